@@ -1,0 +1,10 @@
+"""The two names of a queue table. How they are written as one text is the dialect's affair."""
+
+from typing import NamedTuple
+
+
+class Address(NamedTuple):
+    """A table by schema and name, both exactly as the catalog has them (wire sheet 1.4)."""
+
+    schema: str
+    table: str

@@ -1,0 +1,59 @@
+"""What every room may do with an open database session; the dialects make them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+Params = Mapping[str, Any] | Sequence[Any] | None
+Row = Any  # a named tuple whose fields are the statement's columns
+
+
+class Notification(NamedTuple):
+    channel: str
+    payload: str
+
+
+class Connection(Protocol):
+    """One session, in UTC, autocommit unless inside ``transaction()``.
+
+    Every method raises errors of ``dialects.errors`` only, never the driver's.
+    """
+
+    raw: Any  # the driver's own connection, for code of the same dialect
+
+    def all(self, query: Any, params: Params = None) -> list[Row]: ...
+    def one(self, query: Any, params: Params = None) -> Row | None: ...
+    def value(self, query: Any, params: Params = None) -> Any: ...
+    def run(self, query: Any, params: Params = None) -> int:
+        """Execute; return how many rows were touched."""
+
+    def run_many(self, query: Any, params: Iterable[Params]) -> int: ...
+    def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
+        """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
+
+    def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
+        """Load rows in the database's own bulk text format, as a dump of it holds them."""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction, or a savepoint inside one; left by an exception, it is rolled back.
+
+        Left without one it is committed, or raises: also where a failed statement inside was ignored.
+        """
+
+    def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[Row | None]:
+        """A transaction that begins with this statement, in one round trip; gives its first row. Not inside another."""
+
+    def listen(self, *channels: str) -> None: ...
+    def notify(self, channel: str, payload: str = "") -> None: ...
+    def notifications(self, timeout: float) -> Iterator[Notification]:
+        """Yield what arrives within ``timeout`` seconds, at once when something is there."""
+
+    def fileno(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None: ...
+    def cut(self) -> None:
+        """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""
+
+    def __enter__(self) -> "Connection": ...
+    def __exit__(self, *exc: object) -> None: ...

@@ -1,0 +1,73 @@
+"""What a dialect offers: its statements, its addresses, its sessions, and what it is able to do."""
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.statements import Statements
+
+
+class Dialect(Protocol):
+    """The seam between the rooms and a kind of database. Statement files and names are the same in every dialect."""
+
+    name: str
+    max_table_bytes: int
+    default_schema: str
+
+    queue: Statements  # create, send, receive, peek, purge
+    delayed: Statements  # what is kept back until it is due
+    subscription: Statements  # who wants which events
+    monitor: Statements  # discovery, depth, in flight
+    rights: Statements  # what the role may do
+    browse: Statements  # reading messages page by page
+    schema: Statements  # the engine's own tables, and their version
+    archive: Statements  # dead and finished messages
+    operation: Statements  # what an act on many messages is to do, and has done
+    alerts: Statements  # reading on in the archive
+
+    @property
+    def can_notify(self) -> bool:
+        """Whether a commit can wake a listener."""
+
+    def canonical(self, address: Address) -> str:
+        """The address as it stands in headers, e.g. ``"public"."Sales"``."""
+
+    def parse_address(self, text: str, default_schema: str | None = None) -> Address:
+        """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
+
+    def connect(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        connect_timeout: float = 5,
+        prepared_statements: int = 100,
+    ) -> Connection:
+        """Open a session in UTC. ``statement_timeout`` is in seconds. Raises DatabaseDown.
+
+        ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
+        """
+
+    def pool(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        lock_timeout: float | None = None,
+        max_size: int = 8,
+    ) -> "Pool":
+        """A pool of such sessions. ``lock_timeout``: seconds that a statement waits for somebody else's lock."""
+
+
+class Pool(Protocol):
+    """Sessions kept open between uses."""
+
+    def connection(self) -> AbstractContextManager[Connection]:
+        """Borrow a session, waiting at most 5 s for one that is lent. Raises DatabaseDown, at once where refused."""
+
+    def close(self) -> None: ...

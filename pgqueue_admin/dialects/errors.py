@@ -1,0 +1,53 @@
+"""What can go wrong with a database, in words an operator can act on.
+
+The first line of each docstring is the sentence a person is shown; the driver's own words follow it.
+"""
+
+
+class DatabaseError(Exception):
+    """The database refused the statement."""
+
+    def __init__(self, detail: str = "", sqlstate: str | None = None):
+        self.detail = detail.strip()
+        self.sqlstate = sqlstate
+        super().__init__(f"{self.sentence} {self.detail}".strip())
+
+    @property
+    def sentence(self) -> str:
+        return (type(self).__doc__ or "").splitlines()[0]
+
+
+class DatabaseDown(DatabaseError):
+    """The database does not answer."""
+
+
+class TableMissing(DatabaseError):
+    """The table is gone."""
+
+
+class SchemaMissing(DatabaseError):
+    """The schema does not exist."""
+
+
+class NotPermitted(DatabaseError):
+    """The database role may not do this."""
+
+
+class ReadOnly(DatabaseError):
+    """The database takes no writes now."""
+
+
+class TimedOut(DatabaseError):
+    """The database was too slow and the statement was stopped."""
+
+
+class Deadlock(DatabaseError):
+    """Two transactions waited for each other and this one was rolled back; it can be tried again."""
+
+
+class AlreadyExists(DatabaseError):
+    """It exists already."""
+
+
+class AddressNotUnderstood(ValueError):
+    """The queue address cannot be read."""

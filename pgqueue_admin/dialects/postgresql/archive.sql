@@ -1,0 +1,186 @@
+-- name: bury
+-- Plain insert in the caller's transaction. `created_at` and `archived_at` are the original's: UTC without a zone.
+insert into messages.message_archive (
+    created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
+    row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, no_retry,
+    endpoint, machine, attempts, sent_at, died_at)
+values (
+    coalesce(%(sent_at)s, now()) at time zone 'utc', now() at time zone 'utc', %(message)s::jsonb, %(result)s,
+    %(handled_by)s, %(details)s, %(kind)s, %(queue)s, %(message_id)s, %(message_type)s, %(headers)s, %(body)s,
+    %(row_id)s, %(exception_type)s, %(exception_message)s, %(stack_trace)s, %(failed_queue)s, %(target_schema)s,
+    %(target_table)s, %(no_retry)s, %(endpoint)s, %(machine)s, %(attempts)s, %(sent_at)s,
+    coalesce(%(died_at)s, now()))
+returning id
+
+-- name: take
+-- Rows in somebody's hands are left to them. The body stays in the database: it may be 50 MB, and is not needed to read headers.
+select tableoid::bigint as part, ctid::text as place, id, headers
+from {table} order by seq limit %(limit)s for update skip locked
+
+-- name: move
+-- One statement deletes and archives, so that no body passes through the process. A place is one of a part of the table.
+with meant as materialized (
+    select * from jsonb_to_recordset(%(rows)s::jsonb) as row_of_headers (
+        part oid, place tid, message jsonb, result public.message_status, handled_by text, details text, kind text, queue text,
+        message_id text, message_type text, exception_type text, exception_message text, stack_trace text,
+        failed_queue text, target_schema text, target_table text, no_retry text, endpoint text, machine text,
+        sent_at timestamptz, died_at timestamptz)
+), gone as (
+    delete from {table}
+    where ctid = any (array(select place from meant)) and (tableoid, ctid) in (select part, place from meant)
+    returning tableoid as part, ctid as place, id, seq, expires, headers, body
+)
+insert into messages.message_archive (
+    created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
+    row_id, expires, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table,
+    no_retry, found_in, endpoint, machine, sent_at, died_at)
+select
+    coalesce(m.sent_at, now()) at time zone 'utc', now() at time zone 'utc', m.message, m.result, m.handled_by,
+    m.details, m.kind, m.queue, m.message_id, m.message_type, g.headers, g.body, g.id, g.expires, m.exception_type,
+    m.exception_message, m.stack_trace, m.failed_queue, m.target_schema, m.target_table, m.no_retry, %(found_in)s,
+    m.endpoint, m.machine, m.sent_at, coalesce(m.died_at, now())
+from gone g join meant m on m.part = g.part and m.place = g.place
+order by g.seq
+returning id, result::text as result, message_id, queue
+
+-- name: dead_again
+-- A retried message that died once more: its former row says so, the new row is a death of its own.
+with former as (
+    update messages.message_archive a set became = 'dead_again', ended_at = clock_timestamp()
+    from unnest(%(message_ids)s::text[], %(queues)s::text[]) as died (message_id, queue)
+    where a.message_id = died.message_id and a.queue = died.queue and a.state = 'retried'
+    returning a.id, a.operation, a.queue
+)
+insert into messages.archive_event (archive_id, who, verb, operation, target)
+select id, 'archive', 'died again', operation, queue from former
+
+-- name: succeeded
+-- Guarded by id and message id: the header came over the wire, anybody may have written it.
+with former as (
+    update messages.message_archive set became = 'succeeded', ended_at = clock_timestamp()
+    where id = %(id)s and message_id = %(message_id)s and state = 'retried'
+    returning id, operation, queue
+)
+insert into messages.archive_event (archive_id, who, verb, operation, target)
+select id, %(who)s, 'succeeded', operation, queue from former
+
+-- name: matches
+-- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
+(%(state)s::text is null or a.state = %(state)s)
+  and (%(result)s::text is null or a.result::text = %(result)s)
+  and (%(kind)s::text is null or a.kind = %(kind)s)
+  and (%(queue)s::text is null or a.queue = %(queue)s)
+  and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s)
+  and (%(operation)s::bigint is null or a.operation = %(operation)s)
+  and (%(message_id)s::text is null or a.message_id = %(message_id)s)
+  and (%(type)s::text is null or a.message_type = %(type)s
+       or right(a.message_type, length(%(type)s) + 1) in ('.' || %(type)s, '+' || %(type)s))
+  and (%(exception)s::text is null or a.exception_type = %(exception)s
+       or right(a.exception_type, length(%(exception)s) + 1) in ('.' || %(exception)s, '+' || %(exception)s))
+  and (%(words)s::text[] is null or a.exception_message ilike all (%(words)s::text[]))
+
+-- name: is_queue
+-- A table with the columns that a retry writes; the address came with a message, so nothing else may be written to.
+(select count(*) = 4 from pg_catalog.pg_attribute q
+     join pg_catalog.pg_class t on t.oid = q.attrelid
+     join pg_catalog.pg_namespace n on n.oid = t.relnamespace
+     where n.nspname = a.target_schema and t.relname = a.target_table and t.relkind in ('r', 'p')
+       and (q.attname, q.atttypid) in (('id', 'uuid'::regtype), ('expires', 'timestamp'::regtype),
+                                       ('headers', 'text'::regtype), ('body', 'bytea'::regtype)))
+
+-- name: not_queues
+-- Of these addresses, the ones a retry could not write to.
+select a.target_schema, a.target_table
+from unnest(%(schemas)s::text[], %(tables)s::text[]) as a (target_schema, target_table) where not {is_queue}
+
+-- name: get
+-- Everything but the body. Whether a retry would find a queue is looked up each time, never remembered.
+select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.headers,
+    octet_length(a.body) as body_bytes, a.row_id, a.expires::text as expires, a.exception_type, a.exception_message,
+    a.stack_trace, a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.found_in, a.endpoint, a.machine,
+    a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at, a.ended_at, a.operation, a.message, a.handled_by,
+    a.details, a.created_at at time zone 'utc' as created_at, a.archived_at at time zone 'utc' as archived_at,
+    ({is_queue}) as has_target
+from messages.message_archive a where a.id = %(id)s
+
+-- name: page
+-- Newest first, from a key on. Stack traces and headers are left to the message's own page.
+select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
+    octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
+    a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at,
+    a.died_at, a.became_by, a.became_at, a.ended_at, a.operation, ({is_queue}) as has_target
+from messages.message_archive a
+where {matches}
+  and (%(died_at)s::timestamptz is null or (a.died_at, a.seq) < (%(died_at)s, %(seq)s))
+order by a.died_at desc, a.seq desc
+limit %(limit)s
+
+-- name: page_back
+-- The page before a key, nearest first: whoever asks turns it round.
+select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
+    octet_length(a.body) as body_bytes, a.exception_type, left(a.exception_message, 400) as exception_message,
+    a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.endpoint, a.machine, a.attempts, a.sent_at,
+    a.died_at, a.became_by, a.became_at, a.ended_at, a.operation, ({is_queue}) as has_target
+from messages.message_archive a
+where {matches} and (a.died_at, a.seq) > (%(died_at)s::timestamptz, %(seq)s::bigint)
+order by a.died_at, a.seq
+limit %(limit)s
+
+-- name: count
+-- Counted up to one above the cap and no further: a page may not cost what the archive weighs.
+select count(*) from (select 1 from messages.message_archive a where {matches} limit %(cap)s + 1) as capped
+
+-- name: dead_by_queue
+-- Reads the partial index of the dead only.
+select queue, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at
+from messages.message_archive where state = 'dead'
+group by queue order by dead desc, queue
+
+-- name: dead_by_cause
+-- As dead_by_queue, by exception as well; one queue or all.
+select queue, exception_type, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at
+from messages.message_archive
+where state = 'dead' and (%(queue)s::text is null or queue = %(queue)s)
+group by queue, exception_type order by dead desc, queue, exception_type
+
+-- name: body
+-- A part of the body, cut in the database: 100 MB never enter the web process.
+select octet_length(body) as size, substring(body from %(offset)s + 1 for %(length)s) as part
+from messages.message_archive where id = %(id)s
+
+-- name: events
+-- What was done to a message, oldest first.
+select id, at, who, verb, operation, target from messages.archive_event where archive_id = %(id)s order by id
+
+-- name: sightings
+-- By any id that a person may have copied: archive id, message id, row id.
+select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at from messages.message_archive a
+where a.message_id = %(text)s or a.row_id = %(row_id)s::uuid or a.id = %(id)s::integer
+order by a.died_at desc, a.seq desc limit 100
+
+-- name: hold
+-- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
+select a.id, a.state, a.became_by, a.became_at, a.headers, octet_length(a.body) as body_bytes, a.no_retry,
+    a.target_schema, a.target_table, ({is_queue}) as has_target
+from messages.message_archive a where a.id = any (%(ids)s::integer[])
+order by a.id for update of a
+
+-- name: put_back
+-- New row id, no expiry, the body exactly as it was; it does not leave the database.
+insert into {table} (id, expires, headers, body)
+select gen_random_uuid(), null, put.headers, a.body
+from unnest(%(ids)s::integer[], %(headers)s::text[]) with ordinality as put (id, headers, place)
+join messages.message_archive a on a.id = put.id
+order by put.place
+
+-- name: mark
+-- Guarded: only what is still as it was held.
+update messages.message_archive
+set became = %(became)s, became_by = %(who)s, became_at = clock_timestamp(), ended_at = null, operation = %(operation)s
+where id = any (%(ids)s::integer[]) and state = %(state)s
+
+-- name: note
+-- One event a message, in the transaction of the act.
+insert into messages.archive_event (archive_id, who, verb, operation, target)
+select id, %(who)s, %(verb)s, %(operation)s, target
+from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)

@@ -1,0 +1,34 @@
+-- name: rows
+-- Hundreds of rows a page: instants come as seconds, which the driver reads ten times as fast as timestamps.
+select
+    q.id, q.schema, q."table", q.kind, q.reason, q.target_age_seconds, q.target_depth, q.target_dead, q.ingest,
+    q.endpoint,
+    l.ready, l.in_flight, l.delayed, l.expired, l.dead, l.depth, l.how, l.delayed_how, l.head_seq, l.tail_seq,
+    l.in_per_second, l.out_per_second, l.oldest_how, l.error,
+    extract(epoch from l.at)::float8 as at,
+    extract(epoch from l.oldest_at)::float8 as oldest_at,
+    extract(epoch from l.next_due_at)::float8 as next_due_at,
+    extract(epoch from l.changed_at)::float8 as changed_at,
+    extract(epoch from l.left_at)::float8 as left_at
+from pgqueue_queue q
+left join pgqueue_latestsample l on l.queue_id = q.id
+where q.gone_since is null
+order by q.schema, q."table"
+
+-- name: dead
+-- Now and then in one statement; of an error queue's several samples of that minute the newest counts.
+select
+    (select dead from pgqueue_archivesample order by at desc limit 1) as archived,
+    (select dead from pgqueue_archivesample where at <= %(then)s order by at desc limit 1) as archived_then,
+    (select sum(s.dead)::int8
+     from pgqueue_queue q
+     cross join lateral (
+         select dead
+         from pgqueue_sample
+         where queue_id = q.id
+           and dead is not null
+           and at between %(then)s - interval '2 min' and %(then)s
+         order by at desc
+         limit 1
+     ) s
+     where q.kind = 'error') as lying_then

@@ -1,0 +1,45 @@
+-- name: create
+-- Byte for byte what an endpoint's installer leaves in the catalog.
+create table if not exists {table} (
+    id uuid not null default gen_random_uuid(),
+    headers text not null,
+    body bytea,
+    due timestamp with time zone not null,
+    primary key (id)
+) with (fillfactor = 100)
+
+-- name: indexes
+-- Asked first: to create an index "if not exists" waits for everybody who has written to the table and not committed.
+select count(*)
+from pg_index i
+join pg_class c on c.oid = i.indrelid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+where n.nspname = %(schema)s and c.relname = %(name)s and a.attname = 'due'
+
+-- name: create_index
+-- The mover looks for the soonest only.
+create index if not exists {index} on {table} (due)
+
+-- name: store
+-- The server's clock counts a delay, from the start of the transaction; an instant is the same in every session zone.
+insert into {table} (headers, body, due)
+select headers, body, coalesce(at, now() + delay_ms * interval '1 millisecond')
+from unnest(%(headers)s::text[], %(bodies)s::bytea[], %(ats)s::timestamptz[], %(delays_ms)s::bigint[])
+     as message (headers, body, at, delay_ms)
+
+-- name: move_due
+-- Soonest first. Rows that another mover has in hand are its own; the array is made once, whatever the plan.
+with due as (
+    delete from {table}
+    where id = any(array(
+        select id from {table} where due <= now() order by due limit {batch} for update skip locked))
+    returning id, headers, body, due
+), moved as (
+    insert into {queue} (id, headers, body) select id, headers, body from due order by due returning 1
+)
+select count(*) from moved
+
+-- name: next_due
+-- In how many seconds, counted from the start of the transaction; 'infinity' is never, and has no distance.
+select extract(epoch from due - now())::float8 from {table} where isfinite(due) order by due limit 1

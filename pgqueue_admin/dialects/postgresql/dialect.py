@@ -1,0 +1,88 @@
+"""PostgreSQL: statements, addresses and sessions."""
+
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from psycopg import sql
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.dialects.postgresql import addressing, session
+from pgqueue_admin.dialects.postgresql.pool import SessionPool
+from pgqueue_admin.dialects.statements import Statement, Statements
+
+_HERE = Path(__file__).parent
+
+
+def _identifier(value: Any) -> sql.Composable:
+    """Quoted, and safe as part of a query: the driver would take a % for a parameter, libpq stop reading at a NUL."""
+    if isinstance(value, int):
+        return sql.Literal(value)
+    quoted = addressing.canonical(value) if isinstance(value, Address) else addressing.quote(value)
+    if "\0" in quoted:
+        raise AddressNotUnderstood(f"{quoted!r} cannot be a name: it holds a NUL character")
+    return sql.SQL(quoted.replace("%", "%%"))
+
+
+@lru_cache(maxsize=4096)
+def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> session.Filled:
+    """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
+    parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
+    for key, part in parts.items():
+        text = text.replace(f"{{{key}}}", part.text)
+    names = {key: _identifier(value) for key, value in identifiers if key not in parts}
+    # one piece: the driver puts the pieces together each time that it executes
+    return session.Filled([sql.SQL(sql.SQL(text).format(**names).as_string(None))])
+
+
+def compose(text: str, identifiers: dict[str, Any]) -> session.Filled:
+    """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier.
+
+    A number stands as it is: where it is part of the plan (a limit), a parameter would hide it from the planner.
+    """
+    return _composed(text, tuple(identifiers.items()))
+
+
+class PostgreSQL:
+    """The dialect of queue tables on PostgreSQL 14 and newer (contract: dialects.contract.Dialect)."""
+
+    name = "postgresql"
+    max_table_bytes = 55  # wire sheet 1.4
+    default_schema = "public"
+    can_notify = True
+
+    def __getattr__(self, noun: str) -> Statements:
+        path = _HERE / f"{noun}.sql"
+        if noun.startswith("_") or not path.exists():
+            raise AttributeError(f"{self.name} has no statements for {noun}")
+        statements = Statements(path, compose)
+        setattr(self, noun, statements)
+        return statements
+
+    def canonical(self, address: Address) -> str:
+        return addressing.canonical(address)
+
+    def parse_address(self, text: str, default_schema: str | None = None) -> Address:
+        return addressing.parse(text, default_schema or self.default_schema)
+
+    def connect(self, dsn: str, **kwargs: Any) -> session.Session:
+        return session.connect(dsn, **kwargs)
+
+    def pool(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        lock_timeout: float | None = None,
+        max_size: int = 8,
+    ) -> SessionPool:
+        settings = session.options(application_name, read_only, statement_timeout, lock_timeout)
+        return SessionPool(dsn, settings, max_size)
+
+
+@cache
+def postgresql() -> PostgreSQL:
+    return PostgreSQL()

@@ -1,0 +1,153 @@
+-- name: tables
+-- Candidates by their columns, in one look at the catalog; which shape they have is judged in monitor.shapes.
+select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed,
+       exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
+       sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
+       sequence.is_readable as sequence_is_readable,
+       pages.total * current_setting('block_size')::bigint as size_bytes
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace
+cross join lateral (
+    select jsonb_object_agg(a.attname, format_type(a.atttypid, null)) as columns
+    from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+) shape
+left join lateral (
+    select a.attnum, exists (
+        select from pg_index i
+        where i.indrelid = c.oid and i.indisvalid and i.indpred is null and i.indkey[0] = a.attnum
+    ) as seq_indexed
+    from pg_attribute a where a.attrelid = c.oid and a.attname = 'seq' and not a.attisdropped
+) seq on true
+left join lateral (
+    select sc.relname, sn.nspname, s.seqmax,
+           has_sequence_privilege(s.seqrelid, 'select') and has_schema_privilege(sn.oid, 'usage') as is_readable
+    from pg_sequence s
+    join pg_class sc on sc.oid = s.seqrelid
+    join pg_namespace sn on sn.oid = sc.relnamespace
+    where s.seqrelid in (
+        select d.objid from pg_depend d
+        where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass
+          and d.refobjid = c.oid and d.refobjsubid = seq.attnum and d.deptype in ('a', 'i')
+        union all
+        select d.refobjid from pg_attrdef f
+        join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = f.oid
+        where f.adrelid = c.oid and f.adnum = seq.attnum and d.refclassid = 'pg_class'::regclass
+    )
+    limit 1
+) sequence on true
+cross join lateral (
+    select sum(p.relpages)::bigint as total
+    from pg_class p
+    where p.oid in (c.oid, c.reltoastrelid) or p.oid in (select i.indexrelid from pg_index i where i.indrelid = c.oid)
+) pages
+where c.relkind in ('r', 'p') and not c.relispartition
+  and n.nspname = any(%(schemas)s) and (
+      %(family)s::text is null or c.relname = %(family)s
+      or starts_with(c.relname, %(family)s || '.') or starts_with(%(family)s, c.relname || '.')
+  )
+  and (shape.columns ?& array['id', 'headers', 'body'] or shape.columns ?& array['queueaddress', 'endpoint', 'topic']
+       or shape.columns ?& array['id', 'message', 'created_at'])
+order by 1, 2
+
+-- name: sizes
+-- True sizes, apart from the catalog's look: a table under an exclusive lock makes this one wait.
+select t.oid, pg_total_relation_size(t.oid::oid)::bigint as size_bytes from unnest(%(oids)s::bigint[]) as t(oid)
+
+-- name: evidence
+-- What kind of messages lie here, by a header that only failed or audited ones carry; a few from the tail suffice.
+select count(*) as rows, count(*) filter (where failed) as failed, count(*) filter (where audited) as audited
+from (
+    select headers like '%%"NServiceBus.FailedQ"%%' as failed,
+           headers like '%%"NServiceBus.ProcessingEnded"%%' as audited
+    from {table} order by seq desc limit 5
+) newest
+
+-- name: depth
+-- One snapshot, index probes, no row lock: a count up to the cap, past it the share of probes that hit a row (C2).
+with clock as materialized (
+    select coalesce(%(now)s::timestamptz, clock_timestamp()) as now
+), ends as materialized (
+    select (select seq from {table} where seq >= %(low)s::bigint order by seq limit 1)::bigint as head,
+           (select seq from {table} where seq >= %(low)s::bigint order by seq desc limit 1)::bigint as tail
+), probed as materialized (
+    -- one probe in each of equal steps, at a place within the step that is spread out but the same every time
+    select count(hit.seq) as hits, count(hit.seq) filter (where hit.expires <= clock.now at time zone 'UTC') as expired
+    from ends cross join clock cross join generate_series(0, {probes} - 1) as step(i)
+    left join lateral (
+        select seq, expires from {table}
+        where seq = ends.head
+            + floor((step.i + mod((step.i + 1) * 0.6180339887, 1)) * (ends.tail - ends.head + 1) / {probes})::bigint
+    ) hit on true
+    where ends.tail - ends.head >= {cap}
+), running as materialized (
+    -- read only if some row was ever touched; after a rollback the row keeps the xid, but nobody runs under it
+    select backend_xid as xid from pg_stat_activity where backend_xid is not null
+    union all select transaction from pg_prepared_xacts
+), reach as materialized (
+    -- far past the cap a count would be thrown away: then only the head's window, for what is in flight there
+    select case when hits >= {few} and hits * (tail - head + 1) > 1.5 * {cap} * {probes} then {window}
+                else {cap} + 1 end as rows
+    from probed, ends
+), counted as materialized (
+    select count(*) as rows,
+           count(*) filter (where taken) as in_flight,
+           count(*) filter (where over and not taken) as expired,
+           min(seq) filter (where not over and not taken)::bigint as ready_head
+    from (
+        select seq, coalesce(expires <= (select now at time zone 'UTC' from clock), false) as over,
+               xmax <> '0'::xid and xmax in (select xid from running) as taken
+        from (
+            select seq, expires, xmax from {table} where seq >= (select head from ends) order by seq limit {cap} + 1
+        ) up_to_cap
+        limit (select rows from reach)
+    ) row
+)
+select clock.now as at, ends.head, ends.tail, probed.hits, probed.expired as hits_expired,
+       counted.rows, counted.rows >= reach.rows as more, counted.in_flight, counted.expired, counted.ready_head,
+       {sent} as sent_total,
+       extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
+from clock, ends, probed, reach, counted
+
+-- name: sent
+-- Part of depth: what the sequence reached. Read as a table: its function would take a lock that writers take.
+(select case when is_called then last_value else 0 end from {sequence})
+
+-- name: not_told
+-- Part of depth where the role may not read the sequence.
+null::bigint
+
+-- name: depth_unindexed
+-- A copy has no index on seq: looking past the cap for head and tail would read all of it.
+select max(at) as at, min(seq)::bigint as head, max(seq)::bigint as tail, count(id) as rows, count(id) > {cap} as more,
+       0 as hits, 0 as hits_expired, 0 as in_flight,
+       count(id) filter (where over) as expired, min(seq) filter (where not over)::bigint as ready_head,
+       null::bigint as sent_total, 0::float8 as seconds
+from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
+left join lateral (
+    select id, seq, coalesce(expires <= at at time zone 'UTC', false) as over from {table} limit {cap} + 1
+) up_to_cap on true
+
+-- name: delayed
+-- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): read it back in that zone.
+select max(at) as at, count(due) as rows, count(*) filter (where due <= at) as overdue,
+       min(due) filter (where due > '-infinity' and due < '9999-01-01') as next_due,
+       (select greatest(reltuples, 0)::bigint from pg_class where oid = %(oid)s::bigint::oid) as estimate
+from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
+left join lateral (
+    select (due at time zone %(zone)s) at time zone 'UTC' as due
+    from (select due from {table} order by due limit {cap} + 1) up_to_cap
+) corrected on true
+
+-- name: within
+-- A time limit for one transaction.
+select set_config('statement_timeout', %(ms)s::text, true) as statement_timeout,
+       set_config('lock_timeout', %(ms)s::text, true) as lock_timeout
+
+-- name: patience
+-- For a session that asks the same of many tables each second: a locked one holds up no other, plans are made once.
+select set_config('lock_timeout', '200ms', false) as lock_timeout,
+       set_config('plan_cache_mode', 'force_generic_plan', false) as plan_cache_mode
+
+-- name: server_time
+-- One clock judges expiry, age and due: the server's.
+select clock_timestamp()

@@ -1,0 +1,3 @@
+-- name: announce
+-- A wake-up inside the caller's transaction: it goes out with the commit or not at all.
+select pg_notify(%(channel)s, %(payload)s)

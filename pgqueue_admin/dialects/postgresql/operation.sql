@@ -1,0 +1,94 @@
+-- name: freeze_matching
+-- The set is fixed by one statement: what dies later is not in it.
+insert into messages.operation_item (operation, place, archive_id, queue)
+select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
+from messages.message_archive a where {matches}
+
+-- name: freeze_ids
+-- The ticked ones, oldest first; ids that are not in the archive are not there to be acted on.
+insert into messages.operation_item (operation, place, archive_id, queue)
+select %(operation_id)s, row_number() over (order by a.died_at, a.seq), a.id, a.queue
+from messages.message_archive a where a.id = any (%(ids)s::integer[])
+
+-- name: queues
+-- How many of the frozen set by queue: what the confirmation names.
+select queue, count(*) as count from messages.operation_item where operation = %(operation_id)s
+group by queue order by count desc, queue
+
+-- name: counts
+-- Where an operation stands is counted from its items, never from what a process remembered.
+select count(*) as count, count(*) filter (where outcome is null) as open,
+    count(*) filter (where outcome = 'done') as done, count(*) filter (where outcome = 'skipped') as skipped,
+    count(*) filter (where outcome = 'failed') as failed
+from messages.operation_item where operation = %(operation_id)s
+
+-- name: next_chunk
+-- Two workers on one operation take different items; a killed one's items come back with the rollback.
+select place, archive_id from messages.operation_item
+where operation = %(operation_id)s and outcome is null
+order by place limit %(limit)s for update skip locked
+
+-- name: record
+-- The outcome of each message, in the transaction that acted on it.
+update messages.operation_item i
+set outcome = o.outcome, why = o.why, who_before = o.who_before, when_before = o.when_before, target = o.target,
+    at = clock_timestamp()
+from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s::text[], %(whens)s::timestamptz[],
+            %(targets)s::text[]) as o (archive_id, outcome, why, who_before, when_before, target)
+where i.operation = %(operation_id)s and i.archive_id = o.archive_id and i.outcome is null
+
+-- name: items
+-- A page of the frozen set with each message's outcome and what became of it since; by place, and by outcome if asked.
+select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at,
+    a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at,
+    a.operation as last_operation
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s and i.place > %(after)s
+  and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s)
+order by i.place limit %(limit)s
+
+-- name: not_done
+-- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
+select i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, a.state
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s and i.outcome is distinct from 'done'
+order by i.place
+
+-- name: states
+-- What became of the frozen messages up to now: retried, succeeded, dead again, still dead.
+select coalesce(a.state, 'gone') as state, count(*) as count
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s
+group by 1 order by 2 desc
+
+-- name: causes
+-- What the frozen messages died of, for the preview.
+select a.exception_type, a.message_type, a.queue, count(*) as count, min(a.died_at) as oldest_at,
+    max(a.died_at) as newest_at
+from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s
+group by 1, 2, 3 order by 4 desc limit 50
+
+-- name: changed
+-- Since the freeze: frozen messages that somebody else has acted on.
+select count(*) as count, max(a.became_by) as who
+from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s and i.outcome is null and a.state <> %(state)s
+
+-- name: forget
+-- A lapsed or cancelled operation keeps its row; a frozen set that was never started is dropped.
+delete from messages.operation_item where operation = %(operation_id)s and outcome is null
+
+-- name: outcome
+-- Waits for whoever has the item in hand, so that the answer is its outcome and not that there is none yet.
+select archive_id, outcome, why, who_before, when_before, target, operation from messages.operation_item
+where operation = %(operation_id)s and archive_id = %(archive_id)s for update
+
+-- name: highest
+-- Sets lie beside the queues, their numbers come from the console's database: a new console begins at 1 again.
+select coalesce(max(operation), 0) from messages.operation_item
+
+-- name: pass_over
+-- On the console's database: the next operation gets a number above these. Never back: two may ask at once.
+select setval(s.name, greatest(%(highest)s::bigint, coalesce(pg_sequence_last_value(s.name), 0)))
+from (select pg_get_serial_sequence(%(table)s, 'id')::regclass as name) s

@@ -1,0 +1,62 @@
+-- name: server_time
+-- One clock judges expiry, age and due: the server's.
+select clock_timestamp()
+
+-- name: create
+-- Byte for byte what an endpoint's installer leaves in the catalog: the names of key, index and sequence come by themselves.
+create table if not exists {table} (
+    id uuid not null,
+    expires timestamp without time zone,
+    headers text not null,
+    body bytea,
+    seq serial not null,
+    primary key (id),
+    unique (seq)
+)
+
+-- name: columns
+-- What a table must have to be received from; read from the catalog, since select would demand a privilege that senders lack.
+select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
+       exists (select from pg_index i where i.indrelid = a.attrelid and i.indkey[0] = a.attnum) as leads_an_index,
+       exists (select from pg_index i where i.indrelid = a.attrelid and i.indkey[0] = a.attnum
+                 and i.indisunique and i.indnkeyatts = 1 and i.indpred is null) as is_unique
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p', 'v')
+  and a.attnum > 0 and not a.attisdropped
+order by a.attnum
+
+-- name: send
+-- The server's clock decides when the message expires: its UTC wall time at the start of the transaction, plus the TTBR.
+insert into {table} (id, expires, headers, body)
+values (%(id)s, now() at time zone 'utc' + %(ttbr_ms)s::bigint * interval '1 millisecond', %(headers)s, %(body)s)
+
+-- name: send_many
+-- A batch is one round trip; seq is drawn after the sort, so that it follows the order of the batch.
+insert into {table} (id, expires, headers, body)
+select id, now() at time zone 'utc' + ttbr_ms * interval '1 millisecond', headers, body
+from unnest(%(ids)s::uuid[], %(ttbrs_ms)s::bigint[], %(headers)s::text[], %(bodies)s::bytea[])
+     with ordinality as message (id, ttbr_ms, headers, body, place)
+order by place
+
+-- name: receive
+-- One statement finds the lowest seq that nobody has, and deletes it. From low on: below it are dead rows to walk through.
+delete from {table}
+where id = (select id from {table} where seq >= %(low)s::bigint order by seq limit 1 for update skip locked)
+returning id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+
+-- name: peek
+-- Highest minus lowest seq that nobody has, plus one. It takes locks, or a message in hand would look like work.
+with head as (select seq from {table} order by seq limit 1 for update skip locked),
+     tail as (select seq from {table} order by seq desc limit 1 for update skip locked)
+select coalesce(tail.seq::bigint - head.seq + 1, 0) as pending, head.seq as head from head full join tail on true
+
+-- name: purge
+-- Rows in somebody's hands are skipped: waiting for them would hold the purge for as long as the slowest handler works.
+delete from {table} where id in (select id from {table} for update skip locked)
+
+-- name: purge_expired
+-- As purge, for what is over; the comparison is the one that receive makes.
+delete from {table}
+where id in (select id from {table} where expires <= now() at time zone 'utc' for update skip locked)

@@ -1,0 +1,172 @@
+-- name: lock
+-- Two runs at once would both find nothing there and both create; the lock ends with the transaction.
+select pg_advisory_xact_lock(7217463802135)
+
+-- name: facts
+-- All that decides between install, adopt and refuse, in one look.
+select
+    to_regclass('messages.engine_schema') is not null as is_ours,
+    to_regclass('messages.message') is not null as has_message,
+    to_regclass('messages.message_archive') is not null as has_archive,
+    to_regtype('public.message_status') is not null as has_status,
+    (select array_agg(enumlabel::text) from pg_enum where enumtypid = to_regtype('public.message_status')) as labels,
+    (select array_agg(attname::text || ' ' || replace(format_type(atttypid, null), 'public.', '')) from pg_attribute
+     where attrelid = to_regclass('messages.message_archive') and attnum > 0 and not attisdropped) as archive_columns,
+    (select array_agg(attname::text || ' ' || replace(format_type(atttypid, null), 'public.', '')) from pg_attribute
+     where attrelid = to_regclass('messages.message') and attnum > 0 and not attisdropped) as message_columns,
+    coalesce(pg_total_relation_size(to_regclass('messages.message_archive')), 0) as archive_bytes
+
+-- name: version
+-- Asked only where facts found the table.
+select version from messages.engine_schema
+
+-- name: create_schema
+-- Apart from the tables, because an adopted schema may be another role's.
+create schema if not exists messages
+
+-- name: create_status
+-- In public, unqualified in the original, so that its clients find it on their search path.
+create type public.message_status as enum ('success', 'failed', 'rejected', 'lock_expired')
+
+-- name: create_original
+-- Both tables as oliverlambson/pgmq has them, names, defaults and triggers: its clients must not notice. Its times are UTC.
+create table if not exists messages.message (
+    id serial primary key,
+    created_at timestamp not null default (now() at time zone 'utc'),
+    message jsonb not null,
+    lock_expires_at timestamp default null
+);
+create index if not exists idx_lock_expires_at on messages.message (lock_expires_at);
+create table if not exists messages.message_archive (
+    id serial primary key,
+    created_at timestamp not null,
+    archived_at timestamp not null default (now() at time zone 'utc'),
+    message jsonb not null,
+    result public.message_status not null,
+    handled_by varchar(50) not null,
+    details text default null
+)
+
+-- name: add_columns
+-- Ours beside theirs, none that an original writer must know. The identity column rewrites a table that has rows.
+alter table messages.message_archive
+    add column seq bigint not null generated always as identity,
+    add column xid xid8 not null default pg_current_xact_id(),
+    add column kind text not null default 'lease' check (kind in ('lease', 'transport', 'control')),
+    add column queue text,
+    add column message_id text,
+    add column message_type text,
+    add column headers text,
+    add column body bytea,
+    add column row_id uuid,
+    add column expires timestamp,
+    add column exception_type text,
+    add column exception_message text,
+    add column stack_trace text,
+    add column failed_queue text,
+    add column target_schema text,
+    add column target_table text,
+    add column no_retry text,
+    add column found_in text,
+    add column endpoint text,
+    add column machine text,
+    add column attempts integer,
+    add column sent_at timestamptz,
+    add column died_at timestamptz not null default now(),
+    add column became text check (became in ('retried', 'succeeded', 'dead_again', 'discarded')),
+    add column became_by text,
+    add column became_at timestamptz,
+    add column ended_at timestamptz,
+    add column operation bigint,
+    add column state text not null generated always as
+        (coalesce(became, case when result = 'success' then 'succeeded' else 'dead' end)) stored;
+create unique index message_archive_seq on messages.message_archive (seq);
+create index message_archive_xid on messages.message_archive (xid);
+create index message_archive_died on messages.message_archive (died_at desc, seq desc);
+create index message_archive_state on messages.message_archive (state, died_at desc, seq desc);
+create index message_archive_queue on messages.message_archive (queue, died_at desc, seq desc);
+create index message_archive_exception on messages.message_archive (exception_type, died_at desc, seq desc)
+    where exception_type is not null;
+create index message_archive_dead on messages.message_archive (queue, exception_type, died_at) where state = 'dead';
+create index message_archive_message_id on messages.message_archive (message_id) where message_id is not null;
+create index message_archive_row_id on messages.message_archive (row_id) where row_id is not null;
+create index message_archive_operation on messages.message_archive (operation) where operation is not null
+
+-- name: date_adopted
+-- Rows that were there before us died when they were archived, not when the column came.
+update messages.message_archive set died_at = archived_at at time zone 'utc'
+
+-- name: create_ours
+-- What was done to archived messages, and the frozen sets of operations: beside the queues, to commit with them.
+create table messages.archive_event (
+    id bigint primary key generated always as identity,
+    archive_id integer not null,
+    at timestamptz not null default clock_timestamp(),
+    who text not null,
+    verb text not null,
+    operation bigint,
+    target text,
+    xid xid8 not null default pg_current_xact_id()
+);
+create index archive_event_archive_id on messages.archive_event (archive_id);
+create index archive_event_operation on messages.archive_event (operation) where operation is not null;
+create index archive_event_xid on messages.archive_event (xid);
+create table messages.operation_item (
+    operation bigint not null,
+    place integer not null,
+    archive_id integer not null,
+    queue text,
+    outcome text check (outcome in ('done', 'skipped', 'failed')),
+    why text,
+    who_before text,
+    when_before timestamptz,
+    target text,
+    at timestamptz,
+    primary key (operation, place),
+    unique (operation, archive_id)
+);
+create index operation_item_open on messages.operation_item (operation, place) where outcome is null;
+create index operation_item_archive_id on messages.operation_item (archive_id);
+create view messages.message_dead as select * from messages.message_archive where state = 'dead';
+create table messages.engine_schema (
+    version integer not null,
+    installed_at timestamptz not null default now(),
+    installed_by text not null default current_user,
+    only_row boolean primary key default true check (only_row)
+)
+
+-- name: create_triggers
+-- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
+create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.pg_notify('new_message', new.id::text);
+    return new;
+end $$;
+create or replace function public.dead_message_nofify() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.pg_notify('dead_message', new.id::text);
+    raise warning using message = pg_catalog.concat(
+        'dead message: archive id ', new.id,
+        ', result ', new.result,
+        ', message id ', messages.one_word(new.message_id),
+        ', queue ', messages.one_line(coalesce(new.queue, '"messages"."message"')));
+    return new;
+end $$;
+create or replace function messages.one_line(said text) returns text language sql immutable as
+    $$ select pg_catalog.left(pg_catalog.regexp_replace(said, '[[:cntrl:]]', '?', 'g'), 300) $$;
+create or replace function messages.one_word(said text) returns text language sql immutable as
+    $$ select coalesce(nullif(pg_catalog.regexp_replace(messages.one_line(said), '[\s,]', '_', 'g'), ''), '-') $$;
+create or replace function messages.refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception 'messages.archive_event is append-only';
+end $$;
+create or replace trigger new_message_trigger after insert on messages.message
+    for each row execute function public.new_message_nofify();
+create or replace trigger dead_message_trigger after insert on messages.message_archive
+    for each row when (new.result <> 'success') execute function public.dead_message_nofify();
+create or replace trigger archive_event_append_only before update or delete on messages.archive_event
+    for each row execute function messages.refuse_change()
+
+-- name: mark_version
+-- Last, in the same transaction: a schema without its version row is none.
+insert into messages.engine_schema (version) values (%(version)s)

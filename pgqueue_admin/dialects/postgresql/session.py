@@ -1,0 +1,211 @@
+"""An open psycopg session; the driver's errors come out as ours."""
+
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg.rows import namedtuple_row
+
+from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.connection import Notification, Params, Row
+
+_BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
+    "3F000": errors.SchemaMissing,
+    "25006": errors.ReadOnly,
+    "40001": errors.Deadlock,
+    "40P01": errors.Deadlock,
+    "42501": errors.NotPermitted,
+    "42P01": errors.TableMissing,
+    "42P06": errors.AlreadyExists,
+    "42P07": errors.AlreadyExists,
+    "42710": errors.AlreadyExists,
+    "23505": errors.AlreadyExists,
+    "55P03": errors.TimedOut,
+    "57014": errors.TimedOut,
+    "53300": errors.DatabaseDown,
+    "57P01": errors.DatabaseDown,
+    "57P02": errors.DatabaseDown,
+    "57P03": errors.DatabaseDown,
+}
+
+
+def translate(error: psycopg.Error) -> errors.DatabaseError:
+    """Our error for the driver's. A lost session has no SQLSTATE, so an OperationalError without one is that."""
+    kind = _BY_SQLSTATE.get(error.sqlstate or "")
+    if kind is None:
+        lost = error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        kind = errors.DatabaseDown if lost or (error.sqlstate or "").startswith("08") else errors.DatabaseError
+    return kind(str(error), error.sqlstate)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error) from error
+
+
+# A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
+ON_THE_WIRE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000}
+
+
+def options(
+    application_name: str, read_only: bool, statement_timeout: float | None, lock_timeout: float | None = None
+) -> dict[str, Any]:
+    """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
+
+    Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
+    """
+    settings = ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only
+    if statement_timeout is not None:
+        limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
+        settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
+    if lock_timeout is not None:
+        settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
+    return {"options": " ".join(settings), "application_name": application_name}
+
+
+def on_the_wire(dsn: str) -> dict[str, Any]:
+    """What the address itself says of these holds."""
+    with translated():
+        said = conninfo_to_dict(dsn)
+    return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
+
+
+class Filled(sql.Composed):
+    """A statement from a file with its identifiers in place; every literal % in it is doubled."""
+
+
+def _never_none(query: Any, params: Params) -> Params:
+    """A statement of ours has its % doubled; without parameters the driver would leave them so."""
+    return {} if params is None and isinstance(query, Filled) else params
+
+
+class Session:
+    """A Connection (see dialects.connection) over psycopg."""
+
+    def __init__(self, raw: psycopg.Connection[Any]):
+        self.raw = raw
+
+    def _ask(self, query: Any, params: Params) -> psycopg.Cursor[Any]:
+        return self.raw.execute(query, _never_none(query, params))
+
+    def all(self, query: Any, params: Params = None) -> list[Row]:
+        with translated():
+            return self._ask(query, params).fetchall()
+
+    def one(self, query: Any, params: Params = None) -> Row | None:
+        with translated():
+            return self._ask(query, params).fetchone()
+
+    def value(self, query: Any, params: Params = None) -> Any:
+        row = self.one(query, params)
+        return row[0] if row else None
+
+    def run(self, query: Any, params: Params = None) -> int:
+        with translated():
+            return self._ask(query, params).rowcount
+
+    def run_many(self, query: Any, params: Iterable[Params]) -> int:
+        with translated(), self.raw.cursor() as cursor:
+            cursor.executemany(query, params)  # type: ignore[arg-type]
+            return cursor.rowcount
+
+    def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
+        with translated():
+            with self.raw.pipeline():
+                cursors = [self._ask(query, params) for query, params in asked]
+            return [cursor.fetchall() for cursor in cursors]
+
+    def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
+        with translated(), self.raw.cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
+            for chunk in chunks:
+                copy.write(chunk)
+
+    @contextmanager
+    def transaction(self) -> Iterator["Session"]:
+        with translated(), self.raw.transaction():
+            yield self
+            self._refuse_to_pretend()
+
+    @contextmanager
+    def transaction_with(self, query: Any, params: Params = None) -> Iterator[Row | None]:
+        with translated(), ExitStack() as transaction:
+            with self.raw.pipeline():
+                transaction.enter_context(psycopg.Transaction(self.raw))  # its own method would wait for the begin
+                cursor = self._ask(query, params)
+            yield cursor.fetchone()
+            self._refuse_to_pretend()
+
+    def _refuse_to_pretend(self) -> None:
+        """A session that was lost, or whose failed statement somebody ignored, would end without a word or a commit."""
+        if self.raw.closed:
+            raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
+        if self.raw.info.transaction_status == TransactionStatus.INERROR:
+            raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
+
+    def listen(self, *channels: str) -> None:
+        for channel in channels:
+            self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
+
+    def notify(self, channel: str, payload: str = "") -> None:
+        self.run("select pg_notify(%s, %s)", [channel, payload])
+
+    def notifications(self, timeout: float) -> Iterator[Notification]:
+        with translated():
+            for notify in self.raw.notifies(timeout=timeout, stop_after=1):
+                yield Notification(notify.channel, notify.payload)
+            for notify in self.raw.notifies(timeout=0):
+                yield Notification(notify.channel, notify.payload)
+
+    def fileno(self) -> int:
+        with translated():
+            return self.raw.fileno()
+
+    @property
+    def closed(self) -> bool:
+        return self.raw.closed
+
+    def close(self) -> None:
+        self.raw.close()
+
+    def cut(self) -> None:
+        """Close only the socket: closing libpq's session under a thread that uses it is not safe."""
+        if not self.raw.closed:
+            with socket.socket(fileno=os.dup(self.raw.fileno())) as wire, suppress(OSError):
+                wire.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def connect(
+    dsn: str,
+    *,
+    application_name: str = "pgqueue-admin",
+    read_only: bool = False,
+    statement_timeout: float | None = None,
+    connect_timeout: float = 5,
+    prepared_statements: int = 100,
+) -> Session:
+    with translated():
+        raw = psycopg.connect(
+            dsn,
+            autocommit=True,
+            row_factory=namedtuple_row,
+            connect_timeout=max(2, round(connect_timeout)),  # libpq rounds 1 up to 2
+            **on_the_wire(dsn),
+            **options(application_name, read_only, statement_timeout),
+        )
+    raw.prepared_max = prepared_statements
+    return Session(raw)

@@ -1,0 +1,70 @@
+"""What every dialect promises: statements, addresses, capabilities (dialects.contract)."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pgqueue_admin
+from pgqueue_admin.dialects import Address, Dialect, dialect_for
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, TableMissing
+from pgqueue_admin.dialects.statements import Statements
+
+NOUNS = [noun for noun, kind in Dialect.__annotations__.items() if kind is Statements]
+# the console's database is always PostgreSQL
+OF_OUR_OWN_SERVER = {"board", "demo", "notify", "rail", "samples", "server", "supervisor"}
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
+SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))
+
+
+def folder(dialect):
+    return Path(pgqueue_admin.__file__).parent / "dialects" / dialect.name
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_every_noun_has_its_statements(dialect, noun):
+    assert list(getattr(dialect, noun))
+
+
+def test_no_file_is_outside_the_contract(dialect):
+    assert {path.stem for path in folder(dialect).glob("*.sql")} == {*NOUNS, *OF_OUR_OWN_SERVER}
+
+
+def test_every_statement_is_used(dialect):
+    """SQL that nobody asks is SQL that nobody tests."""
+    statements = [(noun, each.name) for noun in NOUNS for each in getattr(dialect, noun)]
+    called = [name for _, name in statements if re.search(rf"\.{name}\b|\"{name}\"", SOURCE)]
+    assert [(noun, name) for noun, name in statements if name not in called] == []
+
+
+def test_what_is_missing_is_said(dialect):
+    with pytest.raises(AttributeError, match="no statements for lease_of_life"):
+        dialect.lease_of_life  # noqa: B018
+    with pytest.raises(AttributeError, match=r"queue\.sql has no statement named recieve"):
+        dialect.queue.recieve  # noqa: B018
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(NAMES, NAMES)
+def test_an_address_comes_back_from_its_canonical_form(dialect, schema, table):
+    address = Address(schema, table)
+    assert dialect.parse_address(dialect.canonical(address), "elsewhere") == address
+
+
+def test_a_name_with_a_nul_is_refused(dialect):
+    """The statement would end in the middle of it."""
+    with pytest.raises(AddressNotUnderstood, match="NUL"):
+        dialect.queue.purge(table=Address("public", "Sales\0; nonsense"))
+
+
+@pytest.mark.parametrize("params", [None, {"id": None}])
+def test_a_percent_sign_in_a_name_is_no_parameter(dialect, connection, params):
+    with pytest.raises(TableMissing, match=r"per %cent %\(id\)s"):
+        connection.run(dialect.queue.purge(table=Address("public", "per %cent %(id)s")), params)
+
+
+def test_an_unknown_scheme_has_no_dialect():
+    with pytest.raises(ValueError, match="oracle://"):
+        dialect_for("oracle://host/db")

@@ -1,0 +1,34 @@
+"""Queues of any name: created, sent to, peeked at, received from and dropped as what they are."""
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.table_queue import TableQueue
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Sales",
+        "sales",
+        "a.b.c",
+        'Quo"ted',
+        "<script>alert(1)</script>",
+        "Zażółć",
+        "x'; drop table y; --",
+        "%s {table}",
+        "日本 🛒",
+    ],
+)
+def test_a_queue_of_any_name(dialect, connection, name):
+    queue = TableQueue(dialect, Address("public", name))
+    queue.create(connection)
+    assert queue.faults(connection) == []
+    queue.send(connection, [OutgoingMessage(queue.address, {"n": str(number)}, b"") for number in range(3)])
+    assert queue.peek(connection) == 3
+    assert queue.receive(connection).headers == {"n": "0"}
+    assert queue.purge(connection) == 2
+    assert [row.tablename for row in connection.all("select tablename from pg_tables where schemaname = 'public'")] == [
+        name
+    ]

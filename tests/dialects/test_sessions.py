@@ -1,0 +1,230 @@
+"""Sessions: in UTC, and with errors of ours only (dialects.errors)."""
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.postgresql import pool as pool_module
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.waiting import until
+
+
+def test_every_session_is_in_utc(database, connect):
+    name = database.rpartition("/")[2]
+    connect(database).run(f"alter database {name} set timezone = 'America/New_York'")
+    assert connect(database).value("show timezone") == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ('select from "Nowhere"', errors.TableMissing),
+        ("create table nowhere.t ()", errors.SchemaMissing),
+        ("create table pg_catalog.t ()", errors.NotPermitted),
+        ("select pg_sleep(10)", errors.TimedOut),
+        ("select 1 / 0", errors.DatabaseError),
+        ("selekt", errors.DatabaseError),
+        ("create table twice (); create table twice ()", errors.AlreadyExists),
+    ],
+)
+def test_errors_are_ours(database, connect, statement, error):
+    connection = connect(database, statement_timeout=0.2)
+    with pytest.raises(error) as raised:
+        connection.all(statement)
+    assert type(raised.value) is error
+    assert str(raised.value).startswith(raised.value.sentence)
+
+
+def test_a_read_only_session_says_so(database, connect):
+    with pytest.raises(errors.ReadOnly):
+        connect(database, read_only=True).run("create table t ()")
+
+
+def test_nobody_answers():
+    with pytest.raises(errors.DatabaseDown):
+        postgresql().connect("postgresql://nobody@127.0.0.1:1/nowhere")
+
+
+def lose(connection):
+    with pytest.raises(errors.DatabaseDown):
+        connection.run("select pg_terminate_backend(pg_backend_pid())")
+
+
+def test_a_session_that_was_ended(connection):
+    lose(connection)
+    assert connection.closed
+
+
+def test_a_transaction_that_ignored_a_failure_is_not_committed(connection):
+    """The server would answer COMMIT with ROLLBACK, and no error."""
+    connection.run("create table t (n integer)")
+    with pytest.raises(errors.DatabaseError, match="ignored"), connection.transaction():  # noqa: PT012
+        connection.run("insert into t values (1)")
+        with pytest.raises(errors.TableMissing):
+            connection.run("select from nowhere")
+    assert connection.value("select count(*) from t") == 0
+
+
+def test_a_transaction_on_a_lost_session_is_not_committed(connection):
+    """The driver would leave the block without a word."""
+    with pytest.raises(errors.DatabaseDown, match="nothing was committed"), connection.transaction():
+        lose(connection)
+
+
+def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(connection, tmp_path):
+    """By libpq's own trace: the server is ready twice, after begin and statement together and after the commit."""
+    connection.run("create table t (n integer)")
+    with (tmp_path / "trace").open("w+") as trace:
+        connection.raw.pgconn.trace(trace.fileno())
+        with connection.transaction_with("insert into t values (%s) returning n", [1]) as row:
+            assert row.n == 1
+        connection.raw.pgconn.untrace()
+        assert trace.seek(0) == 0
+        assert trace.read().count("ReadyForQuery") == 2
+    assert connection.value("select count(*) from t") == 1
+
+
+def test_a_transaction_with_a_statement_rolls_back_too(connection):
+    connection.run("create table t (n integer)")
+    with pytest.raises(ZeroDivisionError), connection.transaction_with("insert into t values (1) returning n"):
+        raise ZeroDivisionError
+    with pytest.raises(errors.TableMissing), connection.transaction_with("select from nowhere"):
+        pytest.fail("its first statement failed")
+    with (
+        pytest.raises(errors.DatabaseError, match="nothing can be committed"),
+        connection.transaction_with("insert into t values (2) returning n"),
+        suppress(errors.TableMissing),
+    ):
+        connection.run("select from nowhere")
+    assert connection.value("select count(*) from t") == 0
+
+
+def test_a_failure_inside_a_savepoint_may_be_ignored(connection):
+    connection.run("create table t (n integer)")
+    with connection.transaction():
+        connection.run("insert into t values (1)")
+        with pytest.raises(errors.TableMissing), connection.transaction():
+            connection.run("select from nowhere")
+    assert connection.value("select count(*) from t") == 1
+
+
+def test_the_drivers_errors_of_other_code_are_translated_too(connection):
+    with pytest.raises(errors.DatabaseError), connection.transaction():
+        raise psycopg.OperationalError("somebody used the raw session")
+
+
+def test_a_session_is_cut_from_another_thread(database, connect):
+    """The server rolls back at once, while the thread that uses the session is elsewhere."""
+    session, other = connect(database), connect(database)
+    other.run("create table t (n integer)")
+    other.run("insert into t values (1)")
+    with pytest.raises(errors.DatabaseDown), session.transaction():  # noqa: PT012
+        session.run("delete from t")
+        cutter = threading.Thread(target=session.cut)
+        cutter.start()
+        cutter.join()
+        until(lambda: other.value("select count(*) from (select from t for update skip locked) t") == 1)
+        session.run("select 1")
+    session.cut()  # again: nothing happens
+
+
+def test_notifications_arrive_at_once(connection, database, connect):
+    connection.listen("orders")
+    connect(database).notify("orders", "42")
+    assert list(connection.notifications(5)) == [("orders", "42")]
+    assert list(connection.notifications(0)) == []
+
+
+def test_a_pool_lends_sessions_and_heals(database):
+    pool = postgresql().pool(database, max_size=1)
+    try:
+        with pool.connection() as first:
+            pid = first.value("select pg_backend_pid()")
+        with pool.connection() as same:
+            assert same.value("select pg_backend_pid()") == pid
+            with pytest.raises(errors.DatabaseDown):
+                same.run("select pg_terminate_backend(pg_backend_pid())")
+        with pool.connection() as healed:
+            assert healed.value("select pg_backend_pid()") != pid
+    finally:
+        pool.close()
+
+
+def test_a_database_that_is_read_only_by_default_stays_so(database, connect):
+    """Somebody has protected it: a session that may write does not take that protection off."""
+    name = database.rpartition("/")[2]
+    connect(database).run(f"alter database {name} set default_transaction_read_only = on")
+    with pytest.raises(errors.ReadOnly):
+        connect(database).run("create table t ()")
+
+
+def test_a_wire_that_is_cut_without_a_word_is_noticed(database, connect):
+    """Where a network swallows everything, a session waits for seconds, not for the kernel's quarter of an hour."""
+    pool = postgresql().pool(database)
+    with pool.connection() as lent:
+        for session in (connect(database), lent):
+            with socket.socket(fileno=os.dup(session.fileno())) as wire:
+                assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
+                assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+    pool.close()
+
+
+def test_what_an_address_says_of_the_wire_holds(database, connect):
+    session = connect(f"{database}?tcp_user_timeout=4000")
+    with socket.socket(fileno=os.dup(session.fileno())) as wire:
+        assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 4000
+
+
+def test_a_pool_that_is_refused_says_so_at_once():
+    pool = postgresql().pool("postgresql://nobody@127.0.0.1:1/nothing")
+    began = time.monotonic()
+    with pytest.raises(errors.DatabaseDown, match="refused"), pool.connection():
+        pass
+    assert time.monotonic() - began < 1
+
+
+def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        pool = postgresql().pool(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing")
+        began = time.monotonic()
+        with pytest.raises(errors.DatabaseDown), pool.connection():
+            pass
+        assert time.monotonic() - began < 3
+
+
+def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database, monkeypatch):
+    monkeypatch.setattr(pool_module, "SILENT_SECONDS", 0.2)
+    pool = postgresql().pool(database, max_size=1)
+    frozen, mute = socket.socketpair()  # takes what is sent and never answers
+    with frozen, mute:
+        with pool.connection() as first:
+            pid = first.value("select pg_backend_pid()")
+            os.dup2(frozen.fileno(), first.fileno())
+        with pool.connection() as other:
+            assert other.value("select pg_backend_pid()") != pid
+    pool.close()
+
+
+def test_a_session_left_within_a_transaction_is_lent_to_nobody(database):
+    pool = postgresql().pool(database, max_size=1)
+    with pool.connection() as first:
+        pid = first.value("select pg_backend_pid()")
+        first.run("begin")
+    with pool.connection() as other:
+        assert other.value("select pg_backend_pid()") != pid
+    pool.close()
+
+
+def test_a_pool_lends_no_more_sessions_than_it_has_room_for(database, monkeypatch):
+    monkeypatch.setattr(pool_module, "WAIT_SECONDS", 0.1)
+    pool = postgresql().pool(database, max_size=1)
+    with pool.connection(), pytest.raises(errors.DatabaseDown, match="in use"), pool.connection():
+        pass
+    pool.close()
