@@ -1,0 +1,85 @@
+"""How a number is said, and how it is known: counted, capped, estimate, hint."""
+
+from typing import NamedTuple
+
+UNKNOWN = "–"
+NBSP = "\u00a0"
+APPROXIMATE = frozenset({"estimate", "hint"})
+_WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+class Rate(NamedTuple):
+    """A rate's number and its unit, apart so that a page may set the unit smaller."""
+
+    number: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.number}{NBSP}{self.unit}" if self.unit else self.number
+
+
+def integer(value: int, *, short_from: int = 100_000_000) -> str:
+    """Grouped; from ``short_from`` on with two digits of millions: 1.2 M."""
+    return f"{value:,}" if abs(value) < short_from else millions(value)
+
+
+def millions(value: int) -> str:
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if abs(value) >= size:
+            return f"{significant(value / size)}{NBSP}{unit}"
+    return f"{value:,}"
+
+
+def figure(value: int | None, how: str = "counted") -> str:
+    """A count as a person reads it: ``2,318``, ``10,000+``, ``≈ 1.2 M``, ``–``."""
+    if value is None:
+        return UNKNOWN
+    if how in APPROXIMATE:
+        return f"≈{NBSP}{integer(value, short_from=1_000_000)}"
+    return integer(value) + ("+" if how == "capped" else "")
+
+
+def rate(per_second: float | None) -> Rate:
+    """Two significant digits, in the unit that leaves at least one before the point."""
+    if per_second is None:
+        return Rate(UNKNOWN, "")
+    per_second = max(per_second, 0.0)
+    if per_second * 3600 < 0.5:
+        return Rate("0", "/s")
+    for times, unit in ((1, "/s"), (60, "/min")):
+        if per_second * times >= 1:
+            return Rate(significant(per_second * times), unit)
+    return Rate(significant(per_second * 3600), "/h")
+
+
+def significant(value: float) -> str:
+    """At most two significant digits: 8.3, 24, 400."""
+    if abs(value) < 9.95:
+        return f"{value:.1f}".removesuffix(".0")
+    whole = round(value)
+    return f"{round(whole, 2 - len(str(abs(whole)))):,}"
+
+
+def size(count: int | None) -> str:
+    """Bytes in units of 1000: ``1.2 kB``, ``38 MB``."""
+    if count is None:
+        return UNKNOWN
+    for unit_size, unit in _SIZES:
+        if count >= unit_size * 0.9995:
+            return f"{_three(count / unit_size)}{NBSP}{unit}"
+    return f"{count}{NBSP}B"
+
+
+def _three(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0") if value < 9.95 else f"{round(value):,}"
+
+
+def in_words(count: int) -> str:
+    """Up to twelve in words, as a sentence starts better."""
+    return _WORDS[count] if 0 <= count < len(_WORDS) else f"{count:,}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 queue``, ``41 queues``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,19 @@
+"""A length of time as a person types it: ``1h``, ``90 m``, ``2d``, ``500ms``, ``1 min 30 s``."""
+
+import re
+
+_UNITS = {
+    "ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800,
+}  # fmt: skip
+_PART = re.compile(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]+)\s*", re.ASCII)
+
+
+def seconds(text: str, unit: str = "") -> float | None:
+    """How many seconds the text says, or None when it is no duration; a bare number is in ``unit``, if one is given."""
+    text = text.strip().lower().replace("\u00a0", " ")
+    if unit and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text, re.ASCII):
+        text += unit
+    parts = list(_PART.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text or any(part[2] not in _UNITS for part in parts):
+        return None
+    return sum(float(part[1]) * _UNITS[part[2]] for part in parts)

@@ -1,0 +1,57 @@
+"""How an instant is said: relative in live lists, absolute with its zone everywhere else."""
+
+from datetime import UTC, datetime, tzinfo
+
+from pgqueue_admin.wording.durations import duration
+
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
+def local(instant: datetime, zone: tzinfo) -> datetime:
+    """In ``zone``; the first and last day of the calendar, which may not be moved, stay in UTC."""
+    try:
+        return instant.astimezone(zone)
+    except (OverflowError, ValueError):
+        return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def short(instant: datetime, now: datetime, zone: tzinfo) -> str:
+    """Today ``02:47``, this year ``18 Nov 16:20``, else ``2025-11-18``."""
+    at, today = local(instant, zone), local(now, zone)
+    if at.date() == today.date():
+        return f"{at:%H:%M}"
+    if at.year == today.year:
+        return f"{at.day} {_MONTHS[at.month - 1]} {at:%H:%M}"
+    return at.date().isoformat()
+
+
+def full(instant: datetime, zone: tzinfo) -> str:
+    """``Fri 20 Nov 2026 02:47:00 CET``."""
+    at = local(instant, zone)
+    return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M:%S} {zone_name(at)}"
+
+
+def precise(instant: datetime, zone: tzinfo) -> str:
+    """With milliseconds, for timelines: ``02:47:03.412``."""
+    at = local(instant, zone)
+    return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
+
+
+def iso(instant: datetime) -> str:
+    """ISO 8601 in UTC, for machines and for copying."""
+    return local(instant, UTC).isoformat().replace("+00:00", "Z")
+
+
+def ago(instant: datetime, now: datetime) -> str:
+    """``12 s ago``, ``in 3 min``, ``now``."""
+    seconds = (now - instant).total_seconds()
+    if abs(seconds) < 1:
+        return "now"
+    said = duration(abs(seconds) if abs(seconds) < 10 else float(int(abs(seconds))))
+    return f"{said} ago" if seconds > 0 else f"in {said}"
+
+
+def zone_name(at: datetime) -> str:
+    name = at.tzname() or "UTC"
+    return name if name[0].isalpha() else f"UTC{name}"

@@ -1,0 +1,125 @@
+"""Stack traces of .NET and of Python, line by line: which code is yours, which is the framework's."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from pgqueue_admin.wording.names import listed
+
+_NET_FRAME = re.compile(r"\s+at (?P<call>\S.*?)(?: in (?P<path>.*):line (?P<line>\d+))?\s*")
+_PYTHON_FRAME = re.compile(r'\s+File "(?P<path>.*)", line (?P<line>\d+)(?:, in (?P<call>.*))?\s*')
+_CAUSE = re.compile(r"\s*---> (?P<text>.*)")
+_CHAINED = re.compile(r"(The above exception was the direct cause|During handling of the above exception).*")
+_END_OF_INNER = re.compile(r"\s*--- End of .*---\s*")
+_NET_FRAMEWORK = re.compile(r"(NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method")
+_PYTHON_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+?)(?:\.py)?(?:/|$)")
+_PYTHON_ITSELF = re.compile(r"/lib/python\d[^/]*/|<frozen ")
+_ENGINE = re.compile(r"(?:^|/)pgqueue_admin/(?:transport|workers|archive|dialects|outbox)/")
+
+
+class Line(NamedTuple):
+    """``kind``: own or framework (a frame), cause, code, or text. ``owner`` names the framework."""
+
+    kind: str
+    text: str
+    where: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring lines of one kind; framework frames are drawn folded, under ``title``."""
+
+    kind: str
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        owners = list(dict.fromkeys(line.owner for line in self.lines if line.owner))
+        count = sum(line.kind == "framework" for line in self.lines)
+        return f"{count} {'frame' if count == 1 else 'frames'} of {listed(owners)}"
+
+
+def runs(trace: str) -> list[Run]:
+    """The trace for reading: what stands before the first frame is the error's own text and left out."""
+    lines = list(_without_preamble(list(read(trace))))
+    return [Run(kind, list(group)) for kind, group in groupby(lines, _fold)]
+
+
+def read(trace: str) -> Iterator[Line]:
+    """Every line of the trace that says something. Never raises: what is no frame is text."""
+    owner = ""
+    for raw in trace.splitlines():
+        line = _line(raw)
+        if line is None:
+            continue
+        if line.kind == "code":
+            line = line._replace(owner=owner)  # a line of source belongs to the frame above it
+        else:
+            owner = line.owner
+        yield line
+
+
+def frames(trace: str) -> int:
+    return sum(line.kind in {"own", "framework"} for line in read(trace))
+
+
+def _fold(line: Line) -> str:
+    return "framework" if line.owner else line.kind if line.kind != "code" else "own"
+
+
+def _without_preamble(lines: list[Line]) -> list[Line]:
+    start = next((at for at, line in enumerate(lines) if line.kind != "text"), 0)
+    return lines[start:]
+
+
+def _line(raw: str) -> Line | None:
+    for pattern, made in _READERS:
+        if match := pattern.fullmatch(raw):
+            return made(match)
+    return Line("text", raw.strip()) if raw.strip(" \t^~") else None
+
+
+def _net(match: re.Match[str]) -> Line:
+    known = _NET_FRAMEWORK.match(match["call"])
+    owner = (known[1] or ".NET") if known else ""
+    return Line("framework" if owner else "own", match["call"], _where(match), owner)
+
+
+def _python(match: re.Match[str]) -> Line:
+    owner = _python_owner(match["path"])
+    return Line("framework" if owner else "own", match["call"] or "<module>", _where(match), owner)
+
+
+def _python_owner(path: str) -> str:
+    if package := _PYTHON_PACKAGE.search(path):
+        return package[1]
+    if _PYTHON_ITSELF.search(path):
+        return "Python"
+    return "the engine" if _ENGINE.search(path) else ""
+
+
+def _where(match: re.Match[str]) -> str:
+    path = (match["path"] or "").replace("\\", "/").rpartition("/")[2]
+    return f"{path}:{match['line']}" if path else ""
+
+
+def _nothing(_match: re.Match[str]) -> None:
+    return None
+
+
+_READERS: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Line | None]]] = [
+    (_NET_FRAME, _net),
+    (_PYTHON_FRAME, _python),
+    (_CAUSE, lambda match: Line("cause", match["text"])),
+    (_CHAINED, lambda match: Line("cause", match[0])),
+    (_END_OF_INNER, _nothing),
+    (re.compile(r"\s*Traceback \(most recent call last\):\s*"), _nothing),
+    (re.compile(r"    \s*(?P<code>\S.*)"), lambda match: _code(match)),
+]
+
+
+def _code(match: re.Match[str]) -> Line | None:
+    return Line("code", match["code"]) if match["code"].strip("^~ ") else None

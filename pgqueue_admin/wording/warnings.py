@@ -1,0 +1,199 @@
+"""How a warning is said: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
+
+from typing import NamedTuple
+
+from pgqueue_admin.wording.durations import duration, plain
+from pgqueue_admin.wording.figures import NBSP, counted, figure, integer
+
+DELAY = "peek delay (QueuePeeker.Delay)"
+
+
+class Said(NamedTuple):
+    """One warning in words. The time it has lasted is put between fact and meaning when it is shown."""
+
+    fact: str
+    value: str
+    threshold: str
+    meaning: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.fact}. {self.meaning}"
+
+
+def dead(count: int, cause: str, target: int | None) -> Said:
+    return Said(
+        f"{counted(count, 'dead message')} by {cause}, target {target or 0}",
+        f"{integer(count)} dead",
+        integer(target or 0),
+        "They stay dead until somebody retries or discards them: look at one, mend the cause, retry.",
+    )
+
+
+def queue_age(seconds: float, target: float, approximate: bool = False) -> Said:
+    age = f"{'≈ ' if approximate else ''}{duration(seconds)}"
+    return Said(
+        f"Oldest ready message is {age} old, target {plain(target)}",
+        age,
+        plain(target),
+        "Messages arrive quicker than they are handled, or are not handled at all. "
+        "See who receives; raise concurrency or start a process.",
+    )
+
+
+def queue_depth(depth: int, how: str, target: int) -> Said:
+    return Said(
+        f"{figure(depth, how)} messages wait, target {integer(target)}",
+        figure(depth, how),
+        integer(target),
+        "The queue backs up, or holds what should not be there. Look at its messages and at who receives.",
+    )
+
+
+def dead_count(count: int, target: int, how: str = "counted") -> Said:
+    return Said(
+        f"{figure(count, how)} dead message{'' if count == 1 else 's'} in all, target {integer(target)}",
+        f"{figure(count, how)} dead",
+        integer(target),
+        "More died than is accepted here. Look at its messages, or have it emptied into the archive.",
+    )
+
+
+def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float) -> Said:
+    who = "nobody receives" if ours else "nobody seems to receive"
+    known = (
+        "No process of this endpoint runs. Start one on Endpoints."
+        if ours
+        else f"Nothing left the queue for {duration(quiet_seconds)}. "
+        "That is all that can be known from here: see whether its service runs."
+    )
+    return Said(f"{figure(ready, how)} ready, {who}", "0 receivers", "1", known)
+
+
+def peek_too_long(delay_ms: int, ours: bool) -> Said:
+    delay = _ms(delay_ms)
+    return Said(
+        f"{_delay(ours)} is {delay}, allowed is 100 ms to 10 s",
+        delay,
+        "10 s",
+        f"Up to {delay} pass before an idle queue is looked at, and messages may back up. "
+        f"Set {DELAY} to 10 s or less{_where(ours)}.",
+    )
+
+
+def peek_too_short(delay_ms: int, ours: bool) -> Said:
+    delay = _ms(delay_ms)
+    often = f"{integer(round(1000 / delay_ms))} times a second" if delay_ms else "without a pause"
+    return Said(
+        f"{_delay(ours)} is {delay}, allowed is 100 ms to 10 s",
+        delay,
+        "100 ms",
+        f"Every process asks an idle queue {often}: needless load. Set {DELAY} to 100 ms or more{_where(ours)}.",
+    )
+
+
+def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Said:
+    """T16: names the type, its TTBR, the delay, and the setting that cures it."""
+    delay, ttbr = _ms(delay_ms), _ms(ttbr_ms)
+    lost = delay_ms > ttbr_ms
+    risk = "is lost: it expires before it is looked at" if lost else "is at risk: it can expire unseen"
+    longer = "" if ttbr_ms > 100 else f", or better give {name} a longer time to be received"
+    return Said(
+        f"{name} lives {ttbr} (its time to be received), {_delay(ours, 'the ')} is {'' if lost else 'also '}{delay}",
+        delay,
+        f"below {ttbr}",
+        f"On an idle queue it {risk}. Set {DELAY} below {ttbr}{_where(ours)}{longer}.",
+    )
+
+
+def smtp_missing(folder: str) -> Said:
+    return Said(
+        "No mail server is configured",
+        "files",
+        "EMAIL_URL",
+        f"Mails are written as files to {folder} and reach nobody. Set EMAIL_URL, for instance smtp://user:password@host:587.",
+    )
+
+
+def nobody_is_mailed() -> Said:
+    return Said(
+        "Nobody is mailed: no address is configured",
+        "0 addresses",
+        "1",
+        "Warnings stay on this screen and in the log. Set ALERT_TO to one or more addresses.",
+    )
+
+
+def mail_failing(count: int, error: str) -> Said:
+    return Said(
+        f"{counted(count, 'mail')} could not be sent",
+        counted(count, "mail"),
+        "0",
+        f"{error.rstrip('.')}. They are tried again for a day. See Mail sent, and check EMAIL_URL.",
+    )
+
+
+def unnamed_environment() -> Said:
+    return Said(
+        "This environment has no name",
+        "unnamed",
+        "a name",
+        "Mails, titles and confirmations cannot say where they are from. Set ENVIRONMENT, for instance production.",
+    )
+
+
+def sampler_stale(age: float | None, threshold: float) -> Said:
+    value = duration(age) if age is not None else "never"
+    return Said(
+        "No sample was ever taken" if age is None else f"Newest sample is {value} old, allowed is {plain(threshold)}",
+        value,
+        plain(threshold),
+        "Figures and warnings about queues stand still. See whether the supervisor, the sampler and the database run.",
+    )
+
+
+def archive_unreadable(error: str) -> Said:
+    return Said(
+        "The archive of dead messages cannot be read",
+        "not readable",
+        "readable",
+        f"{error.rstrip('.')}. Nothing is lost: what dies meanwhile is told when it can be read again.",
+    )
+
+
+def worker_crashing(count: int, window: float, limit: int, last_error: str) -> Said:
+    said = f" It said: {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
+    return Said(
+        f"Its process ended {count} times in {plain(window)}, allowed is {limit}",
+        f"{count} in {plain(window)}",
+        f"{limit} in {plain(window)}",
+        f"It is started again after growing pauses; its messages went back to the queue.{said} See its log.",
+    )
+
+
+def sequence_near_end(last: int, end: int) -> Said:
+    share = f"{last * 100 // end} %"
+    return Said(
+        f"Sequence is at {integer(last, short_from=10**12)} of {integer(end, short_from=10**12)}, threshold 85 %",
+        share,
+        "85 %",
+        "At its end every send fails. Widen the sequence and the seq column to bigint, or restart it while empty.",
+    )
+
+
+def _ms(milliseconds: int) -> str:
+    """Exact, unlike a measured duration: 10,001 ms may not read as the 10 s that are allowed."""
+    if milliseconds < 1000:
+        return f"{milliseconds}{NBSP}ms"
+    if milliseconds < 60_000 or milliseconds % 1000:
+        return f"{milliseconds / 1000:,.10g}{NBSP}s"
+    return plain(milliseconds / 1000)
+
+
+def _delay(ours: bool, article: str = "") -> str:
+    text = f"{article}peek delay" if ours else f"{article}declared peek delay"
+    return text if article else text.capitalize()
+
+
+def _where(ours: bool) -> str:
+    return "" if ours else " in its own code, then declare it here"

@@ -1,0 +1,78 @@
+"""A stack trace is read for its own code; the framework's frames fold (CONSOLE: Message, Error)."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgqueue_admin.wording import traces
+
+NET = """Shop.Shipping.CarrierUnavailableException: Carrier Zeppelin cannot be booked
+ ---> System.NotSupportedException: Airships do not fly in winter
+   at Shop.Shipping.Airship.Book(ShipOrder order) in /src/Shipping/ShipOrderHandler.cs:line 42
+   at System.Threading.Tasks.Task.Run()
+   --- End of inner exception stack trace ---
+   at Shop.Shipping.ShipOrderHandler.Handle(ShipOrder message) in C:\\src\\ShipOrderHandler.cs:line 25
+   at NServiceBus.InvokeHandlerTerminator.Terminate(IInvokeHandlerContext context) in /_/src/X.cs:line 31
+   at NServiceBus.LoadHandlersConnector.Invoke(IIncomingLogicalMessageContext context, Func`2 stage)"""
+
+PYTHON = """Traceback (most recent call last):
+  File "/srv/shop/payments.py", line 12, in charge
+    return client.post(url)
+           ^^^^^^^^^^^^^^^^
+  File "/srv/.venv/lib/python3.11/site-packages/httpx/_client.py", line 914, in send
+    raise exc
+httpx.ReadTimeout: timed out after 3.0 s
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/pgqueue_admin/transport/receive_modes.py", line 40, in handle
+    handler(message, context)
+  File "/usr/lib/python3.11/contextlib.py", line 81, in inner
+    return func(*args, **kwds)
+  File "/srv/shop/handlers.py", line 42, in charge_card
+    charge(order)
+shop.billing.payments.GatewayTimeout: acquira did not answer"""
+
+
+def shown(trace):
+    return [(run.kind, [line.text for line in run.lines]) for run in traces.runs(trace)]
+
+
+def test_net_frames_are_told_apart():
+    kinds = [(run.kind, len(run.lines)) for run in traces.runs(NET)]
+    assert kinds == [("cause", 1), ("own", 1), ("framework", 1), ("own", 1), ("framework", 2)]
+    assert traces.runs(NET)[-1].title == "2 frames of NServiceBus"
+
+
+def test_net_frames_say_where():
+    own = [line for run in traces.runs(NET) if run.kind == "own" for line in run.lines]
+    assert [line.where for line in own] == ["ShipOrderHandler.cs:42", "ShipOrderHandler.cs:25"]
+    assert own[0].text == "Shop.Shipping.Airship.Book(ShipOrder order)"
+
+
+def test_python_frames_keep_their_line_of_source():
+    assert shown(PYTHON) == [
+        ("own", ["charge", "return client.post(url)"]),
+        ("framework", ["send", "raise exc"]),
+        ("text", ["httpx.ReadTimeout: timed out after 3.0 s"]),
+        ("cause", ["The above exception was the direct cause of the following exception:"]),
+        ("framework", ["handle", "handler(message, context)", "inner", "return func(*args, **kwds)"]),
+        ("own", ["charge_card", "charge(order)"]),
+        ("text", ["shop.billing.payments.GatewayTimeout: acquira did not answer"]),
+    ]
+    assert traces.runs(PYTHON)[4].title == "2 frames of the engine and Python"
+    assert traces.frames(PYTHON) == 5
+
+
+def test_a_text_that_is_no_trace_stays_whole():
+    assert shown("it broke\n  somewhere") == [("text", ["it broke", "somewhere"])]
+    assert traces.runs("") == []
+
+
+@given(st.text())
+def test_no_text_fails(text):
+    traces.runs(text)
+
+
+def test_a_long_line_of_blanks_is_no_trap():
+    traces.runs("   at " + " in :line " * 5_000 + "\n" + '  File "' * 5_000 + "\n" + " " * 100_000)
