@@ -1,0 +1,90 @@
+"""Every queue that is there beside its newest figures: what pages read by the hundreds, without a model's weight."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias
+
+from django.db import connections
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import LatestSample, Queue
+
+
+@dataclass(slots=True)
+class Facts:
+    """Of a Queue what its row shows and is judged by."""
+
+    pk: int
+    schema: str
+    table: str
+    kind: str
+    reason: str
+    target_age_seconds: int | None
+    target_depth: int | None
+    target_dead: int | None
+    ingest: bool
+    endpoint: str
+
+
+@dataclass(slots=True)
+class Figures:
+    """Of a LatestSample the same."""
+
+    ready: int | None
+    in_flight: int | None
+    delayed: int | None
+    expired: int | None
+    dead: int | None
+    depth: int | None
+    how: str
+    delayed_how: str
+    head_seq: int | None
+    tail_seq: int | None
+    in_per_second: float | None
+    out_per_second: float | None
+    oldest_how: str
+    error: str
+    at: datetime
+    oldest_at: datetime | None
+    next_due_at: datetime | None
+    changed_at: datetime
+    left_at: datetime | None
+
+
+# a page of one queue has the models
+Known: TypeAlias = Queue | Facts
+Newest: TypeAlias = LatestSample | Figures
+
+
+class Dead(NamedTuple):
+    """How many lay dead: in the archive now and an hour ago, and in error queues an hour ago."""
+
+    archived: int | None
+    archived_then: int | None
+    lying_then: int | None
+
+
+FACTS, INSTANTS = 10, 5  # columns, from the left and from the right
+
+
+def rows() -> list[tuple[Facts, Figures | None]]:
+    """In order of address; a queue that was never sampled has no figures."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().board.rows())
+        return [(Facts(*row[:FACTS]), _figures(row[FACTS:])) for row in cursor.fetchall()]
+
+
+def _figures(row: Sequence[Any]) -> Figures | None:
+    instants = map(_instant, row[-INSTANTS:])
+    return Figures(*row[:-INSTANTS], *instants) if row[-INSTANTS] is not None else None
+
+
+def _instant(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def dead(now: datetime) -> Dead:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().board.dead(), {"then": now - timedelta(hours=1)})
+        return Dead(*cursor.fetchone())

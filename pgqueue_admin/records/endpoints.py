@@ -1,0 +1,137 @@
+"""Acts on endpoints: settings and desired state, each audited and announced to workers in one transaction.
+
+Whether a person may is asked before, by ``operations.rights``; whether the row is still as they read it, in here.
+``person`` is a Django user or a name, ``origin`` one of console, admin, command, api.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records.endpoint_change import (
+    Act,
+    ActRefused,
+    ChangedMeanwhile,
+    FaultySettings,
+    NoSuchEndpoint,
+    NotOurs,
+    change,
+    insert,
+    locked,
+)
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
+
+__all__ = [
+    "SETTINGS",
+    "ActRefused",
+    "ChangedMeanwhile",
+    "FaultySettings",
+    "NoSuchEndpoint",
+    "NotOurs",
+    "create",
+    "declare",
+    "history",
+    "last_changes",
+    "pause",
+    "resume",
+    "save_settings",
+    "scale",
+    "start",
+    "stop",
+    "undo",
+]
+
+SETTINGS = frozenset(
+    {
+        "peek_delay_ms",
+        "max_records_to_peek",
+        "concurrency",
+        "immediate_retries",
+        "delayed_retries",
+        "delayed_retry_step_ms",
+        "on_exhausted",
+        "error_queue",
+        "strict_peek_range",
+        "drain_seconds",
+    }
+)
+
+
+def save_settings(
+    name: str, changes: Mapping[str, Any], person: Any, origin: str, *, version: int | None = None, reason: str = ""
+) -> Endpoint:
+    """C5. Of a foreign endpoint these are declared values: used for warnings, obeyed by nobody."""
+    if unknown := set(changes) - SETTINGS:
+        raise FaultySettings({field: f"{field} is not a setting of an endpoint." for field in sorted(unknown)})
+    return change(name, changes, Act("set", person, origin, version, reason))
+
+
+def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
+    """An endpoint of ours. Its queue tables are made before: ``workers.enrolment``."""
+    return insert(Endpoint(name=name, table=name, **facts), Act("create", person, origin))
+
+
+def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
+    """Say what a foreign endpoint's own code sets, so that warnings can judge it."""
+    with transaction.atomic():
+        facts = {"ours": False, "schema": address.schema, "table": address.table}
+        Endpoint.objects.get_or_create(name=name, defaults=facts)
+        return save_settings(name, changes, person, origin)
+
+
+def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """How many processes shall run, on all hosts together."""
+    return change(name, {"desired_processes": processes}, Act("scale", person, origin, version))
+
+
+def start(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """At least one process, and now: a back-off ends here."""
+    with transaction.atomic():
+        processes = locked(name).desired_processes or 1
+        waiting = Process.objects.filter(role="endpoint", endpoint=name, state=Process.State.BACK_OFF)
+        waiting.update(next_start_at=Now())
+        return change(name, {"desired_processes": processes}, Act("start", person, origin, version, always=True))
+
+
+def stop(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """No process: what is in hand is finished within the drain time."""
+    return change(name, {"desired_processes": 0}, Act("stop", person, origin, version))
+
+
+def pause(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """Processes stay and receive nothing."""
+    return change(name, {"paused": True}, Act("pause", person, origin, version))
+
+
+def resume(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    return change(name, {"paused": False}, Act("resume", person, origin, version))
+
+
+def undo(audit_id: int, person: Any, origin: str) -> Endpoint:
+    """One click back, if everything that change set still stands."""
+    entry = AuditEntry.objects.get(id=audit_id, noun="endpoint")
+    if not entry.before:
+        raise ActRefused("Nothing was changed. That entry replaced nothing that could be put back.")
+    with transaction.atomic():
+        row = locked(entry.subject)
+        if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
+            raise ChangedMeanwhile(row.name)
+        return change(row.name, entry.before or {}, Act("undo", person, origin, reason=f"undoes change {entry.id}"))
+
+
+def history(name: str) -> QuerySet[AuditEntry]:
+    """Newest first."""
+    return AuditEntry.objects.filter(noun="endpoint", subject=name)
+
+
+def last_changes(name: str) -> dict[str, AuditEntry]:
+    """By field: the newest entry that set it, which is the one ``undo`` takes."""
+    last: dict[str, AuditEntry] = {}
+    for entry in history(name)[:200]:
+        for field in entry.after or {}:
+            last.setdefault(field, entry)
+    return last

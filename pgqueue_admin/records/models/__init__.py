@@ -1,0 +1,26 @@
+"""The console's own tables, a file per noun."""
+
+from pgqueue_admin.records.models.alert import Alert, AlertMail, Cursor
+from pgqueue_admin.records.models.audit import AuditEntry
+from pgqueue_admin.records.models.dead import ArchivedMessage
+from pgqueue_admin.records.models.endpoint import Endpoint
+from pgqueue_admin.records.models.operation import Operation
+from pgqueue_admin.records.models.process import Process
+from pgqueue_admin.records.models.queue import Queue, SmallestTtbr
+from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
+
+__all__ = [
+    "Alert",
+    "AlertMail",
+    "ArchiveSample",
+    "ArchivedMessage",
+    "AuditEntry",
+    "Cursor",
+    "Endpoint",
+    "LatestSample",
+    "Operation",
+    "Process",
+    "Queue",
+    "Sample",
+    "SmallestTtbr",
+]

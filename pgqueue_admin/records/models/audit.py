@@ -1,0 +1,22 @@
+"""Who did what: acts and changed settings. Nothing here is ever edited or deleted."""
+
+from django.db import models
+
+
+class AuditEntry(models.Model):
+    at = models.DateTimeField(auto_now_add=True)
+    who = models.CharField(max_length=150)
+    verb = models.CharField(max_length=30)  # retry, discard, restore, set, undo, start, stop, scale, pause, acknowledge
+    noun = models.CharField(max_length=30)  # message, operation, endpoint, queue, alert
+    subject = models.CharField(max_length=400)  # the endpoint's name, the queue's address, the archive id
+    count = models.BigIntegerField(default=1)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    reason = models.TextField(blank=True)
+    origin = models.CharField(max_length=20)  # console, admin, command, api
+    operation_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["noun", "subject", "-id"])]
+        verbose_name_plural = "audit entries"

@@ -1,0 +1,41 @@
+"""An endpoint's settings and desired state: one row, read by its workers and by the supervisor."""
+
+from django.db import models
+
+
+class Endpoint(models.Model):
+    """Ours (run by the supervisor) or foreign (only declared, for warnings).
+
+    A change is saved, then announced with NOTIFY ``pgqueue_endpoint`` (payload: the name) on ``default``.
+    """
+
+    class Exhausted(models.TextChoices):
+        ARCHIVE = "archive", "archived as failed"
+        ERROR_QUEUE = "error_queue", "sent to the error queue"
+
+    name = models.CharField(max_length=200, unique=True)
+    ours = models.BooleanField(default=True)
+    schema = models.CharField(max_length=63, default="public")
+    table = models.CharField(max_length=63)
+    error_queue = models.CharField(max_length=200, blank=True, help_text="Canonical address.")
+    # desired state
+    desired_processes = models.PositiveIntegerField(default=0)
+    paused = models.BooleanField(default=False)
+    drain_seconds = models.PositiveIntegerField(default=30)
+    # T11, T14–T17; for a foreign endpoint these are declared values
+    peek_delay_ms = models.PositiveIntegerField(default=1000)
+    max_records_to_peek = models.PositiveIntegerField(null=True, blank=True)
+    concurrency = models.PositiveIntegerField(default=2)
+    immediate_retries = models.PositiveIntegerField(default=5)
+    delayed_retries = models.PositiveIntegerField(default=3)
+    delayed_retry_step_ms = models.PositiveIntegerField(default=10_000)
+    on_exhausted = models.CharField(max_length=20, choices=Exhausted.choices, default=Exhausted.ARCHIVE)
+    strict_peek_range = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,51 @@
+"""A process that reported: supervisor, endpoint child, sampler, alerter, ingester."""
+
+from django.db import models
+
+
+class Process(models.Model):
+    """Identified by host, pid and start ticks (/proc/<pid>/stat field 22): a bare pid may be reused."""
+
+    class State(models.TextChoices):
+        STARTING = "starting"
+        RUNNING = "running"
+        PAUSED = "paused"
+        DRAINING = "draining"
+        BACK_OFF = "back-off"
+        STOPPED = "stopped"
+        CRASHED = "crashed"
+        LOST = "lost"
+
+    role = models.CharField(max_length=20)  # supervisor, endpoint, sampler, alerter, ingester
+    endpoint = models.CharField(max_length=200, blank=True)
+    host = models.CharField(max_length=255)
+    pid = models.IntegerField()
+    start_ticks = models.BigIntegerField()
+    state = models.CharField(max_length=20, choices=State.choices, default=State.STARTING)
+    code_version = models.CharField(max_length=64, blank=True)
+    settings_version = models.PositiveIntegerField(default=0)
+    settings_at = models.DateTimeField(null=True, help_text="When it took that version.")
+    log = models.CharField(max_length=400, blank=True, help_text="Its log file, on its host.")
+    slots = models.PositiveIntegerField(default=0)
+    busy = models.PositiveIntegerField(default=0)
+    received = models.BigIntegerField(default=0)
+    handled = models.BigIntegerField(default=0)
+    handled_per_second = models.FloatField(null=True)
+    critical_p50_ms = models.FloatField(null=True)  # of the last minute: sent until handled
+    critical_p95_ms = models.FloatField(null=True)
+    processing_p95_ms = models.FloatField(null=True)
+    failed = models.BigIntegerField(default=0)
+    retried = models.BigIntegerField(default=0)
+    expired = models.BigIntegerField(default=0)  # T3: counted, never silently
+    last_expired_at = models.DateTimeField(null=True)
+    memory_bytes = models.BigIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+    started_at = models.DateTimeField()
+    heartbeat_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    exit_code = models.IntegerField(null=True)
+    next_start_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["host", "pid", "start_ticks"], name="process_identity")]
+        indexes = [models.Index(fields=["ended_at", "role"])]

@@ -1,0 +1,26 @@
+"""Wake-ups on the console's own database. They carry names, never data: whoever hears one reads the rows."""
+
+from django.db import connections
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.source import console_dsn
+
+ENDPOINT = "pgqueue_endpoint"  # payload: the endpoint's name
+OPERATION = "pgqueue_operation"  # the operation's id
+PROCESS = "pgqueue_process"  # the endpoint or role of a process whose state changed
+SAMPLE = "pgqueue_sample"  # the sample's number
+ALERT = "pgqueue_alert"
+
+
+def announce(channel: str, payload: str = "") -> None:
+    """NOTIFY on ``default``; inside ``atomic()`` it goes out with the commit."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().notify.announce(), {"channel": channel, "payload": payload})
+
+
+def listen(*channels: str, application_name: str = "pgqueue-admin") -> Connection:
+    """A session on ``default`` that hears these channels."""
+    connection = postgresql().connect(console_dsn(), application_name=application_name)
+    connection.listen(*channels)
+    return connection

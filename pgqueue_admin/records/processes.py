@@ -1,0 +1,117 @@
+"""What pages ask about processes: who runs, who is missing, who has not been heard of."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.db.models import BooleanField, DurationField, ExpressionWrapper, F, Max, Q, QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.records.models import Endpoint, Process
+
+HEARTBEAT_LOST = timedelta(seconds=10)
+State = Process.State
+
+
+def known() -> QuerySet[Process]:
+    """Every process with the age of its heartbeat by the database's clock, and whether that is too old."""
+    return _known().all()
+
+
+@cache
+def _known() -> QuerySet[Process]:
+    """Only built, never read: putting it together costs more than asking."""
+    age = ExpressionWrapper(Now() - F("heartbeat_at"), output_field=DurationField())
+    silent = Q(ended_at=None, heartbeat_at__lt=Now() - HEARTBEAT_LOST)
+    return Process.objects.annotate(
+        heartbeat_age=age, heartbeat_lost=ExpressionWrapper(silent, output_field=BooleanField())
+    )
+
+
+def current() -> QuerySet[Process]:
+    """Those that run, and those that wait to be started again."""
+    return known().filter(Q(ended_at=None) | Q(state=State.BACK_OFF)).order_by("host", "role", "endpoint", "pid")
+
+
+def supervisors() -> QuerySet[Process]:
+    return current().filter(role="supervisor")
+
+
+def last_crash(endpoint: str) -> Process | None:
+    crashed = known().filter(role="endpoint", endpoint=endpoint, state__in=[State.CRASHED, State.BACK_OFF, State.LOST])
+    return crashed.order_by("-ended_at").first()
+
+
+@dataclass(frozen=True)
+class OfEndpoint:
+    """An endpoint of ours beside its processes."""
+
+    endpoint: Endpoint
+    processes: list[Any]  # Process, annotated as by ``known``
+
+    @property
+    def want(self) -> int:
+        return self.endpoint.desired_processes
+
+    @property
+    def running(self) -> list[Any]:
+        return [p for p in self.processes if p.ended_at is None and p.state != State.DRAINING and not p.heartbeat_lost]
+
+    @property
+    def have(self) -> int:
+        return len(self.running)
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.want - self.have)
+
+    @property
+    def waiting(self) -> Any | None:
+        """The one in back-off, with ``last_error`` and ``next_start_at``."""
+        return next((p for p in self.processes if p.state == State.BACK_OFF), None)
+
+    @property
+    def lost(self) -> list[Any]:
+        return [p for p in self.processes if p.heartbeat_lost]
+
+    @property
+    def busy(self) -> int:
+        return sum(p.busy for p in self.running)
+
+    @property
+    def slots(self) -> int:
+        return sum(p.slots for p in self.running)
+
+
+def of_endpoint(name: str) -> OfEndpoint:
+    return OfEndpoint(Endpoint.objects.get(name=name), list(current().filter(role="endpoint", endpoint=name)))
+
+
+def by_endpoint(names: Collection[str] | None = None) -> list[OfEndpoint]:
+    """Every endpoint of ours, or those named, in order of name: two statements, however many there are."""
+    processes, endpoints = current().filter(role="endpoint"), Endpoint.objects.filter(ours=True)
+    if names is not None:
+        processes, endpoints = processes.filter(endpoint__in=names), endpoints.filter(name__in=names)
+    found: dict[str, list[Any]] = {}
+    for process in processes:
+        found.setdefault(process.endpoint, []).append(process)
+    return [OfEndpoint(row, found.get(row.name, [])) for row in endpoints]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How many processes work with an endpoint's newest settings, and how quickly the last of them took those."""
+
+    by: int
+    of: int
+    seconds: float | None
+
+
+def taken(endpoint: Endpoint) -> Taken:
+    living = current().filter(role="endpoint", endpoint=endpoint.name, ended_at=None)
+    took = living.filter(settings_version__gte=endpoint.version)
+    last = took.filter(settings_at__gte=endpoint.changed_at).aggregate(at=Max("settings_at"))["at"]
+    seconds = (last - endpoint.changed_at).total_seconds() if last else None
+    return Taken(took.count(), living.count(), seconds)

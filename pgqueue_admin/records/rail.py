@@ -1,0 +1,28 @@
+"""What stands right of the rail's names, and how new the figures are: read for every page, in one statement."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import connections
+
+from pgqueue_admin.dialects.postgresql import postgresql
+
+
+class Counts(NamedTuple):
+    """``warnings`` are open and acknowledged by nobody; ``critical`` are some of them; ``dead`` lie in the archive."""
+
+    newest: datetime | None
+    queues: int
+    warnings: int
+    critical: int
+    dead: int | None
+    operations: int
+    endpoints: int
+    wanted: int
+    up: int
+
+
+def counts() -> Counts:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().rail.counts())
+        return Counts(*cursor.fetchone())

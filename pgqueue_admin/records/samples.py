@@ -1,0 +1,105 @@
+"""Samples as they are kept: the newest of each queue, ten-second history for charts, and its thinning."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.models import Min, Subquery
+from django.db.models.functions import Trunc
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import ArchiveSample, LatestSample, Queue, Sample
+from pgqueue_admin.records.models.sample import Figures
+
+HISTORY_EVERY = timedelta(seconds=10)
+FINE_FOR = timedelta(hours=2)
+KEPT_FOR = timedelta(days=8)
+_THINNED_BACK = timedelta(days=1)  # what is older was thinned by earlier runs
+
+_FIGURES = [field.name for field in Figures._meta.get_fields()]
+_LATEST = [field.name for field in LatestSample._meta.concrete_fields if not field.primary_key]
+
+
+def store(changed: Sequence[LatestSample], unchanged: Iterable[int], at: datetime, history: bool) -> None:
+    """Write one look at all queues and wake whoever shows it, in one transaction.
+
+    ``unchanged``: ids of queues whose figures are those of the look before; only their time moves on.
+    """
+    with transaction.atomic():
+        LatestSample.objects.bulk_create(changed, update_conflicts=True, unique_fields=["queue"], update_fields=_LATEST)
+        still = list(unchanged)
+        LatestSample.objects.filter(queue__in=still).update(at=at)
+        if history:
+            latest = LatestSample.objects.filter(queue__in=[*still, *(each.queue_id for each in changed)])
+            Sample.objects.bulk_create([_as_history(each) for each in latest])
+        notify.announce(notify.SAMPLE, str(number(at)))
+
+
+def store_archive(dead: int, at: datetime, history: bool) -> None:
+    """How many lie dead in the archive: written when it changed, and for the history."""
+    newest = archive()
+    if history or newest is None or newest.dead != dead:
+        ArchiveSample.objects.create(at=at, dead=dead)
+
+
+def archive(until: datetime | None = None) -> ArchiveSample | None:
+    """The newest count of the archive's dead, or the newest that is not younger than ``until``."""
+    rows = ArchiveSample.objects.filter(at__lte=until) if until else ArchiveSample.objects.all()
+    return rows.order_by("-at").first()
+
+
+def mark_unreadable(error: str, queues: Iterable[int] | None = None) -> None:
+    """Say why no new figures come; the last ones and their time stay."""
+    rows = LatestSample.objects.filter(queue__gone_since=None)
+    rows = rows if queues is None else rows.filter(queue__in=list(queues))
+    if rows.exclude(error=error).update(error=error):
+        notify.announce(notify.SAMPLE, "error")
+
+
+def number(at: datetime) -> int:
+    """Counts up with time, across restarts of the sampler."""
+    return round(at.timestamp() * 1000)
+
+
+def latest() -> dict[int, LatestSample]:
+    """The newest figures by queue id, of queues that are there."""
+    return {each.queue_id: each for each in LatestSample.objects.filter(queue__gone_since=None)}
+
+
+def history(queue: Queue, window: timedelta, until: datetime) -> list[Sample]:
+    """One queue's samples of a window, oldest first. A gap in time is a gap in samples: draw nothing through it."""
+    return list(queue.samples.filter(at__gt=until - window, at__lte=until).order_by("at"))
+
+
+def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[float | None, ...]]:
+    """One queue's ready, in flight, delayed, expired, in, out and dead, by number of the step (of ``step`` seconds)."""
+    found = _ask(postgresql().samples.steps(), {"queue": queue_id, "since": since, "step": step})
+    return {row[0]: row[1:] for row in found}
+
+
+def most_ready(queue_ids: Iterable[int], since: datetime, step: int) -> list[tuple[int, int, int | None]]:
+    """Queue, number of the step, the most that was ready in it."""
+    return _ask(postgresql().samples.most_ready(), {"queues": list(queue_ids), "since": since, "step": step})
+
+
+def _ask(query: Any, values: dict[str, Any]) -> list[Any]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall()
+
+
+def thin(now: datetime) -> int:
+    """Keep one sample a minute of what is older than two hours and nothing older than eight days; how many went."""
+    gone = sum(model.objects.filter(at__lt=now - KEPT_FOR).delete()[0] for model in (Sample, ArchiveSample))
+    old = Sample.objects.filter(at__lt=now - FINE_FOR, at__gte=now - FINE_FOR - _THINNED_BACK)
+    kept = (
+        old.annotate(minute=Trunc("at", "minute")).values("queue", "minute").annotate(first=Min("id")).values("first")
+    )
+    thinned, _ = old.exclude(id__in=Subquery(kept)).delete()
+    return gone + thinned
+
+
+def _as_history(latest: LatestSample) -> Sample:
+    return Sample(queue_id=latest.queue_id, **{name: getattr(latest, name) for name in _FIGURES})

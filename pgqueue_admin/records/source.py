@@ -1,0 +1,82 @@
+"""How Django's side reaches the queue database: a source is a DSN, its dialect and the schemas allowed."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.db import connections
+
+from pgqueue_admin.dialects import Connection, Dialect, Pool, dialect_for
+
+_READS: dict[str, Any] = {"application_name": "pgqueue-admin reads", "read_only": True, "statement_timeout": 5.0}
+# A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
+_ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
+
+
+@dataclass(frozen=True)
+class Source:
+    dsn: str
+    schemas: tuple[str, ...]
+    is_ours: bool  # the embedded database; otherwise given by URL, and somebody's production
+    dialect: Dialect = field(compare=False)
+    _reading: Pool = field(compare=False, repr=False)
+    _writing: Pool = field(compare=False, repr=False)
+
+    @property
+    def default_schema(self) -> str:
+        return self.schemas[0] if self.schemas else self.dialect.default_schema
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Borrow a session that can only read, and never for longer than 5 s a statement. Raises DatabaseDown."""
+        return self._reading.connection()
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Borrow a session for an act. Raises DatabaseDown."""
+        return self._writing.connection()
+
+    def close(self) -> None:
+        self._reading.close()
+        self._writing.close()
+
+
+def source() -> Source:
+    """The source of the ``queues`` alias as it stands now."""
+    return _source(_dsn(connections["queues"].settings_dict), tuple(settings.PGQUEUE["SCHEMAS"]))
+
+
+def console_dsn() -> str:
+    """The DSN of the console's own database, for whoever listens there."""
+    return _dsn(connections["default"].settings_dict)
+
+
+def close() -> None:
+    """Close the sessions that are kept open (tests; before a fork)."""
+    for made in _made:
+        made.close()
+    _made.clear()
+    _source.cache_clear()
+
+
+_made: list[Source] = []
+
+
+@lru_cache(maxsize=8)
+def _source(dsn: str, schemas: tuple[str, ...]) -> Source:
+    dialect = dialect_for(dsn)
+    reading, writing = dialect.pool(dsn, **_READS), dialect.pool(dsn, **_ACTS)
+    made = Source(dsn, schemas, settings.PGQUEUE["EMBEDDED"], dialect, reading, writing)
+    _made.append(made)
+    return made
+
+
+def _dsn(entry: dict[str, Any]) -> str:
+    person = quote(entry.get("USER") or "", safe="")
+    if entry.get("PASSWORD"):
+        person += ":" + quote(entry["PASSWORD"], safe="")
+    host = quote(entry.get("HOST") or "", safe=":[]") + (f":{entry['PORT']}" if entry.get("PORT") else "")
+    options = {key: value for key, value in entry.get("OPTIONS", {}).items() if isinstance(value, str | int)}
+    asked = urlencode(options, quote_via=quote)  # libpq reads no + as a blank
+    return f"postgresql://{person + '@' if person else ''}{host}/{quote(entry['NAME'], safe='')}?{asked}"

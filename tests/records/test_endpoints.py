@@ -1,0 +1,121 @@
+"""Acts on endpoints: one transaction of row, audit entry and wake-up; guarded, judged as a whole, undone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.records import endpoints, notify
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
+
+
+@pytest.fixture
+def sales(console_database: str) -> Endpoint:
+    return Endpoint.objects.create(name="Sales", table="Sales", desired_processes=2)
+
+
+@pytest.fixture
+def heard(console_database: str) -> Iterator[Connection]:
+    with notify.listen(notify.ENDPOINT) as connection:
+        yield connection
+
+
+def test_a_saved_setting_is_audited_and_announced(sales: Endpoint, heard: Connection) -> None:  # C5
+    row = endpoints.save_settings("Sales", {"peek_delay_ms": 250, "concurrency": 2}, "ana", "console", version=1)
+    assert (row.peek_delay_ms, row.version) == (250, 2)
+    entry = endpoints.history("Sales").get()
+    assert (entry.who, entry.verb, entry.origin) == ("ana", "set", "console")
+    assert (entry.before, entry.after) == ({"peek_delay_ms": 1000}, {"peek_delay_ms": 250})
+    assert [note.payload for note in heard.notifications(5)] == ["Sales"]
+
+
+def test_what_changes_nothing_leaves_no_trace(sales: Endpoint, heard: Connection) -> None:
+    assert endpoints.save_settings("Sales", {"peek_delay_ms": 1000}, "ana", "console").version == 1
+    assert not AuditEntry.objects.exists()
+    assert not list(heard.notifications(0))
+
+
+def test_the_second_of_two_is_told_who_was_quicker(sales: Endpoint) -> None:
+    endpoints.save_settings("Sales", {"concurrency": 8}, "tomas", "console", version=1)
+    with pytest.raises(endpoints.ChangedMeanwhile, match=r"Nothing was changed. tomas changed Sales at .* UTC") as told:
+        endpoints.save_settings("Sales", {"concurrency": 4}, "ana", "console", version=1)
+    assert told.value.who == "tomas"
+    assert Endpoint.objects.get().concurrency == 8
+
+
+def test_all_faults_are_told_at_once(sales: Endpoint) -> None:
+    faulty = {"peek_delay_ms": 0, "concurrency": 65, "max_records_to_peek": 0, "on_exhausted": "error_queue"}
+    with pytest.raises(endpoints.FaultySettings) as told:
+        endpoints.save_settings("Sales", faulty, "ana", "console")
+    assert set(told.value.faults) == {"peek_delay_ms", "concurrency", "max_records_to_peek", "error_queue"}
+    assert Endpoint.objects.get().version == 1
+
+
+@pytest.mark.parametrize("delay", [99, 10_001])
+def test_outside_the_peek_range_only_the_strict_one_refuses(sales: Endpoint, delay: int) -> None:  # T15
+    assert endpoints.save_settings("Sales", {"peek_delay_ms": delay}, "ana", "console").peek_delay_ms == delay
+    with pytest.raises(endpoints.FaultySettings, match="strict peek range allows 100 to 10,000 ms"):
+        endpoints.save_settings("Sales", {"strict_peek_range": True}, "ana", "console")
+
+
+def test_an_unknown_setting_is_named(sales: Endpoint) -> None:
+    with pytest.raises(endpoints.FaultySettings, match="colour is not a setting"):
+        endpoints.save_settings("Sales", {"colour": "red"}, "ana", "console")
+
+
+def test_undo_puts_back_what_still_stands(sales: Endpoint) -> None:
+    endpoints.save_settings("Sales", {"peek_delay_ms": 12_000}, "ivo", "console")
+    entry = endpoints.last_changes("Sales")["peek_delay_ms"]
+    row = endpoints.undo(entry.id, "ana", "console")
+    assert (row.peek_delay_ms, row.version) == (1000, 3)
+    newest = endpoints.history("Sales").first()
+    assert newest is not None
+    assert (newest.verb, newest.reason) == ("undo", f"undoes change {entry.id}")
+
+
+def test_undo_is_refused_once_somebody_changed_it_again(sales: Endpoint) -> None:
+    endpoints.save_settings("Sales", {"peek_delay_ms": 12_000}, "ivo", "console")
+    entry = endpoints.last_changes("Sales")["peek_delay_ms"]
+    endpoints.save_settings("Sales", {"peek_delay_ms": 500}, "tomas", "console")
+    with pytest.raises(endpoints.ChangedMeanwhile, match="tomas"):
+        endpoints.undo(entry.id, "ana", "console")
+
+
+def test_what_replaced_nothing_cannot_be_undone(console_database: str) -> None:
+    endpoints.create("Sales", {"desired_processes": 1}, "ana", "command")
+    with pytest.raises(endpoints.ActRefused, match="replaced nothing"):
+        endpoints.undo(AuditEntry.objects.get().id, "ana", "console")
+
+
+def test_desired_state_changes_by_its_verbs(sales: Endpoint) -> None:
+    endpoints.scale("Sales", 4, "ana", "console")
+    endpoints.pause("Sales", "ana", "console")
+    endpoints.resume("Sales", "ana", "console")
+    endpoints.stop("Sales", "ana", "console")
+    assert endpoints.start("Sales", "ana", "console").desired_processes == 1
+    verbs = [entry.verb for entry in endpoints.history("Sales").order_by("id")]
+    assert verbs == ["scale", "pause", "resume", "stop", "start"]
+
+
+def test_start_ends_a_back_off(sales: Endpoint, heard: Connection) -> None:
+    from django.db.models.functions import Now
+
+    waits = Process.State.BACK_OFF
+    facts = {"host": "h", "pid": 1, "start_ticks": 1, "started_at": Now(), "heartbeat_at": Now(), "ended_at": Now()}
+    Process.objects.create(role="endpoint", endpoint="Sales", state=waits, next_start_at="2100-01-01T00:00Z", **facts)
+    endpoints.start("Sales", "ana", "console")
+    assert Process.objects.filter(next_start_at__lte=Now()).exists()
+    assert [note.payload for note in heard.notifications(5)] == ["Sales"]
+
+
+def test_a_foreign_endpoint_has_declared_values_and_no_processes(console_database: str) -> None:
+    address = Address("Legacy", "Invoicing")
+    row = endpoints.declare("Invoicing", address, {"peek_delay_ms": 5000}, "ana", "console")
+    assert (row.ours, row.schema, row.peek_delay_ms) == (False, "Legacy", 5000)
+    with pytest.raises(endpoints.NotOurs, match="where it runs"):
+        endpoints.start("Invoicing", "ana", "console")
+
+
+def test_an_unknown_endpoint_is_named(console_database: str) -> None:
+    with pytest.raises(endpoints.NoSuchEndpoint, match="no endpoint named Nobody"):
+        endpoints.pause("Nobody", "ana", "console")
