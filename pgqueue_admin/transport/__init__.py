@@ -1,0 +1,25 @@
+"""The engine: endpoints that send to and receive from queues that are tables. Needs a DSN, no Django."""
+
+from pgqueue_admin.transport.context import MessageContext
+from pgqueue_admin.transport.endpoint import Endpoint
+from pgqueue_admin.transport.errors import Unrecoverable
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handlers import Handlers
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
+from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
+
+__all__ = [
+    "Endpoint",
+    "EndpointSettings",
+    "Exhausted",
+    "Failure",
+    "Handlers",
+    "IncomingMessage",
+    "MessageContext",
+    "Observer",
+    "OutgoingMessage",
+    "SettingsRefused",
+    "Unobserved",
+    "Unrecoverable",
+]

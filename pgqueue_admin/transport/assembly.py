@@ -1,0 +1,88 @@
+"""Puts an endpoint's parts together."""
+
+from typing import TYPE_CHECKING
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.breaker import CircuitBreaker
+from pgqueue_admin.transport.composer import Composer
+from pgqueue_admin.transport.due_mover import DueMover
+from pgqueue_admin.transport.exhaustion import Exhaustion
+from pgqueue_admin.transport.forwarding import Forwarding
+from pgqueue_admin.transport.low_water import LowWater
+from pgqueue_admin.transport.outbound import Outbound
+from pgqueue_admin.transport.peeking import QueuePeeker
+from pgqueue_admin.transport.processing import Processing
+from pgqueue_admin.transport.receive_modes import MODES, ReceiveMode
+from pgqueue_admin.transport.receive_task import Work
+from pgqueue_admin.transport.receiver import Receiver
+from pgqueue_admin.transport.recoverability import Failures
+from pgqueue_admin.transport.sender import Sender
+from pgqueue_admin.transport.signals import Signals
+from pgqueue_admin.transport.slots import Slot, Slots
+
+if TYPE_CHECKING:
+    from pgqueue_admin.transport.endpoint import Endpoint
+
+PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is said, not waited for in silence
+
+
+def outbound(endpoint: "Endpoint") -> Outbound:
+    reply_to = endpoint.dialect.canonical(endpoint.queue.address)
+    return Outbound(endpoint.dialect, endpoint.schema, Composer(endpoint.name, reply_to, endpoint.serializers))
+
+
+def sender(endpoint: "Endpoint") -> Sender:
+    def tell(queues: set[Address]) -> None:
+        if endpoint.settings.notify:
+            endpoint.wake_ups.tell(queues)
+
+    return Sender(endpoint.dialect, endpoint.delayed, endpoint.alarm.pull_forward, tell)
+
+
+def mover(endpoint: "Endpoint") -> DueMover:
+    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm)
+
+
+def receiver(endpoint: "Endpoint") -> Receiver:
+    signals = Signals()
+    low_water = LowWater()
+    peeker = QueuePeeker(endpoint.queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water)
+    slots = Slots(endpoint.settings.concurrency, endpoint.name, endpoint.connect, signals.changed)
+    work = _work(endpoint, signals, low_water)
+    return Receiver(endpoint.name, peeker, slots, work, endpoint.settings, signals, endpoint.paused)
+
+
+def _work(endpoint: "Endpoint", signals: Signals, low_water: LowWater) -> Work:
+    failures = Failures()
+    shared = sender(endpoint)
+
+    def mode(slot: Slot) -> ReceiveMode:
+        return MODES[endpoint.settings.transaction_mode](slot, shared, endpoint.subscriptions)
+
+    return Work(
+        endpoint.queue,
+        _processing(endpoint, failures, signals),
+        mode,
+        failures,
+        low_water,
+        endpoint.observer,
+        CircuitBreaker(f"Receiving from {endpoint.queue}"),
+        lambda: endpoint.settings,
+        signals,
+    )
+
+
+def _processing(endpoint: "Endpoint", failures: Failures, signals: Signals) -> Processing:
+    return Processing(
+        endpoint.name,
+        endpoint.handlers,
+        endpoint.serializers,
+        outbound(endpoint),
+        Forwarding(endpoint.dialect, endpoint.schema),
+        Exhaustion(endpoint.dialect, endpoint.schema, endpoint.exhausted),
+        failures,
+        endpoint.observer,
+        lambda: endpoint.settings,
+        CircuitBreaker(f"Putting away what failed in {endpoint.queue}"),
+        signals.hold,
+    )

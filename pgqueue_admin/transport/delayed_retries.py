@@ -1,0 +1,40 @@
+"""Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1)."""
+
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport import delays
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.settings import EndpointSettings
+
+LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, nobody has looked after it
+
+
+def may_come_back(message: IncomingMessage, failure: Failure, settings: EndpointSettings, now: datetime) -> bool:
+    if not failure.recoverable or done(message) >= settings.delayed_retries:
+        return False
+    last = h.parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
+    return last is None or now - last <= LONGEST
+
+
+def done(message: IncomingMessage) -> int:
+    """How many delayed retries it has behind it; what is no number is none."""
+    try:
+        return int(message.headers.get(h.RETRIES) or 0)
+    except ValueError:
+        return 0
+
+
+def later(message: IncomingMessage, settings: EndpointSettings, own_address: str) -> OutgoingMessage:
+    """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
+    now, number = datetime.now(UTC), done(message) + 1
+    delay = timedelta(seconds=settings.delayed_retry_step * number)
+    kept = {name: value for name, value in message.headers.items() if name != h.FL_RETRIES}
+    counted: h.Headers = {
+        h.MESSAGE_ID: message.message_id,
+        h.RETRIES: str(number),
+        h.RETRIES_TIMESTAMP: h.wire_time(now),
+    }
+    headers = delays.headers(kept | counted, delay, own_address, since=now)
+    return OutgoingMessage(message.queue, headers, message.body, delay=delay)

@@ -1,0 +1,30 @@
+"""How long a message is kept back: a duration, or until when."""
+
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport import headers as h
+
+Delay = timedelta | datetime
+
+
+def check(delay: Delay, ttbr: timedelta | None) -> None:
+    """Raises ValueError for what no delayed message can be (wire sheet 3)."""
+    if ttbr is not None:
+        raise ValueError("a delayed message cannot have a time to be received: leave out delay= or ttbr=")
+    if isinstance(delay, timedelta) and delay < timedelta():
+        raise ValueError(f"a delay of {delay} is over before the message is sent")
+    if isinstance(delay, datetime) and delay.tzinfo is None:
+        raise ValueError(
+            f"the time {delay} has no zone, so it is no instant: use datetime.now(UTC) + …, or .astimezone()"
+        )
+
+
+def headers(made: h.Headers, delay: Delay, destination: str, since: datetime) -> h.Headers:
+    """With where to and, unless it was said before, until when; the destination stands as it was given."""
+    due = since + delay if isinstance(delay, timedelta) else delay
+    return {h.DELIVER_AT: h.wire_time(due)} | made | {h.FORWARD_DESTINATION: destination}
+
+
+def seconds(delay: Delay) -> float:
+    left = delay if isinstance(delay, timedelta) else delay - datetime.now(UTC)
+    return max(0.0, left.total_seconds())

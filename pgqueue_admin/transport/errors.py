@@ -1,0 +1,25 @@
+"""What may be wrong with a message, or with what a handler asks for."""
+
+
+class Unrecoverable(Exception):
+    """Raise this, or a subclass, in a handler: the message is exhausted at once, without retries."""
+
+
+class MessageUnreadable(Unrecoverable):
+    """The message cannot be given to a handler, however often it is tried."""
+
+
+class NoHandler(Unrecoverable):
+    """No handler is registered for the message's types."""
+
+
+class NoReplyAddress(Unrecoverable):
+    """The message being handled does not say where replies go."""
+
+
+class NotForwarded(Unrecoverable):
+    """A delayed message is due and its destination does not take it."""
+
+
+class QueueUnfit(Exception):
+    """A table is missing, or lacks what a queue needs."""

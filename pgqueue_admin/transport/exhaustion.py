@@ -1,0 +1,52 @@
+"""Where a message goes that will not be tried again: the archive's port, or the error queue."""
+
+import logging
+
+from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.transport import addresses
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.faults import faulted
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.ports import Exhausted
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.table_queue import TableQueue
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+_NULL = "null"  # in an error queue too this header text would stop a platform's ingestion for good
+
+
+class Exhaustion:
+    """Takes the place of whichever the settings name; without an archive's port it is the error queue."""
+
+    def __init__(self, dialect: Dialect, schema: str, archive: Exhausted | None):
+        self._dialect = dialect
+        self._schema = schema
+        self._archive = archive
+
+    def take(
+        self, connection: Connection, message: IncomingMessage, failure: Failure, settings: EndpointSettings
+    ) -> None:
+        """In the receive transaction, so that the message is always in exactly one place."""
+        log.error(
+            "Message %s of %s will not be tried again after %d attempt(s): %s: %s",
+            message.message_id,
+            self._dialect.canonical(message.queue),
+            failure.attempts,
+            failure.exception_type,
+            failure.message,
+        )
+        if settings.on_exhausted == "archive" and self._archive:
+            self._archive(connection, message, failure)
+        else:
+            self._to_error_queue(connection, message, failure, settings.error_queue)
+
+    def _to_error_queue(
+        self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str
+    ) -> None:
+        queue = TableQueue(self._dialect, addresses.resolve(self._dialect, error_queue, self._schema))
+        if message.headers_lost and message.headers_text != _NULL:
+            queue.send_as_it_is(connection, message.row_id, message.headers_text, message.body)
+        else:
+            headers = faulted(self._dialect, message, failure)
+            queue.send(connection, [OutgoingMessage(queue.address, headers, message.body)])

@@ -1,0 +1,86 @@
+"""One failed attempt to handle a message, as it is told to whoever takes the message afterwards."""
+
+import traceback
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.errors import MessageUnreadable, Unrecoverable
+
+MOST_MESSAGE = 16_384  # wire sheet 7.2
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What was raised, where and when. ``attempts`` counts this one and those before it in this process."""
+
+    endpoint: str
+    queue: Address
+    exception_type: str
+    message: str
+    stack_trace: str
+    inner_exception_type: str | None = None
+    source: str = ""
+    recoverable: bool = True
+    unreadable: bool = False
+    attempts: int = 1
+    forward_to: str = ""  # a delayed message's destination that did not take it, as its sender wrote it
+    data: dict[str, str] = field(default_factory=dict)
+    failed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def failure_of(error: BaseException, endpoint: str, queue: Address, *, recoverable: bool, **more: object) -> Failure:
+    return Failure(
+        endpoint,
+        queue,
+        exception_type=type_name(type(error)),
+        message=message_of(error)[:MOST_MESSAGE],
+        stack_trace=stack_trace(error),
+        inner_exception_type=type_name(type(error.__cause__)) if error.__cause__ else None,
+        source=source(error),
+        recoverable=recoverable and not isinstance(error, Unrecoverable),
+        unreadable=isinstance(error, MessageUnreadable),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def type_name(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def message_of(error: BaseException) -> str:
+    """Never raises: an exception that cannot say its message kept the original retrying for ever (wire sheet 13)."""
+    try:
+        return clean(str(error))
+    except Exception as second:
+        return f"(its message could not be read: {type_name(type(second))})"
+
+
+def source(error: BaseException) -> str:
+    """The top package of the code that raised."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "") if trace else type(error).__module__
+    return str(module).partition(".")[0]
+
+
+def stack_trace(error: BaseException) -> str:
+    """Python's own text, causes and all, from the handler down: the engine's frames say nothing."""
+    try:
+        return clean("".join(traceback.format_exception(type(error), error, _below_engine(error.__traceback__))))
+    except Exception:
+        return f"{type_name(type(error))}: {message_of(error)}"
+
+
+def clean(text: str) -> str:
+    """Half characters can be in no UTF-8 text, so not in a header."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _below_engine(trace: TracebackType | None) -> TracebackType | None:
+    start = trace
+    while start and start.tb_frame.f_globals.get("__name__", "").startswith("pgqueue_admin.transport."):
+        start = start.tb_next
+    return start or trace

@@ -1,0 +1,147 @@
+"""Headers of a message: their names, their JSON, and which of them a retry takes off (wire sheet 2.2, 7.2, 8.3)."""
+
+import json
+import re
+from typing import Any
+
+from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_time, wire_timespan
+from pgqueue_admin.transport.type_names import full_name, short_type, split_types
+
+__all__ = [
+    "FAILURE_PREFIXES",
+    "Headers",
+    "HeadersUnreadable",
+    "dump",
+    "enclosed_type",
+    "enclosed_types",
+    "full_name",
+    "is_control_message",
+    "parse",
+    "parse_time",
+    "parse_timespan",
+    "short_type",
+    "strip_failure",
+    "wire_time",
+    "wire_timespan",
+]
+
+Headers = dict[str, str | None]
+
+MESSAGE_ID = "NServiceBus.MessageId"
+CORRELATION_ID = "NServiceBus.CorrelationId"
+CONVERSATION_ID = "NServiceBus.ConversationId"
+RELATED_TO = "NServiceBus.RelatedTo"
+MESSAGE_INTENT = "NServiceBus.MessageIntent"
+ENCLOSED_MESSAGE_TYPES = "NServiceBus.EnclosedMessageTypes"
+CONTENT_TYPE = "NServiceBus.ContentType"
+REPLY_TO_ADDRESS = "NServiceBus.ReplyToAddress"
+ORIGINATING_ENDPOINT = "NServiceBus.OriginatingEndpoint"
+ORIGINATING_MACHINE = "NServiceBus.OriginatingMachine"
+ORIGINATING_HOST_ID = "$.diagnostics.originating.hostid"
+TIME_SENT = "NServiceBus.TimeSent"
+DELIVER_AT = "NServiceBus.DeliverAt"
+TIME_TO_BE_RECEIVED = "NServiceBus.TimeToBeReceived"
+CONTROL_MESSAGE = "NServiceBus.ControlMessage"
+SAGA_ID = "NServiceBus.SagaId"
+SAGA_TYPE = "NServiceBus.SagaType"
+ORIGINATING_SAGA_ID = "NServiceBus.OriginatingSagaId"
+ORIGINATING_SAGA_TYPE = "NServiceBus.OriginatingSagaType"
+START_NEW_TRACE = "NServiceBus.OpenTelemetry.StartNewTrace"
+RETRIES = "NServiceBus.Retries"
+RETRIES_TIMESTAMP = "NServiceBus.Retries.Timestamp"
+FL_RETRIES = "NServiceBus.FLRetries"
+FAILED_Q = "NServiceBus.FailedQ"
+TIME_OF_FAILURE = "NServiceBus.TimeOfFailure"
+EXCEPTION_INFO = "NServiceBus.ExceptionInfo."
+EXCEPTION_TYPE = "NServiceBus.ExceptionInfo.ExceptionType"
+INNER_EXCEPTION_TYPE = "NServiceBus.ExceptionInfo.InnerExceptionType"
+EXCEPTION_MESSAGE = "NServiceBus.ExceptionInfo.Message"
+EXCEPTION_SOURCE = "NServiceBus.ExceptionInfo.Source"
+EXCEPTION_HELP_LINK = "NServiceBus.ExceptionInfo.HelpLink"
+EXCEPTION_STACK_TRACE = "NServiceBus.ExceptionInfo.StackTrace"
+EXCEPTION_DATA = "NServiceBus.ExceptionInfo.Data."
+PROCESSING_STARTED = "NServiceBus.ProcessingStarted"
+PROCESSING_ENDED = "NServiceBus.ProcessingEnded"
+PROCESSING_ENDPOINT = "NServiceBus.ProcessingEndpoint"
+PROCESSING_MACHINE = "NServiceBus.ProcessingMachine"
+HOST_ID = "$.diagnostics.hostid"
+HOST_DISPLAY_NAME = "$.diagnostics.hostdisplayname"
+FORWARD_DESTINATION = "NServiceBus.SqlServer.ForwardDestination"  # so named on PostgreSQL too
+RETRY_SUCCESSFUL = "ServiceControl.Retry.Successful"
+RETRY_UNIQUE_MESSAGE_ID = "ServiceControl.Retry.UniqueMessageId"
+RETRY_ACKNOWLEDGEMENT_QUEUE = "ServiceControl.Retry.AcknowledgementQueue"
+
+FAILURE_PREFIXES = (
+    "NServiceBus.Retries",
+    "NServiceBus.FailedQ",
+    "NServiceBus.TimeOfFailure",
+    "NServiceBus.ExceptionInfo.",
+    "ServiceControl.EditOf",
+)
+
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class HeadersUnreadable(ValueError):
+    """These headers are not a JSON object of texts."""
+
+
+def parse(text: str | None) -> Headers:
+    """Read a headers column. No text is no headers; what an endpoint cannot read raises HeadersUnreadable."""
+    if not text:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise HeadersUnreadable(f"the headers are {_kind(found)}, not an object")
+    for name, value in found.items():
+        _refuse_unless_text(name, value)
+    return found
+
+
+def dump(headers: Headers) -> str:
+    """Write headers as endpoints do: compact, ``/`` escaped, characters beyond U+FFFF as surrogate escapes."""
+    for name, value in headers.items():
+        _refuse_unless_text(name, value)
+    text = json.dumps(headers, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ASTRAL.sub(_surrogates, text.replace("/", "\\/").replace("\x7f", "\\u007F"))
+
+
+def strip_failure(headers: Headers) -> Headers:
+    """What stays when a failed message is retried: ServiceControl's five prefixes go, all else is kept."""
+    return {name: value for name, value in headers.items() if not name.startswith(FAILURE_PREFIXES)}
+
+
+def enclosed_types(headers: Headers) -> list[str]:
+    """Full names of the message's types, without assemblies, concrete type first."""
+    return [full_name(part) for part in split_types(headers.get(ENCLOSED_MESSAGE_TYPES) or "")]
+
+
+def enclosed_type(headers: Headers) -> str:
+    """The message's own type, e.g. ``Shop.Messages.Commands.PlaceOrder``; empty when the headers name none."""
+    types = enclosed_types(headers)
+    return types[0] if types else ""
+
+
+def is_control_message(headers: Headers) -> bool:
+    return (headers.get(CONTROL_MESSAGE) or "").lower() == "true"
+
+
+def _refuse_unless_text(name: Any, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise HeadersUnreadable(f"header {name!r} is {_kind(value)}, not a text")
+    if _SURROGATE.search(name) or _SURROGATE.search(value or ""):
+        raise HeadersUnreadable(f"header {name!r} holds half a character (a lone surrogate)")
+
+
+def _kind(value: Any) -> str:
+    kinds = {"NoneType": "null", "list": "an array", "dict": "an object", "str": "a text", "bool": "true or false"}
+    return kinds.get(type(value).__name__, "a number")
+
+
+def _surrogates(match: re.Match[str]) -> str:
+    high, low = divmod(ord(match[0]) - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04X}\\u{0xDC00 + low:04X}"

@@ -1,0 +1,17 @@
+"""What headers tell about this machine and process."""
+
+import hashlib
+import socket
+import sys
+from functools import cache
+
+
+@cache
+def machine() -> str:
+    return socket.gethostname()
+
+
+@cache
+def host_id() -> str:
+    """32 hex digits, the same for a program on a machine each time it starts."""
+    return hashlib.md5(f"{machine()}\0{sys.argv[0]}".encode(), usedforsecurity=False).hexdigest()

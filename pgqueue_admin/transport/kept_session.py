@@ -1,0 +1,54 @@
+"""A database session that is opened when it is needed, and again after it was lost."""
+
+import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pgqueue_admin.dialects import Connection
+
+Connect = Callable[[], Connection]
+
+
+class KeptSession:
+    """For one thread at a time; ``cut`` may come from any."""
+
+    def __init__(self, connect: Connect):
+        self._connect = connect
+        self._session: Connection | None = None
+
+    def get(self) -> Connection:
+        """Raises DatabaseDown."""
+        if self._session is None or self._session.closed:
+            self._session = self._connect()
+        return self._session
+
+    def fresh(self) -> Connection:
+        """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
+        if self._session and not self._session.closed and _has_news(self._session):
+            self._session.close()
+        return self.get()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        session = self.fresh()
+        with session.transaction():
+            yield session
+
+    @property
+    def lost(self) -> bool:
+        return self._session is not None and self._session.closed
+
+    def cut(self) -> None:
+        if self._session:
+            self._session.cut()
+
+    def close(self) -> None:
+        if self._session:
+            self._session.close()
+
+
+def _has_news(session: Connection) -> bool:
+    """Nobody asked it anything: what there is to read is a farewell."""
+    poll = select.poll()
+    poll.register(session.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,39 @@
+"""From where to receive: past the dead rows of what was taken, which vacuum may not have removed yet."""
+
+import threading
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Receive from this seq. The turn tells whether something came back since the mark was read."""
+
+    seq: int
+    turn: int
+
+
+class LowWater:
+    """Each peek sets it anew from the true minimum, so what was committed late below it waits for one peek at most."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._mark = Mark(0, 0)
+
+    @property
+    def mark(self) -> Mark:
+        return self._mark
+
+    def peeked(self, head: int) -> None:
+        with self._lock:
+            self._mark = Mark(head, self._mark.turn + 1)
+
+    def taken(self, seq: int, since: Mark) -> None:
+        """All from mark to seq is taken or locked. If something came back meanwhile, it must not be passed."""
+        with self._lock:
+            if since.turn == self._mark.turn and seq >= self._mark.seq:
+                self._mark = Mark(seq + 1, since.turn)
+
+    def came_back(self, seq: int) -> None:
+        """A receive was rolled back: its row is the next to be taken again."""
+        with self._lock:
+            self._mark = Mark(min(seq, self._mark.seq), self._mark.turn + 1)

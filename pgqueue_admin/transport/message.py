@@ -1,0 +1,85 @@
+"""A message as it was received, and one that is to be sent."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+from uuid import UUID, uuid4
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.delays import Delay
+
+
+@dataclass(frozen=True)
+class IncomingMessage:
+    """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why."""
+
+    queue: Address
+    row_id: UUID  # T2: made by the sender, of no use to the transport but to tell rows apart
+    seq: int
+    expired: bool
+    headers_text: str
+    raw_body: bytes | None
+    headers: h.Headers = field(default_factory=dict)
+    unreadable: str = ""
+
+    headers_lost: bool = False  # it is the headers that cannot be read, not the body
+
+    @classmethod
+    def of_row(cls, queue: Address, row: Any) -> "IncomingMessage":
+        received = (queue, row.id, row.seq, row.expired, row.headers, row.body)
+        try:
+            headers = h.parse(row.headers)
+        except h.HeadersUnreadable as error:
+            return cls(*received, unreadable=str(error), headers_lost=True)
+        return cls(*received, headers, "the body is NULL" if row.body is None else "")
+
+    @property
+    def body(self) -> bytes:
+        return self.raw_body or b""
+
+    @cached_property
+    def message_id(self) -> str:
+        """The logical id; a sender that gave none gets the row's."""
+        return self.headers.get(h.MESSAGE_ID) or str(self.row_id)
+
+    @cached_property
+    def types(self) -> list[str]:
+        return h.enclosed_types(self.headers)
+
+    @property
+    def type(self) -> str:
+        """The concrete type's full name, or nothing."""
+        return self.types[0] if self.types else ""
+
+    @property
+    def forward_to(self) -> str:
+        """Where a delayed message goes from here, as its sender wrote it."""
+        return self.headers.get(h.FORWARD_DESTINATION) or ""
+
+    def at_its_destination(self) -> "IncomingMessage":
+        """Without the forward header, as handlers and error queues know it."""
+        kept = {name: value for name, value in self.headers.items() if name != h.FORWARD_DESTINATION}
+        return replace(self, headers=kept)
+
+    @property
+    def time_to_be_received(self) -> timedelta | None:
+        return h.parse_timespan(self.headers.get(h.TIME_TO_BE_RECEIVED))
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMessage:
+    """One row to be inserted. The row's id is new for each insert, the message's id is in the headers."""
+
+    destination: Address
+    headers: h.Headers
+    body: bytes
+    ttbr: timedelta | None = None
+    delay: Delay | None = None
+    row_id: UUID = field(default_factory=uuid4)
+
+    @property
+    def key(self) -> tuple[str | None, Address]:
+        """Two messages with the same key in one dispatch are one (wire sheet 5)."""
+        return self.headers.get(h.MESSAGE_ID), self.destination

@@ -1,0 +1,46 @@
+"""Where the engine reaches out: what becomes of exhausted messages, and who counts."""
+
+from datetime import timedelta
+from typing import Protocol
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.message import IncomingMessage
+
+
+class Exhausted(Protocol):
+    """Takes a message that will not be tried again."""
+
+    def __call__(self, connection: Connection, message: IncomingMessage, failure: Failure) -> None:
+        """Called inside the receive transaction: what it writes and the message's end are one commit.
+
+        If it raises, the message stays in its queue and is tried again after a pause.
+        """
+
+
+class Observer(Protocol):
+    """Is told what happens, from the threads in which it happens. Must not raise, and must be quick."""
+
+    def received(self, type: str, ttbr: timedelta | None) -> None: ...
+    def handled(self, seconds: float) -> None: ...
+    def failed(self, error: BaseException) -> None: ...
+    def retried(self) -> None: ...
+    def expired(self, type: str) -> None:
+        """T3: a message was dropped because nobody received it in time."""
+
+    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+        """Slots count from 0; None: the slot's hand is empty again."""
+
+    def critical_time(self, seconds: float) -> None: ...
+
+
+class Unobserved:
+    """An observer for whoever counts nothing; also a base for one that counts a little."""
+
+    def received(self, type: str, ttbr: timedelta | None) -> None: ...
+    def handled(self, seconds: float) -> None: ...
+    def failed(self, error: BaseException) -> None: ...
+    def retried(self) -> None: ...
+    def expired(self, type: str) -> None: ...
+    def in_hand(self, slot: int, message: IncomingMessage | None) -> None: ...
+    def critical_time(self, seconds: float) -> None: ...

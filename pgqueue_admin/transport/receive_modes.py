@@ -1,0 +1,111 @@
+"""The transaction modes: what is one commit with the end of a received message (wire sheet 5)."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import ClassVar, Protocol
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.processing import Told
+from pgqueue_admin.transport.sender import Sender
+from pgqueue_admin.transport.slots import Slot
+from pgqueue_admin.transport.subscriptions import Subscriptions
+
+
+class Task(Protocol):
+    """What a mode needs of the receive that it runs."""
+
+    def receive(self, connection: Connection) -> IncomingMessage | None: ...
+    def receiving(self, connection: Connection) -> AbstractContextManager[IncomingMessage | None]:
+        """As ``receive``, in a transaction around the block."""
+
+    def process(self, message: IncomingMessage) -> Told: ...
+
+
+class ReceiveMode:
+    """One receive on one slot. A subclass says which sends belong to the receive transaction."""
+
+    keeps_failed: ClassVar[bool] = True  # a failed message is back in its queue
+
+    def __init__(self, slot: Slot, sender: Sender, subscriptions: Subscriptions):
+        self._slot = slot
+        self._sender = sender
+        self._subscriptions = subscriptions
+        self._sent: list[OutgoingMessage] = []
+
+    def run(self, task: Task) -> Told | None:
+        """Receive and process; None when there was nothing to receive. What it raises rolls the receive back."""
+        with task.receiving(self._slot.receive.fresh()) as message:
+            told = task.process(message) if message else None
+        self._sender.committed(self._sent)
+        return told
+
+    @property
+    def lost(self) -> bool:
+        return self.keeps_failed and self._slot.receive.lost
+
+    def session_for_handlers(self) -> Connection | None:
+        return self._slot.receive.get()
+
+    def to_give_up(self) -> AbstractContextManager[Connection]:
+        return nullcontext(self._slot.receive.get())
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        self.dispatch_now(outgoing)
+
+    def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None:
+        """One commit with the end of the message."""
+        with self.to_give_up() as session:
+            self._sender.dispatch(session, outgoing)
+        self._sent += outgoing
+
+    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
+        """Committed at once, on a session of its own."""
+        if outgoing:
+            with self._slot.send.transaction() as session:
+                self._sender.dispatch(session, outgoing)
+            self._sender.committed(outgoing)
+
+    def subscribers(self, topics: list[str]) -> list[Address]:
+        return self._subscriptions.subscribers(self._slot.send.get(), topics)
+
+
+class SendsAtomicWithReceive(ReceiveMode):
+    """The default: all that handlers sent and the end of the message are one commit."""
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        self.dispatch_with_receive(outgoing)
+
+    def subscribers(self, topics: list[str]) -> list[Address]:
+        return self._subscriptions.subscribers(self._slot.receive.get(), topics)
+
+
+class ReceiveOnly(ReceiveMode):
+    """What handlers sent is committed first: if the receive then fails, it was sent and is sent again."""
+
+
+class NoTransaction(ReceiveMode):
+    """The message is gone before its handler runs: at most once."""
+
+    keeps_failed = False
+
+    def run(self, task: Task) -> Told | None:
+        message = task.receive(self._slot.receive.fresh())
+        told = task.process(message) if message else None
+        self._sender.committed(self._sent)
+        return told
+
+    def session_for_handlers(self) -> None:
+        return None
+
+    @contextmanager
+    def to_give_up(self) -> Iterator[Connection]:
+        with self._slot.receive.transaction() as session:
+            yield session
+
+
+MODES: dict[str, type[ReceiveMode]] = {
+    "sends_atomic_with_receive": SendsAtomicWithReceive,
+    "receive_only": ReceiveOnly,
+    "none": NoTransaction,
+}

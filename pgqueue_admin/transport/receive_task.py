@@ -1,0 +1,148 @@
+"""One receive: from the delete to the commit, and what follows when either fails."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.batch import Batch
+from pgqueue_admin.transport.breaker import CircuitBreaker
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.low_water import LowWater, Mark
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Processing, Told
+from pgqueue_admin.transport.receive_modes import ReceiveMode
+from pgqueue_admin.transport.recoverability import Failures, may_retry
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.signals import Signals
+from pgqueue_admin.transport.slots import Slot
+from pgqueue_admin.transport.table_queue import TableQueue
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all receive tasks of an endpoint share."""
+
+    queue: TableQueue
+    processing: Processing
+    mode: Callable[[Slot], ReceiveMode]
+    failures: Failures
+    low_water: LowWater
+    observer: Observer
+    breaker: CircuitBreaker
+    settings: Callable[[], EndpointSettings]
+    signals: Signals
+
+
+class ReceiveTask:
+    """Given to a slot; tells its batch when the receive has answered and when the message is done with."""
+
+    def __init__(self, work: Work, batch: Batch):
+        self._work = work
+        self._batch = batch
+        self._has_answered = False
+        self._message: IncomingMessage | None = None
+
+    def __call__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._mode = self._work.mode(slot)
+        try:
+            self._run()
+        finally:
+            self._answer(found=False)
+            if self._message:
+                self._work.observer.in_hand(slot.number, None)
+            self._batch.finished()
+
+    def _run(self) -> None:
+        try:
+            told = self._mode.run(self)
+        except NotTaken as error:
+            self._came_back()
+            self._not_taken(error)
+        except AttemptFailed as failed:
+            self._came_back()
+            self._attempt_failed(failed)
+        except Exception as error:
+            self._came_back()
+            self._refused(error)
+        else:
+            self._succeeded(told)
+
+    def receive(self, connection: Connection) -> IncomingMessage | None:
+        since = self._work.low_water.mark
+        return self._received(self._work.queue.receive(connection, since.seq), since)
+
+    @contextmanager
+    def receiving(self, connection: Connection) -> Iterator[IncomingMessage | None]:
+        since = self._work.low_water.mark
+        with self._work.queue.receiving(connection, since.seq) as message:
+            yield self._received(message, since)
+
+    def _received(self, message: IncomingMessage | None, since: Mark) -> IncomingMessage | None:
+        self._message = message
+        if message:
+            self._work.low_water.taken(message.seq, since)
+        self._answer(found=message is not None)
+        return message
+
+    def process(self, message: IncomingMessage) -> Told:
+        self._work.observer.in_hand(self._slot.number, message)
+        return self._work.processing.process(message, self._mode)
+
+    def _came_back(self) -> None:
+        if self._message and self._mode.keeps_failed:
+            self._work.low_water.came_back(self._message.seq)
+
+    def _answer(self, found: bool) -> None:
+        if not self._has_answered:
+            self._has_answered = True
+            self._batch.answered(found)
+
+    def _succeeded(self, told: Told | None) -> None:
+        self._work.breaker.succeeded()
+        if told:
+            told()
+
+    def _attempt_failed(self, failed: AttemptFailed) -> None:
+        if self._message is None or failed.failure is None:
+            return self._disturbed(failed.error)
+        self._failed(self._message, failed.error, failed.failure)
+
+    def _refused(self, error: Exception) -> None:
+        """No message, or a lost session, is the database's doing; else the message's: its commit was refused."""
+        message = self._message
+        if message is None or isinstance(error, DatabaseDown) or self._mode.lost:
+            return self._disturbed(error)
+        failure = self._work.processing.failure(message, error)
+        self._failed(message, error, self._work.failures.remember(message.row_id, failure))
+
+    def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
+        self._work.observer.failed(error)
+        if not self._mode.keeps_failed:
+            self._save(message, failure)
+        elif may_retry(failure, self._work.settings().immediate_retries):
+            log.warning("Message %s failed and is retried: %s", message.message_id, failure.message, exc_info=error)
+            self._work.observer.retried()
+        self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
+
+    def _save(self, message: IncomingMessage, failure: Failure) -> None:
+        """Without a receive transaction this is the only place the message can still go to."""
+        try:
+            self._work.processing.give_up(message, failure, self._mode)()
+        except NotTaken as error:
+            self._not_taken(error)
+
+    def _not_taken(self, error: NotTaken) -> None:
+        if self._mode.keeps_failed or self._message is None:
+            log.error("%s", error)
+        else:
+            log.critical("LOST, as mode none allows: %s. Its headers: %s", error, self._message.headers_text)
+
+    def _disturbed(self, error: BaseException) -> None:
+        self._work.signals.hold(self._work.breaker.failed(error))

@@ -1,0 +1,40 @@
+"""Failed attempts, remembered in this process only, as the original does (wire sheet 5)."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from uuid import UUID
+
+from pgqueue_admin.transport.failure import Failure
+
+MOST_REMEMBERED = 10_000
+
+
+class Failures:
+    """The last failure of each row that failed here; a forgotten one only means more attempts."""
+
+    def __init__(self, most: int = MOST_REMEMBERED):
+        self._most = most
+        self._lock = threading.Lock()
+        self._by_row: OrderedDict[UUID, Failure] = OrderedDict()
+
+    def remember(self, row_id: UUID, failure: Failure) -> Failure:
+        """Count this attempt onto those before it."""
+        with self._lock:
+            before = self._by_row.pop(row_id, None)
+            counted = replace(failure, attempts=before.attempts + 1 if before else 1)
+            self._by_row[row_id] = counted
+            if len(self._by_row) > self._most:
+                self._by_row.popitem(last=False)
+            return counted
+
+    def of(self, row_id: UUID) -> Failure | None:
+        return self._by_row.get(row_id)
+
+    def forget(self, row_id: UUID) -> None:
+        with self._lock:
+            self._by_row.pop(row_id, None)
+
+
+def may_retry(failure: Failure, immediate_retries: int) -> bool:
+    return failure.recoverable and failure.attempts <= immediate_retries

@@ -1,0 +1,92 @@
+"""An endpoint's settings: one frozen value, every fault told at once, applied while it runs."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+LEAST_PEEK_DELAY = 0.1
+MOST_PEEK_DELAY = 10.0
+LONGEST_RETRY_STEP = 86_400.0
+
+TransactionMode = Literal["sends_atomic_with_receive", "receive_only", "none"]
+Repeek = Literal["receives", "handlers"]
+OnExhausted = Literal["archive", "error_queue"]
+
+_CHOICES = {
+    "transaction_mode": ("sends_atomic_with_receive", "receive_only", "none"),
+    "repeek_after": ("receives", "handlers"),
+    "on_exhausted": ("archive", "error_queue"),
+}
+
+
+class SettingsRefused(ValueError):
+    """An endpoint cannot run like this; the message names every fault."""
+
+    def __init__(self, faults: list[str]):
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings:
+    """How an endpoint receives. docs/engine.md says what each setting does, docs/tuning.md which values to choose."""
+
+    peek_delay: float = 1.0  # T14: seconds between two peeks of an empty queue
+    max_records_to_peek: int | None = None  # T17: how many receives one peek may start; None: as many as it counted
+    concurrency: int = max(2, os.cpu_count() or 2)  # T11
+    immediate_retries: int = 5
+    delayed_retries: int = 3
+    delayed_retry_step: float = 10.0  # seconds; the second waits twice as long, the third three times
+    on_exhausted: OnExhausted = "archive"
+    error_queue: str = "error"
+    transaction_mode: TransactionMode = "sends_atomic_with_receive"
+    repeek_after: Repeek = "receives"  # T12
+    notify: bool = True  # tell and hear of new messages by NOTIFY; nothing is lost without it
+    strict_peek_range: bool = False  # T15: refuse what is only warned about otherwise
+
+    def faults(self) -> list[str]:
+        return [*self._range_faults(), *self._choice_faults(), *self._combination_faults()]
+
+    def checked(self) -> "EndpointSettings":
+        """Itself. Raises SettingsRefused."""
+        if faults := self.faults():
+            raise SettingsRefused(faults)
+        return self
+
+    def _range_faults(self) -> Iterator[str]:
+        if self.peek_delay <= 0:
+            yield f"peek_delay is {self.peek_delay:g} s: it must be more than 0."
+        elif self.strict_peek_range and not LEAST_PEEK_DELAY <= self.peek_delay <= MOST_PEEK_DELAY:
+            yield (
+                f"peek_delay is {self.peek_delay:g} s: with strict_peek_range it must be "
+                f"from {LEAST_PEEK_DELAY:g} s to {MOST_PEEK_DELAY:g} s."
+            )
+        if self.max_records_to_peek is not None and self.max_records_to_peek < 1:
+            yield f"max_records_to_peek is {self.max_records_to_peek}: it must be 1 or more, or None for no limit."
+        if self.concurrency < 1:
+            yield f"concurrency is {self.concurrency}: it must be 1 or more. To receive nothing, pause the endpoint."
+        if self.immediate_retries < 0:
+            yield f"immediate_retries is {self.immediate_retries}: it must be 0 or more."
+        if self.delayed_retries < 0:
+            yield f"delayed_retries is {self.delayed_retries}: it must be 0 or more."
+        if not 0 <= self.delayed_retry_step <= LONGEST_RETRY_STEP:
+            yield (
+                f"delayed_retry_step is {self.delayed_retry_step:g} s: it must be from 0 to {LONGEST_RETRY_STEP:g} s, "
+                "since a message whose last delayed retry is older than a day gets no other."
+            )
+
+    def _choice_faults(self) -> Iterator[str]:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                yield f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(choices)}."
+
+    def _combination_faults(self) -> Iterator[str]:
+        retries = {"immediate_retries": self.immediate_retries, "delayed_retries": self.delayed_retries}
+        for name in [name for name, number in retries.items() if self.transaction_mode == "none" and number > 0]:
+            yield (
+                f"transaction_mode is none and {name} is {retries[name]}: a message that is deleted before its handler "
+                f"runs cannot be retried. Set {name} to 0, or another mode."
+            )
+        if not self.error_queue:
+            yield "error_queue is empty: it must name a queue."

@@ -1,0 +1,57 @@
+"""Who wants which events: the routing table all endpoints of a system share (wire sheet 4)."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.errors import AlreadyExists
+
+TABLE = "SubscriptionRouting"
+CACHE_SECONDS = 5.0
+
+
+class Subscriptions:
+    """Subscribers by topic, remembered for five seconds as the original does."""
+
+    def __init__(self, dialect: Dialect, schema: str, clock: Callable[[], float] = time.monotonic):
+        self.address = Address(schema, TABLE)
+        self._dialect = dialect
+        self._schema = schema
+        self._sql = dialect.subscription
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
+
+    def create(self, connection: Connection) -> None:
+        with suppress(AlreadyExists), connection.transaction():
+            connection.run(self._sql.create(table=self.address))
+
+    def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
+        row = {"queueaddress": self._dialect.canonical(queue), "endpoint": endpoint, "topic": topic}
+        connection.run(self._sql.subscribe(table=self.address), row)
+        self._forget()
+
+    def unsubscribe(self, connection: Connection, endpoint: str, topic: str) -> None:
+        connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": topic})
+        self._forget()
+
+    def subscribers(self, connection: Connection, topics: list[str]) -> list[Address]:
+        key = tuple(topics)
+        known_at, addresses = self._known.get(key, (None, []))
+        if known_at is None or self._clock() - known_at >= CACHE_SECONDS:
+            addresses = self._read(connection, topics)
+            with self._lock:
+                self._known[key] = (self._clock(), addresses)
+        return addresses
+
+    def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
+        """Two spellings of one address are one queue."""
+        rows = connection.all(self._sql.subscribers(table=self.address), {"topics": topics})
+        found = (self._dialect.parse_address(row.queueaddress, self._schema) for row in rows)
+        return list(dict.fromkeys(found))
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._known.clear()

@@ -1,0 +1,118 @@
+"""A queue that is a table: create, send, receive, peek, purge, and whether it is fit to be one."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.transport.headers import dump
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+
+_MILLISECOND = 1000
+LOWEST = -(2**63)
+
+
+class Look(NamedTuple):
+    pending: int
+    head: int
+
+
+class TableQueue:
+    """One queue table. Every method is one statement in the caller's transaction."""
+
+    def __init__(self, dialect: Dialect, address: Address):
+        self.address = address
+        self._dialect = dialect
+        self._sql = dialect.queue
+        self._receive = self._sql.receive(table=address)
+        self._peek = self._sql.peek(table=address)
+
+    def __str__(self) -> str:
+        return self._dialect.canonical(self.address)
+
+    def create(self, connection: Connection) -> None:
+        """Safe beside others who create it at the same moment: whoever comes second finds it made."""
+        with suppress(AlreadyExists), connection.transaction():
+            connection.run(self._sql.create(table=self.address))
+
+    def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
+        """Insert in the order given, in one round trip (T8)."""
+        if len(messages) == 1:
+            connection.run(self._sql.send(table=self.address), _row(messages[0]))
+        elif messages:
+            connection.run(self._sql.send_many(table=self.address), _columns(messages))
+
+    def send_as_it_is(self, connection: Connection, row_id: UUID, headers_text: str, body: bytes) -> None:
+        """Insert what cannot be read, unchanged; it no longer expires."""
+        row = {"id": row_id, "ttbr_ms": None, "headers": headers_text, "body": body}
+        connection.run(self._sql.send(table=self.address), row)
+
+    def receive(self, connection: Connection, low: int = LOWEST) -> IncomingMessage | None:
+        """Take the message of the lowest seq that nobody has (T7, T9). It is gone when the transaction commits.
+
+        ``low``: nothing below it is looked for.
+        """
+        row = connection.one(self._receive, {"low": low})
+        return IncomingMessage.of_row(self.address, row) if row else None
+
+    @contextmanager
+    def receiving(self, connection: Connection, low: int = LOWEST) -> Iterator[IncomingMessage | None]:
+        """As ``receive``, in a transaction that ends with the block; begin and receive are one round trip."""
+        with connection.transaction_with(self._receive, {"low": low}) as row:
+            yield IncomingMessage.of_row(self.address, row) if row else None
+
+    def peek(self, connection: Connection) -> int:
+        """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""
+        return self.look(connection).pending
+
+    def look(self, connection: Connection) -> "Look":
+        """As ``peek``, and which seq is the lowest."""
+        row = connection.one(self._peek)
+        return Look(row.pending, row.head) if row else Look(0, LOWEST)
+
+    def purge(self, connection: Connection) -> int:
+        return connection.run(self._sql.purge(table=self.address))
+
+    def purge_expired(self, connection: Connection) -> int:
+        return connection.run(self._sql.purge_expired(table=self.address))
+
+    def faults(self, connection: Connection) -> list[str]:
+        """Why this table is no queue, all at once."""
+        names = {"schema": self.address.schema, "name": self.address.table}
+        columns = connection.all(self._sql.columns(), names)
+        return list(self._unfit({column.name: column for column in columns}))
+
+    def _unfit(self, columns: dict[str, Any]) -> Iterator[str]:
+        if not columns:
+            yield f"The queue table {self} does not exist. Create it: endpoint.create_queues(), or the installer."
+            return
+        if missing := [name for name in ("id", "expires", "headers", "body", "seq") if name not in columns]:
+            yield f"The table {self} is no queue: it has no column {', '.join(missing)}."
+        if "id" in columns and not columns["id"].is_unique:
+            yield f"The queue table {self} has no unique index on id: one receive could delete two messages."
+        if "seq" in columns and not columns["seq"].leads_an_index:
+            yield f"The queue table {self} has no index on seq: each receive would read the whole table."
+
+
+def _row(message: OutgoingMessage) -> dict[str, object]:
+    return {
+        "id": message.row_id,
+        "ttbr_ms": _milliseconds(message),
+        "headers": dump(message.headers),
+        "body": message.body,
+    }
+
+
+def _columns(messages: Sequence[OutgoingMessage]) -> dict[str, object]:
+    return {
+        "ids": [message.row_id for message in messages],
+        "ttbrs_ms": [_milliseconds(message) for message in messages],
+        "headers": [dump(message.headers) for message in messages],
+        "bodies": [message.body for message in messages],
+    }
+
+
+def _milliseconds(message: OutgoingMessage) -> int | None:
+    return None if message.ttbr is None else round(message.ttbr.total_seconds() * _MILLISECOND)

@@ -1,0 +1,47 @@
+"""Times and spans as they stand in headers (wire sheet 7.1)."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_TIME = re.compile(r"(\d{4}).(\d\d).(\d\d).(\d\d).(\d\d).(\d\d).(\d{6})..", re.ASCII | re.DOTALL)
+_SPAN = re.compile(r"(-?)(?:(\d{1,8})\.)?(\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,7}))?", re.ASCII)
+
+
+def wire_time(instant: datetime) -> str:
+    """28 characters, e.g. ``2026-11-14 12:26:51:355787 Z``. Not strftime: it does not pad early years."""
+    t = instant.astimezone(UTC)
+    return f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}:{t.second:02}:{t.microsecond:06} Z"
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """Read as endpoints do: the length and the digits count, the separators do not. None when it is not a time."""
+    match = _TIME.fullmatch(text or "")
+    if match is None:
+        return None
+    try:
+        return datetime(*map(int, match.groups()), tzinfo=UTC)  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None
+
+
+def wire_timespan(span: timedelta) -> str:
+    """.NET's constant format: ``[-][d.]hh:mm:ss[.fffffff]``, e.g. ``20.00:00:00``."""
+    sign, span = ("-", -span) if span < timedelta() else ("", span)
+    minutes, seconds = divmod(span.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days = f"{span.days}." if span.days else ""
+    fraction = f".{span.microseconds:06}0" if span.microseconds else ""
+    return f"{sign}{days}{hours:02}:{minutes:02}:{seconds:02}{fraction}"
+
+
+def parse_timespan(text: str | None) -> timedelta | None:
+    """None when it is not a span; a fraction finer than Python's microsecond is cut."""
+    match = _SPAN.fullmatch((text or "").strip())
+    if match is None:
+        return None
+    sign, days, hours, minutes, seconds, fraction = match.groups()
+    if int(hours) > 23 or int(minutes) > 59 or int(seconds) > 59:
+        return None
+    micros = int((fraction or "").ljust(7, "0")[:6])
+    span = timedelta(int(days or 0), int(seconds), micros, 0, int(minutes), int(hours))
+    return -span if sign else span

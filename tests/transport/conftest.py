@@ -1,0 +1,42 @@
+"""Endpoints on an empty database, stopped when the test ends."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+from tests.transport.spy import Spy
+
+QUICK = EndpointSettings(peek_delay=0.1, notify=False, concurrency=2, delayed_retries=0, on_exhausted="error_queue")
+
+MakeEndpoint = Callable[..., Endpoint]
+
+
+@pytest.fixture
+def handlers() -> Handlers:
+    return Handlers()
+
+
+@pytest.fixture
+def spy() -> Spy:
+    return Spy()
+
+
+@pytest.fixture
+def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeEndpoint]:
+    """``make_endpoint("Sales", …)``: its queues are there; not started."""
+    made: list[Endpoint] = []
+
+    def make(name: str = "Sales", dsn: str = database, **options: object) -> Endpoint:
+        made.append(Endpoint(name, dsn, **{"settings": QUICK, "handlers": handlers, "observer": spy, **options}))
+        made[-1].create_queues()
+        return made[-1]
+
+    yield make
+    for endpoint in made:
+        endpoint.stop(drain_seconds=0)
+
+
+@pytest.fixture
+def endpoint(make_endpoint: MakeEndpoint) -> Endpoint:
+    return make_endpoint()

@@ -1,0 +1,74 @@
+"""An observer that remembers, and looks into tables."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.addressing import canonical
+from pgqueue_admin.transport import IncomingMessage
+
+
+class Spy:
+    """Implements transport.ports.Observer."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.ttbrs: dict[str, timedelta | None] = {}
+        self.errors: list[BaseException] = []
+        self.expired_types: list[str] = []
+        self.hands: dict[int, IncomingMessage] = {}
+        self.most_in_hand = 0
+        self.critical_times: list[float] = []
+        self._lock = threading.Lock()
+
+    def received(self, type: str, ttbr: timedelta | None) -> None:
+        self._count("received")
+        self.ttbrs[type] = ttbr
+
+    def handled(self, seconds: float) -> None:
+        self._count("handled")
+
+    def failed(self, error: BaseException) -> None:
+        self.errors.append(error)
+        self._count("failed")
+
+    def retried(self) -> None:
+        self._count("retried")
+
+    def expired(self, type: str) -> None:
+        self.expired_types.append(type)
+        self._count("expired")
+
+    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+        with self._lock:
+            if message is None:
+                self.hands.pop(slot, None)
+            else:
+                self.hands[slot] = message
+            self.most_in_hand = max(self.most_in_hand, len(self.hands))
+
+    def critical_time(self, seconds: float) -> None:
+        self.critical_times.append(seconds)
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+
+_COLUMNS = "id, expires::text, headers, body, seq"  # Python cannot hold every time a column can
+
+
+def rows(dsn: str, table: str, schema: str = "public") -> list[Any]:
+    """What stands in a queue table, in order."""
+    with postgresql().connect(dsn) as connection:
+        return connection.all(f"select {_COLUMNS} from {canonical(Address(schema, table))} order by seq")
+
+
+def insert(dsn: str, table: str, headers: str, body: bytes | None = b"{}", schema: str = "public") -> Any:
+    """As somebody who is no endpoint would. Return the row's id."""
+    statement = f"insert into {canonical(Address(schema, table))} (id, headers, body)"
+    with postgresql().connect(dsn) as connection:
+        return connection.value(f"{statement} values (gen_random_uuid(), %s, %s) returning id", [headers, body])

@@ -1,0 +1,147 @@
+"""Processes and sessions that die: the message comes back, and is handled (wire sheet 2.3)."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport import Endpoint, Handlers
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+VICTIM = Path(__file__).with_name("victim.py")
+
+
+def terminate(connection, endpoint="Sales"):
+    """End every session of the endpoint, as a restart of the server would."""
+    connection.all(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+        " where application_name = %s and datname = current_database()",
+        [f"pgqueue {endpoint}"],
+    )
+
+
+def working(connection, endpoint="Sales"):
+    count = "select count(*) from pg_stat_activity where application_name = %s and state <> 'idle'"
+    return connection.value(count, [f"pgqueue {endpoint}"])
+
+
+def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
+    """The same id and seq come back, and whoever receives next handles it."""
+    endpoint.send("Sales", {"n": 1}, type=PLACE)
+    (sent,) = rows(database, "Sales")
+    python = {"env": {"PYTHONPATH": str(VICTIM.parents[2])}, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, VICTIM, database], **python) as process:
+        assert process.stdout.readline().split() == [str(sent.id), str(sent.seq)]
+        with endpoint.connect() as other, other.transaction():
+            assert endpoint.queue.receive(other) is None
+        process.kill()
+    with endpoint.connect() as other:
+        until(lambda: endpoint.queue.peek(other) == 1, 5, "the server noticed")
+    assert rows(database, "Sales") == [sent]
+    assert rows(database, "error") == []
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append((context.message.row_id, context.message.seq)))
+    endpoint.start()
+    until(lambda: seen == [(sent.id, sent.seq)])
+
+
+def test_a_session_that_ends_under_a_handler(endpoint, handlers, make_endpoint, connection, spy, database):
+    """Nothing lost, nothing sent twice, nothing counted against the message, no restart needed."""
+    make_endpoint("Billing")
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(order)
+        context.send("Billing", order, type="Shop.Charge")
+        if len(attempts) == 1:
+            terminate(connection)
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(database, "Billing"))
+    assert attempts == [1, 1]
+    assert len(rows(database, "Billing")) == 1
+    assert spy.counts["failed"] == 0
+    until(lambda: not rows(database, "Sales"))
+
+
+def test_a_handler_that_hides_the_lost_session(endpoint, handlers, connection, spy, database):
+    """Its last statement failed and nobody said so: that is no success."""
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(order)
+        if len(attempts) == 1:
+            terminate(connection)
+            with pytest.raises(DatabaseDown):
+                context.connection.run("select 1")
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: attempts == [1, 1])
+    until(lambda: not rows(database, "Sales"))
+    until(lambda: spy.counts["handled"] == 1)
+
+
+def test_idle_sessions_that_were_ended(endpoint, handlers, connection, caplog):
+    """By a restart, or a firewall: they are replaced before they are used, and nobody notices."""
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+    endpoint.start()
+    endpoint.send("Sales", 1, type=PLACE)
+    until(lambda: seen == [1])
+    endpoint.pause()
+    until(lambda: not endpoint.in_hand and not working(connection))
+    terminate(connection)
+    endpoint.resume()
+    endpoint.send("Sales", 2, type=PLACE)
+    until(lambda: seen == [1, 2])
+    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+
+
+def test_a_database_that_is_down_at_the_start(connection, database, make_endpoint, handlers, databases):
+    """It is waited for; the endpoint begins when it is there."""
+    make_endpoint().stop()
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+    name = database.rpartition("/")[2]
+    connection.close()
+    databases._admin.run(f"alter database {name} allow_connections false")
+    endpoint = make_endpoint_without_queues(database, handlers)
+    try:
+        endpoint.start()
+        databases._admin.run(f"alter database {name} allow_connections true")
+        endpoint.send("Sales", 1, type=PLACE)
+        until(lambda: seen == [1])
+    finally:
+        endpoint.stop(0)
+
+
+def make_endpoint_without_queues(dsn: str, handlers: Handlers) -> Endpoint:
+    return Endpoint("Sales", dsn, settings=QUICK, handlers=handlers)
+
+
+def test_a_locked_table_holds_nothing_but_itself(endpoint, handlers, database, connect):
+    """Wire sheet 6: an exclusive lock is waited out, and then everything goes on."""
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+    endpoint.send("Sales", 1, type=PLACE)
+    locker = connect(database)
+    with locker.transaction():
+        locker.run('lock table "Sales" in access exclusive mode')
+        threading.Timer(0.3, endpoint.start).start()
+        until(lambda: waiting(connect(database)), 5)
+        assert seen == []
+    until(lambda: seen == [1])
+
+
+def waiting(connection):
+    return connection.value("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")

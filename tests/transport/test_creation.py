@@ -1,0 +1,72 @@
+"""Tables that we make are tables that endpoints make (T1; wire sheet 1)."""
+
+import threading
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.delayed_table import DelayedTable
+from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.transport.catalog import catalog
+
+LONGEST = "Very.Long.Queue.Name.That.Is.Exactly.Fifty.Five.Bytes_X"
+SPELLED = 'Zażółć "gęślą" queue'
+
+
+@pytest.mark.parametrize("name", ["Mailer", "Shop.Web.node-1", "Shipping.eu-1", LONGEST, SPELLED])
+def test_a_queue_table_equals_a_recorded_one(name, connection, recorded_database, connect):
+    address = Address("public", name)
+    TableQueue(postgresql(), address).create(connection)
+    assert catalog(connection, address) == catalog(connect(recorded_database), address)
+
+
+@pytest.mark.parametrize("name", ["Mailer", "Shop.Web"])
+def test_a_delayed_table_equals_a_recorded_one(name, connection, recorded_database, connect):
+    delayed = DelayedTable(postgresql(), Address("public", name))
+    delayed.create(connection)
+    assert catalog(connection, delayed.address) == catalog(connect(recorded_database), delayed.address)
+
+
+def test_the_subscription_table_equals_the_recorded_one(connection, recorded_database, connect):
+    subscriptions = Subscriptions(postgresql(), "public")
+    subscriptions.create(connection)
+    assert catalog(connection, subscriptions.address) == catalog(connect(recorded_database), subscriptions.address)
+
+
+def test_creating_twice_changes_nothing(connection):
+    queue = TableQueue(postgresql(), Address("public", "Sales"))
+    queue.create(connection)
+    before = catalog(connection, queue.address)
+    queue.create(connection)
+    assert catalog(connection, queue.address) == before
+
+
+def test_many_may_create_at_once(database, connect):
+    sessions = [connect(database) for _ in range(8)]
+    queues = [TableQueue(postgresql(), Address("public", f"Queue {number}")) for number in range(10)]
+    barrier = threading.Barrier(len(sessions))
+    errors = []
+
+    def create(session):
+        try:
+            for queue in queues:
+                barrier.wait(10)
+                queue.create(session)
+        except Exception as error:
+            errors.append(error)
+            barrier.abort()
+
+    threads = [threading.Thread(target=create, args=[session]) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert errors == []
+    assert [queue.faults(sessions[0]) for queue in queues] == [[]] * len(queues)
+
+
+def test_an_endpoint_creates_what_it_needs(endpoint, connection):
+    tables = connection.all("select tablename from pg_tables where schemaname = 'public' order by 1")
+    assert [table.tablename for table in tables] == ["Sales", "Sales.Delayed", "SubscriptionRouting", "error"]

@@ -1,0 +1,229 @@
+"""Messages for later, from send to handler (wire sheet 3)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import Unrecoverable
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+REMIND = "Shop.Remind"
+IS_SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"
+SOON = timedelta(milliseconds=300)
+
+
+@pytest.fixture
+def handled(handlers):
+    """Bodies as they are handled, with the time at which they were."""
+    handled = []
+    handlers.handle(REMIND)(lambda body, context: handled.append((body, context.headers, datetime.now(UTC))))
+    return handled
+
+
+def delayed_rows(endpoint):
+    with endpoint.connect() as connection:
+        return connection.all(f'select id, headers, body, due from "{endpoint.schema}"."{endpoint.name}.Delayed"')
+
+
+def test_a_delayed_row_has_the_shape_of_a_recorded_one(endpoint, recorded_database, connect):
+    endpoint.send("Sales", {"n": 1}, type=REMIND, delay=timedelta(days=3))
+    (row,) = delayed_rows(endpoint)
+    ours = h.parse(row.headers)
+    recorded = [
+        headers
+        for each in connect(recorded_database).all('select headers from "Sales.Delayed"')
+        if IS_SAGA_TIMEOUT in (headers := h.parse(each.headers))
+    ]
+    saga = {h.SAGA_ID, h.SAGA_TYPE, h.ORIGINATING_SAGA_ID, h.ORIGINATING_SAGA_TYPE, IS_SAGA_TIMEOUT, h.RELATED_TO}
+    assert set(ours) == set(recorded[0]) - saga - {h.START_NEW_TRACE, "NServiceBus.Version"}
+    for headers in (ours, recorded[0]):
+        assert h.parse_time(headers[h.DELIVER_AT]) - h.parse_time(headers[h.TIME_SENT]) == timedelta(days=3)
+    assert ours[h.FORWARD_DESTINATION] == "Sales"
+    assert abs(row.due - h.parse_time(ours[h.DELIVER_AT])) < timedelta(seconds=5)
+    assert row.body == b'{"n":1}'
+    assert rows(endpoint.dsn, "Sales") == []
+
+
+@pytest.mark.parametrize(
+    ("destination", "text"), [("Sales", "Sales"), (Address("public", "Sales"), '"public"."Sales"')]
+)
+def test_the_destination_stands_as_given(endpoint, destination, text):
+    endpoint.send(destination, {}, type=REMIND, delay=timedelta(1))
+    assert h.parse(delayed_rows(endpoint)[0].headers)[h.FORWARD_DESTINATION] == text
+
+
+def test_it_is_handled_when_it_is_due(endpoint, handled):
+    """Not before, and not when the mover would have looked again by itself."""
+    endpoint.start()
+    time_sent = datetime.now(UTC)
+    endpoint.send("Sales", "soon", type=REMIND, delay=SOON)
+    endpoint.send("Sales", "at", type=REMIND, delay=time_sent + 2 * SOON)
+    until(lambda: len(handled) == 2, 5)
+    assert [body for body, _, _ in handled] == ["soon", "at"]
+    assert handled[0][2] - time_sent >= SOON
+    assert handled[1][2] - time_sent >= 2 * SOON
+    assert all(h.FORWARD_DESTINATION not in headers and h.DELIVER_AT in headers for _, headers, _ in handled)
+    assert delayed_rows(endpoint) == []
+
+
+def test_what_waits_at_the_start_is_moved_at_once(endpoint, handled):
+    endpoint.send("Sales", 1, type=REMIND, delay=datetime(2001, 1, 1, tzinfo=UTC))
+    endpoint.start()
+    until(lambda: handled, 5)
+
+
+def test_the_second_hop_goes_to_another_queue(make_endpoint, handlers):
+    """Its own endpoint keeps it, then sends it on: a new row, the same message, no forward header, no expiry."""
+    sales = make_endpoint()
+    make_endpoint("Billing")
+    message_id = sales.send("Billing", {"n": 1}, type=REMIND, delay=timedelta())
+    (kept,) = delayed_rows(sales)
+    sales.start()
+    until(lambda: rows(sales.dsn, "Billing"), 5)
+    (row,) = rows(sales.dsn, "Billing")
+    headers = h.parse(row.headers)
+    assert row.id != kept.id
+    assert (row.expires, row.body) == (None, b'{"n":1}')
+    assert headers == {name: value for name, value in h.parse(kept.headers).items() if name != h.FORWARD_DESTINATION}
+    assert headers[h.MESSAGE_ID] == message_id
+    until(lambda: not rows(sales.dsn, "Sales"))
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_what_would_need_no_handler_here_is_forwarded_all_the_same(make_endpoint, body):
+    sales = make_endpoint()
+    make_endpoint("Billing")
+    sales.send('"public"."Billing"', body, type=REMIND, headers={h.CONTROL_MESSAGE: "True"}, delay=timedelta())
+    sales.start()
+    until(lambda: [row.body for row in rows(sales.dsn, "Billing")] == [body], 5)
+
+
+@pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
+@pytest.mark.parametrize("destination", ["NoSuch.Queue", "NoSuchQueue"])
+def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, mode, destination, spy):
+    """Tried once; with what went wrong and where to, but no processing endpoint, as recorded."""
+    endpoint = make_endpoint(settings=replace(QUICK, transaction_mode=mode, immediate_retries=0))
+    message_id = endpoint.send(destination, {"n": 1}, type=REMIND, delay=timedelta())
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 5)
+    (row,) = rows(endpoint.dsn, "error")
+    headers = h.parse(row.headers)
+    assert headers[h.FAILED_Q] == destination
+    assert headers[h.MESSAGE_ID] == message_id
+    assert headers[h.EXCEPTION_HELP_LINK] is None
+    assert destination in headers[h.EXCEPTION_MESSAGE]
+    assert h.parse_time(headers[h.TIME_OF_FAILURE])
+    assert not {h.PROCESSING_ENDPOINT, h.PROCESSING_MACHINE, h.HOST_ID, h.FORWARD_DESTINATION} & set(headers)
+    assert row.body == b'{"n":1}'
+    assert rows(endpoint.dsn, "Sales") == []
+    assert (spy.counts["failed"], spy.counts["retried"]) == (1, 0)
+
+
+def test_an_archive_gets_a_failed_forward_as_it_was_received(make_endpoint):
+    """With its forward header, so that a retry tries to forward again."""
+    taken = []
+    settings = replace(QUICK, on_exhausted="archive")
+    endpoint = make_endpoint(settings=settings, exhausted=lambda connection, *given: taken.append(given))
+    endpoint.send("NoSuchQueue", {}, type=REMIND, delay=timedelta())
+    endpoint.start()
+    until(lambda: taken, 5)
+    ((message, failure),) = taken
+    assert h.parse(message.headers_text)[h.FORWARD_DESTINATION] == failure.forward_to == "NoSuchQueue"
+    assert failure.queue == endpoint.queue.address
+
+
+def test_a_row_that_cannot_be_read_ends_where_an_operator_finds_it(endpoint, connection):
+    connection.run("""insert into "Sales.Delayed" (headers, body, due) values ('{"broken', null, '2001-01-01')""")
+    endpoint.start()
+    until(lambda: [row.headers for row in rows(endpoint.dsn, "error")] == ['{"broken'], 5)
+
+
+def test_a_handler_delays_in_the_receive_transaction(endpoint, handlers):
+    """A failed attempt delays nothing; the one that succeeds, once; and the mover knows of it at once."""
+    attempts, reminded = [], []
+
+    @handlers.handle("Shop.PlaceOrder")
+    def place(order, context):
+        attempts.append(1)
+        context.send("Sales", len(attempts), type=REMIND, delay=SOON)
+        if len(attempts) < 3:
+            raise RuntimeError
+
+    handlers.handle(REMIND)(lambda body, context: reminded.append(body))
+    endpoint.send("Sales", {}, type="Shop.PlaceOrder")
+    endpoint.start()
+    until(lambda: reminded, 5)
+    assert reminded == [3]
+    assert delayed_rows(endpoint) == []
+
+
+def test_immediate_ones_are_stored_whatever_becomes_of_the_message(endpoint, handlers):
+    @handlers.handle("Shop.PlaceOrder")
+    def place(order, context):
+        context.send("Sales", 1, type=REMIND, delay=timedelta(1), immediate=True)
+        raise Unrecoverable
+
+    endpoint.send("Sales", {}, type="Shop.PlaceOrder")
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(delayed_rows(endpoint)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"delay": timedelta(1), "ttbr": timedelta(2)}, "time to be received"),
+        ({"delay": timedelta(seconds=-1)}, "over before"),
+        ({"delay": datetime(2030, 1, 1)}, "no zone"),  # noqa: DTZ001
+    ],
+)
+def test_what_cannot_be_delayed_is_refused(endpoint, options, said):
+    with pytest.raises(ValueError, match=said):
+        endpoint.send("Sales", {}, type=REMIND, **options)
+
+
+def test_a_delayed_table_that_is_gone_is_waited_for(endpoint, handled, connection, caplog):
+    connection.run('drop table "Sales.Delayed"')
+    endpoint.start()
+    endpoint.send("Sales", "now", type=REMIND)
+    until(lambda: handled, 5)
+    until(lambda: "Moving due messages" in caplog.text, 5)
+    endpoint.create_queues()
+    endpoint.send("Sales", "later", type=REMIND, delay=timedelta())
+    until(lambda: len(handled) == 2, 5)
+
+
+def test_two_instances_handle_each_once(make_endpoint, handled):
+    instances = [make_endpoint(), make_endpoint()]
+    for number in range(150):
+        instances[0].send("Sales", number, type=REMIND, delay=SOON)
+    for instance in instances:
+        instance.start()
+    until(lambda: len(handled) >= 150, 20)
+    until(lambda: not rows(instances[0].dsn, "Sales"))
+    assert sorted(body for body, _, _ in handled) == list(range(150))
+
+
+def test_recorded_delayed_retries_are_handled_by_us(recorded_database, make_endpoint, handlers, connect):
+    """Thirty that a real endpoint put aside: due, they come back to us, and are ours to handle."""
+    seen = []
+    for command in ("ChargeCard", "RefundCard"):
+        handlers.handle(f"Shop.Messages.Commands.{command}")(lambda body, context: seen.append(context.headers))
+    connection = connect(recorded_database)
+    connection.run('truncate "Billing"')
+    connection.run("update \"Billing.Delayed\" set due = now() - interval '1 s'")
+    make_endpoint("Billing", recorded_database).start()
+    until(lambda: len(seen) == 30, 20)
+    assert all(headers[h.RETRIES] == "1" and h.FORWARD_DESTINATION not in headers for headers in seen)
+
+
+def test_a_hand_made_delayed_row_needs_no_forward_header(endpoint, handled, connection):
+    headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: REMIND})
+    connection.run('insert into "Sales.Delayed" (headers, body, due) values (%s, %s, now())', [headers, b"{}"])
+    endpoint.start()
+    until(lambda: handled, 5)

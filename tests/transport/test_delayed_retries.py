@@ -1,0 +1,181 @@
+"""Delayed retries: 3, after 10, 20 and 30 s, in rounds of six attempts (wire sheet 8.1)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import IncomingMessage, Unrecoverable
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.delayed_retries import done, later, may_come_back
+from pgqueue_admin.transport.failure import failure_of
+from pgqueue_admin.transport.settings import EndpointSettings
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+DEFAULT = EndpointSettings()
+SHORT = replace(QUICK, delayed_retries=3, delayed_retry_step=0.1, immediate_retries=1)
+LONG = replace(QUICK, delayed_retries=3, immediate_retries=0)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def received(**headers):
+    return IncomingMessage(Address("public", "Sales"), None, 1, False, "", b"{}", {h.MESSAGE_ID: "m", **headers})
+
+
+def failure(error=None):
+    return failure_of(error or RuntimeError("no"), "Sales", Address("public", "Sales"), recoverable=True)
+
+
+@pytest.fixture
+def failing(handlers):
+    calls = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        calls.append((datetime.now(UTC), context.headers))
+        raise RuntimeError("no")
+
+    return calls
+
+
+def put_aside(endpoint):
+    with endpoint.connect() as connection:
+        return connection.all('select headers, body, due, due - now() as left from "Sales.Delayed"')
+
+
+@pytest.mark.parametrize(
+    ("headers", "comes_back"),
+    [
+        ({}, True),
+        ({h.RETRIES: "2"}, True),
+        ({h.RETRIES: "3"}, False),
+        ({h.RETRIES: "many"}, True),
+        ({h.RETRIES: None}, True),
+        ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(hours=23, minutes=59))}, True),
+        ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(days=1, seconds=1))}, False),
+        ({h.RETRIES_TIMESTAMP: "2001-01-01T00:00:00Z"}, True),  # as the original: what is no time is not old
+    ],
+)
+def test_until_the_count_is_reached_or_a_day_is_over(headers, comes_back):
+    assert may_come_back(received(**headers), failure(), DEFAULT, NOW) is comes_back
+
+
+def test_not_for_what_is_unrecoverable():
+    assert not may_come_back(received(), failure(Unrecoverable("bad")), DEFAULT, NOW)
+
+
+@pytest.mark.parametrize(("before", "seconds"), [(None, 10), ("1", 20), ("2", 30)])
+def test_each_waits_longer(before, seconds):
+    message = received(**({h.RETRIES: before} if before else {}))
+    put = later(message, DEFAULT, '"public"."Sales"')
+    assert put.delay == timedelta(seconds=seconds)
+    assert put.headers[h.RETRIES] == str(done(message) + 1)
+
+
+def test_the_time_it_was_to_be_delivered_first_stays():
+    at = h.wire_time(NOW)
+    put = later(received(**{h.DELIVER_AT: at, h.FL_RETRIES: "4"}), DEFAULT, '"public"."Sales"')
+    assert put.headers[h.DELIVER_AT] == at
+    assert h.FL_RETRIES not in put.headers
+
+
+def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, recorded_database, connect, spy):
+    endpoint.apply(LONG)
+    message_id = endpoint.send("Sales", {"n": 1}, type=PLACE)
+    endpoint.start()
+    until(lambda: put_aside(endpoint))
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    (row,) = put_aside(endpoint)
+    ours = h.parse(row.headers)
+    recorded = h.parse(connect(recorded_database).value('select headers from "Billing.Delayed" limit 1'))
+    assert set(ours) == set(recorded) - {h.START_NEW_TRACE, "NServiceBus.Version"}
+    assert (ours[h.MESSAGE_ID], ours[h.RETRIES], ours[h.FORWARD_DESTINATION]) == (message_id, "1", '"public"."Sales"')
+    since = h.parse_time(ours[h.RETRIES_TIMESTAMP])
+    assert h.parse_time(ours[h.DELIVER_AT]) - since == timedelta(seconds=10)
+    assert timedelta(seconds=5) < row.left < timedelta(seconds=10)
+    assert row.body == b'{"n":1}'
+    until(lambda: spy.counts["retried"] == 1)
+
+
+def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
+    """Two attempts a round, four rounds; what is left in the error copy is what the original leaves."""
+    endpoint.apply(SHORT)
+    message_id = endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 20)
+    assert len(failing) == 8
+    assert [headers.get(h.RETRIES) for _, headers in failing] == [None, None, "1", "1", "2", "2", "3", "3"]
+    starts = [at for at, _ in failing[::2]]
+    waits = [(after - before).total_seconds() for before, after in pairwise(starts)]
+    assert all(wait >= least for wait, least in zip(waits, (0.1, 0.2, 0.3), strict=True))
+    headers = h.parse(rows(endpoint.dsn, "error")[0].headers)
+    assert headers[h.MESSAGE_ID] == message_id
+    assert h.RETRIES not in headers
+    assert h.FORWARD_DESTINATION not in headers
+    assert h.parse_time(headers[h.RETRIES_TIMESTAMP])
+    assert (spy.counts["failed"], spy.counts["retried"]) == (8, 7)
+    assert put_aside(endpoint) == rows(endpoint.dsn, "Sales") == []
+
+
+def test_one_that_succeeds_later_is_done(endpoint, handlers):
+    calls = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        calls.append(context.headers.get(h.RETRIES))
+        if calls[-1] is None:
+            raise RuntimeError("not yet")
+
+    endpoint.apply(SHORT)
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: "1" in calls, 5)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    assert rows(endpoint.dsn, "error") == put_aside(endpoint) == []
+
+
+def test_an_old_timestamp_ends_it_at_once(endpoint, failing):
+    """What a retry by hand gets that forgot to strip it (wire sheet 8.3)."""
+    endpoint.apply(LONG)
+    endpoint.send("Sales", {}, type=PLACE, headers={h.RETRIES_TIMESTAMP: "2020-01-01 00:00:00:000000 Z"})
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 5)
+    assert put_aside(endpoint) == []
+
+
+def test_an_unreadable_message_is_not_delayed(endpoint, failing):
+    endpoint.apply(LONG)
+    endpoint.send("Sales", b"no JSON", type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 5)
+
+
+def test_without_a_delayed_table_it_is_exhausted(endpoint, failing, connection, caplog):
+    """Tables made by an older installer, or by hand: no message may loop for that."""
+    connection.run('drop table "Sales.Delayed"')
+    endpoint.apply(LONG)
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 5)
+    assert "gets no delayed retry" in caplog.text
+    assert len(failing) == 1
+
+
+def test_a_recorded_last_round_ends_in_the_error_queue(recorded_database, make_endpoint, failing, connect):
+    """Thirty that a real endpoint had put aside for the first time, with one delayed retry allowed."""
+    connection = connect(recorded_database)
+    connection.run('truncate "Billing", "error"')
+    connection.run("update \"Billing.Delayed\" set due = now() - interval '1 s'")
+    endpoint = make_endpoint("Billing", recorded_database, settings=replace(LONG, delayed_retries=1))
+    for command in ("ChargeCard", "RefundCard"):
+        endpoint.handlers.handle(f"Shop.Messages.Commands.{command}")(lambda body, context: 1 / 0)
+    old = "2026-11-20"
+    endpoint.start()
+    until(lambda: len(rows(recorded_database, "error")) == 30, 20)
+    headers = [h.parse(row.headers) for row in rows(recorded_database, "error")]
+    assert all(each[h.RETRIES_TIMESTAMP].startswith(old) and h.RETRIES not in each for each in headers)

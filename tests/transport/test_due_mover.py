@@ -1,0 +1,55 @@
+"""How often a mover looks, and what wakes it (wire sheet 3)."""
+
+import threading
+
+import pytest
+
+from pgqueue_admin.transport.delayed_table import BATCH
+from pgqueue_admin.transport.due_mover import Alarm, Pace
+
+
+def test_it_looks_less_and_less_often():
+    pace = Pace()
+    assert [pace.after(0, None) for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_a_full_batch_is_followed_at_once():
+    assert Pace().after(BATCH, 5.0) == 0
+
+
+@pytest.mark.parametrize(("moved", "due_in", "rest"), [(0, 6.5, 6.5), (0, 100.0, 8), (3, None, 1), (3, 0.25, 0.25)])
+def test_it_wakes_when_the_next_is_due(moved, due_in, rest):
+    pace = Pace()
+    for _ in range(3):
+        pace.after(0, None)
+    assert pace.after(moved, due_in) == rest
+
+
+def test_after_an_exact_wake_up_it_begins_again():
+    pace = Pace()
+    for _ in range(5):
+        pace.after(0, None)
+    assert [pace.after(0, 30.0), pace.after(0, None)] == [30.0, 1]
+
+
+def test_what_another_mover_holds_is_no_reason_to_spin():
+    """Rows due for an hour and still there: a thousand looks a second, as the original has under a skewed zone."""
+    pace = Pace()
+    assert [pace.after(0, -3600.0) for _ in range(3)] == [1, 2, 4]
+
+
+def test_whoever_stores_pulls_the_next_look_forward():
+    alarm = Alarm()
+    resting = threading.Thread(target=alarm.rest, args=[60])
+    resting.start()
+    alarm.pull_forward(30)
+    alarm.pull_forward(0.05)
+    resting.join(10)
+    assert not resting.is_alive()
+
+
+def test_a_pull_before_the_rest_counts():
+    """The look was under way and did not see it."""
+    alarm = Alarm()
+    alarm.pull_forward(0)
+    alarm.rest(60)

@@ -1,0 +1,267 @@
+"""Failed handlers: what is rolled back, how often it is tried, where it ends (wire sheet 5, 8.1)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.transport import Unrecoverable
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+ARCHIVING = replace(QUICK, on_exhausted="archive")
+
+
+class Declined(Exception):
+    """The handler's own."""
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.fixture
+def archive():
+    """An exhausted port that writes down what it was given, in the transaction it was given."""
+
+    class Archive:
+        def __init__(self):
+            self.taken, self.refusals = [], 0
+
+        def __call__(self, connection, message, failure):
+            connection.run("create table if not exists archived (row_id uuid, attempts integer)")
+            connection.run("insert into archived values (%s, %s)", [message.row_id, failure.attempts])
+            if self.refusals:
+                self.refusals -= 1
+                connection.run("select from nowhere")
+            self.taken.append((message, failure))
+
+    return Archive()
+
+
+def failing(handlers, error):
+    calls = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        calls.append(context.message.row_id)
+        context.send("error", "sent by a failed handler", type="Shop.Never")
+        raise type(error)(*error.args)
+
+    return calls
+
+
+@pytest.mark.parametrize("retries", [0, 1, 5])
+def test_immediate_retries_are_counted(endpoint, handlers, spy, retries):
+    """The first attempt and the retries, at once and not by the peek delay; then the error queue."""
+    endpoint.apply(replace(QUICK, immediate_retries=retries, peek_delay=60))
+    calls = failing(handlers, Declined("no"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 5)
+    assert len(calls) == retries + 1 == spy.counts["failed"]
+    assert spy.counts["retried"] == retries
+    assert len(set(calls)) == 1
+    assert rows(endpoint.dsn, "Sales") == []
+
+
+@pytest.mark.parametrize("error", [Unrecoverable("bad"), Declined("listed")])
+def test_some_are_not_retried(make_endpoint, handlers, error, spy):
+    handlers.unrecoverable = (Declined,)
+    endpoint = make_endpoint()
+    calls = failing(handlers, error)
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(calls) == 1
+    assert spy.counts["retried"] == 0
+
+
+@pytest.mark.parametrize("error", [Mute(), SystemExit(3), KeyboardInterrupt(), Declined("half a character \ud83d")])
+def test_exceptions_that_are_trouble_themselves(endpoint, handlers, error):
+    """One without a readable message looped for ever in the original (wire sheet 13)."""
+    failing(handlers, error)
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    (row,) = rows(endpoint.dsn, "error")
+    assert h.parse(row.headers)[h.EXCEPTION_TYPE].endswith(type(error).__name__)
+
+
+def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recorded_database):
+    """Wire sheet 7.2, 8.1: names, formats, and what stays of the message."""
+    failing(handlers, Declined("Card refused: 51 <b>"))
+    message_id = endpoint.send(
+        "Sales",
+        {"n": 1},
+        type=PLACE,
+        ttbr=timedelta(hours=1),
+        headers={h.RETRIES: "3", h.FL_RETRIES: "1", h.RETRIES_TIMESTAMP: "2026-11-14 12:26:51:355787 Z"},
+    )
+    (sent,) = rows(endpoint.dsn, "Sales")
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    (row,) = rows(endpoint.dsn, "error")
+    ours = h.parse(row.headers)
+    recorded = next(
+        headers
+        for headers in (h.parse(each.headers) for each in rows(recorded_database, "error"))
+        if headers.get(h.EXCEPTION_TYPE) == "Shop.Billing.PaymentGateway+RefusedException"
+    )
+    faults = {name for name in recorded if name.startswith((*h.FAILURE_PREFIXES, "NServiceBus.Processing", "$.diag"))}
+    assert faults - {h.RETRIES_TIMESTAMP} <= set(ours)
+    assert {name for name in set(ours) - set(recorded)} <= {h.RETRIES_TIMESTAMP, h.TIME_TO_BE_RECEIVED}
+    assert row.expires is None
+    assert row.body == sent.body
+    assert row.id != sent.id
+    assert ours[h.MESSAGE_ID] == message_id == ours[h.EXCEPTION_DATA + "Message ID"]
+    assert ours[h.EXCEPTION_DATA + "Transport message ID"] == str(sent.id)
+    assert (h.RETRIES in ours, h.FL_RETRIES in ours, h.RETRIES_TIMESTAMP in ours) == (False, False, True)
+    assert ours[h.FAILED_Q] == '"public"."Sales"'
+    assert ours[h.PROCESSING_ENDPOINT] == "Sales"
+    assert ours[h.EXCEPTION_TYPE] == "tests.transport.test_failing.Declined"
+    assert ours[h.EXCEPTION_MESSAGE] == "Card refused: 51 <b>"
+    assert ours[h.EXCEPTION_DATA + "Message type"] == PLACE
+    times = [name for name in ours if name.endswith((" time", "TimeOfFailure", "TimeSent"))]
+    assert len(times) == 4
+    assert all(h.parse_time(ours[name]) for name in times)
+    trace = ours[h.EXCEPTION_STACK_TRACE]
+    assert "in place" in trace
+    assert trace.rstrip().endswith("Declined: Card refused: 51 <b>")
+    assert "pgqueue_admin" not in trace
+    assert {**h.strip_failure(ours)}.items() >= {h.MESSAGE_ID: message_id, h.ENCLOSED_MESSAGE_TYPES: PLACE}.items()
+
+
+def test_a_long_message_and_its_cause(endpoint, handlers):
+    @handlers.handle(PLACE)
+    def place(order, context):
+        try:
+            raise TimeoutError("gateway")
+        except TimeoutError as cause:
+            raise Declined("x" * 20_000) from cause
+
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    headers = h.parse(rows(endpoint.dsn, "error")[0].headers)
+    assert headers[h.INNER_EXCEPTION_TYPE] == "TimeoutError"
+    assert len(headers[h.EXCEPTION_MESSAGE]) == 16_384
+    assert "TimeoutError: gateway" in headers[h.EXCEPTION_STACK_TRACE]
+
+
+def test_sends_of_a_failed_handler_are_rolled_back(endpoint, handlers, make_endpoint):
+    """Default mode: also what an earlier handler of the same message wrote through the receive's session."""
+    make_endpoint("Billing")
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def first(order, context):
+        context.connection.run("create table if not exists business (attempt integer)")
+        context.connection.run("insert into business values (%s)", [len(attempts)])
+        context.send("Billing", len(attempts), type="Shop.Charge")
+        context.send("Billing", "at once", type="Shop.Notice", immediate=True)
+
+    @handlers.handle(PLACE)
+    def second(order, context):
+        attempts.append(1)
+        if len(attempts) < 3:
+            raise Declined
+
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: len(attempts) == 3)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    bodies = [row.body for row in rows(endpoint.dsn, "Billing")]
+    assert sorted(bodies) == [b'"at once"'] * 3 + [b"2"]
+    with endpoint.connect() as connection:
+        assert [row.attempt for row in connection.all("select * from business")] == [2]
+
+
+def test_a_missing_destination_fails_the_message(make_endpoint, handlers, spy):
+    """One slot: a refused statement gives up the row before we can count, and a second slot may be there first."""
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1))
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        context.send("Nowhere", {}, type="Shop.Charge")
+
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    headers = h.parse(rows(endpoint.dsn, "error")[0].headers)
+    assert headers[h.EXCEPTION_TYPE].endswith("TableMissing")
+    assert spy.counts["failed"] == 6
+
+
+def test_a_swallowed_sql_error_is_a_failure_not_a_loop(endpoint, handlers, spy):
+    """The server would answer the commit with a rollback, and the message would come back for ever."""
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        with pytest.raises(DatabaseError):
+            context.connection.run("select 1 / 0")
+
+    endpoint.apply(replace(QUICK, concurrency=1))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
+
+
+def test_a_commit_that_is_refused_is_a_failure(endpoint, handlers, connection, spy):
+    connection.run("create table parent (id integer primary key)")
+    connection.run("create table child (id integer references parent deferrable initially deferred)")
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        context.connection.run("insert into child values (1)")
+
+    endpoint.apply(replace(QUICK, concurrency=1))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
+
+
+def test_the_archive_is_called_inside_the_receive_transaction(make_endpoint, handlers, archive, connection):
+    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
+    failing(handlers, Declined("no"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: archive.taken)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    ((message, failure),) = archive.taken
+    assert (failure.attempts, failure.endpoint, failure.queue) == (6, "Sales", message.queue)
+    assert [tuple(row) for row in connection.all("select * from archived")] == [(message.row_id, 6)]
+    assert rows(endpoint.dsn, "error") == []
+
+
+def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive, connection, caplog):
+    """The message stays, others are handled beside it, and it is archived once when the archive works again."""
+    archive.refusals = 1
+    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
+    failing(handlers, Unrecoverable("no"))
+    handled = []
+    handlers.handle("Shop.Fine")(lambda message, context: handled.append(message))
+    endpoint.send("Sales", {}, type=PLACE)
+    for number in range(20):
+        endpoint.send("Sales", number, type="Shop.Fine")
+    endpoint.start()
+    until(lambda: len(handled) == 20, 5)
+    until(lambda: archive.taken)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    assert connection.value("select count(*) from archived") == 1
+    assert "could not be put away" in caplog.text
+
+
+def test_without_an_archive_it_is_the_error_queue(make_endpoint, handlers):
+    endpoint = make_endpoint(settings=ARCHIVING, exhausted=None)
+    failing(handlers, Unrecoverable("no"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))

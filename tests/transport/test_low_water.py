@@ -1,0 +1,145 @@
+"""Receives pass over the dead rows of what was taken, and over nothing else."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import OutgoingMessage
+from pgqueue_admin.transport.low_water import LowWater
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PING = "Shop.Ping"
+ONE = replace(QUICK, concurrency=1)
+DEAD = 20_000
+
+
+def test_the_mark_follows_what_is_taken():
+    low = LowWater()
+    low.peeked(10)
+    low.taken(10, low.mark)
+    low.taken(12, low.mark)
+    assert low.mark.seq == 13
+    low.peeked(4)
+    assert low.mark.seq == 4
+
+
+def test_what_came_back_is_not_passed_by_a_receive_that_began_before():
+    """Its answer comes after the rollback, from a snapshot in which the row was still locked."""
+    low = LowWater()
+    low.peeked(5)
+    before = low.mark
+    low.taken(6, before)
+    low.came_back(5)
+    low.taken(7, before)
+    assert low.mark.seq == 5
+    low.taken(5, low.mark)
+    assert low.mark.seq == 6
+
+
+def test_an_answer_that_is_late_does_not_lower_it():
+    low = LowWater()
+    low.peeked(1)
+    mark = low.mark
+    low.taken(9, mark)
+    low.taken(8, mark)
+    assert low.mark.seq == 10
+
+
+@pytest.fixture
+def queue(connection):
+    queue = TableQueue(postgresql(), Address("public", "Sales"))
+    queue.create(connection)
+    return queue
+
+
+def buffers(connection, statement, params):
+    lines = connection.all(f"explain (analyze, buffers, timing off, format json) {statement}", params)
+    return lines[0][0][0]["Plan"]["Shared Hit Blocks"], str(lines[0][0])
+
+
+def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, database):
+    """Vacuum is held by an old snapshot; from the lowest seq a receive walks through all of them."""
+    holder = connect(database)
+    holder.run("begin isolation level repeatable read")
+    holder.value("select count(*) from pg_class")
+    queue.send(connection, [OutgoingMessage(queue.address, {}, b"") for _ in range(DEAD + 10)])
+    connection.run('delete from "Sales" where seq <= %s', [DEAD])
+    connection.run('analyze "Sales"')
+    receive = queue._receive.as_string(connection.raw).replace("%(low)s", "({low})")
+    walked, _ = buffers(connection, receive.format(low=0), None)
+    passed, plan = buffers(connection, receive.format(low=DEAD + 1), None)
+    assert passed * 3 < walked
+    assert "Sales_seq_key" in plan
+
+
+def test_a_million_rows_are_found_by_the_index(queue, connection):
+    """Whatever the planner thinks of an empty table's statistics."""
+    connection.run(
+        """insert into "Sales" (id, headers, body) select gen_random_uuid(), '{}', '' from generate_series(1, 50000)"""
+    )
+    receive = queue._receive.as_string(connection.raw).replace("%(low)s", "({low})")
+    for low in (-(2**63), 25_000):
+        touched, plan = buffers(connection, receive.format(low=low), None)
+        assert "Seq Scan" not in plan
+        assert touched < 60
+
+
+def test_a_lower_seq_that_commits_late_is_not_missed(endpoint, handlers, connection):
+    """Neither in an idle queue, at the next peek, nor in a busy one, before its backlog is through."""
+    handled, working = [], threading.Event()
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        handled.append(number)
+        assert not working.wait(0.01)
+
+    endpoint.apply(ONE)
+    with connection.transaction():
+        endpoint.queue.send(connection, [endpoint._outbound.send("Sales", -1, PING, {}, None)])
+        for number in range(500):
+            endpoint.send("Sales", number, type=PING)
+        endpoint.start()
+        until(lambda: len(handled) > 20)
+    until(lambda: -1 in handled, 10)
+    assert len(handled) < 400
+    until(lambda: len(handled) == 501, 30)
+    with connection.transaction():
+        endpoint.queue.send(connection, [endpoint._outbound.send("Sales", -2, PING, {}, None)])
+        endpoint.send("Sales", 500, type=PING)
+        until(lambda: 500 in handled)
+    until(lambda: -2 in handled, 5)
+
+
+def test_what_failed_is_the_next_to_be_tried(endpoint, handlers):
+    """Not when the next peek finds it: with one receiver, order is kept also through failures."""
+    tried = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        tried.append(number)
+        if number % 10 == 3 and tried.count(number) < 3:
+            raise RuntimeError
+
+    endpoint.apply(ONE)
+    for number in range(40):
+        endpoint.send("Sales", number, type=PING)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"), 20)
+    assert tried == sorted(tried)
+    assert tried.count(3) == tried.count(33) == 3
+
+
+def test_seqs_below_zero_are_messages_too(endpoint, handlers, connection):
+    """Nobody makes them; a row moved by hand may have one."""
+    handled = []
+    handlers.handle(PING)(lambda number, context: handled.append(number))
+    endpoint.send("Sales", 1, type=PING)
+    connection.run('update "Sales" set seq = -5')
+    endpoint.start()
+    until(lambda: handled == [1])

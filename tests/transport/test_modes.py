@@ -1,0 +1,108 @@
+"""The two modes beside the default: what they keep and what they give up (wire sheet 5)."""
+
+from dataclasses import replace
+
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+RECEIVE_ONLY = replace(QUICK, transaction_mode="receive_only")
+NONE = replace(QUICK, transaction_mode="none", immediate_retries=0)
+
+
+def test_receive_only_sends_on_its_own(make_endpoint, handlers, database):
+    """Not before the handlers have succeeded, but before the end of the message is committed."""
+    make_endpoint("Billing")
+    endpoint = make_endpoint(settings=RECEIVE_ONLY)
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(1)
+        context.send("Billing", len(attempts), type="Shop.Charge")
+        if len(attempts) == 1:
+            raise ValueError("first")
+        if len(attempts) == 2:
+            pid = context.connection.value("select pg_backend_pid()")
+            with endpoint.connect() as other:
+                other.run("select pg_terminate_backend(%s, 5000)", [pid])
+
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: len(attempts) == 3)
+    until(lambda: not rows(database, "Sales"))
+    assert sorted(row.body for row in rows(database, "Billing")) == [b"2", b"3"]  # a ghost: the price of the mode
+
+
+def test_receive_only_counts_retries(make_endpoint, handlers, database):
+    endpoint = make_endpoint(settings=RECEIVE_ONLY)
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(1)
+        raise ValueError
+
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(database, "error"))
+    assert len(attempts) == 6
+
+
+def test_none_deletes_first(make_endpoint, handlers, database):
+    """At most once: a failed message is put away after one attempt, and what it sent is not sent."""
+    make_endpoint("Billing")
+    endpoint = make_endpoint(settings=NONE)
+    seen = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        seen.append((len(rows(database, "Sales")), context.connection))
+        context.send("Billing", order, type="Shop.Charge")
+        if order == 2:
+            raise ValueError
+
+    for number in (1, 2):
+        endpoint.send("Sales", number, type=PLACE)
+        if number == 1:
+            endpoint.start()
+            until(lambda: rows(database, "Billing"))
+    until(lambda: rows(database, "error"))
+    assert seen == [(0, None), (0, None)]
+    assert [row.body for row in rows(database, "Billing")] == [b"1"]
+
+
+def test_none_publishes(make_endpoint, handlers, database):
+    make_endpoint("Own").subscribe("Shop.OrderPlaced")
+    endpoint = make_endpoint(settings=NONE)
+    handlers.handle(PLACE)(lambda order, context: context.publish({}, type="Shop.OrderPlaced"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(database, "Own"))
+
+
+def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):
+    endpoint = make_endpoint()
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(context.connection is None))
+    endpoint.start()
+    endpoint.send("Sales", {}, type=PLACE)
+    until(lambda: seen == [False])
+    endpoint.apply(NONE)
+    endpoint.send("Sales", {}, type=PLACE)
+    until(lambda: seen == [False, True])
+
+
+def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, caplog):
+    """When neither archive nor error queue takes it, its headers are in the log at least."""
+    endpoint = make_endpoint(settings=NONE)
+    connection.run("drop table error")
+    handlers.handle(PLACE)(lambda order, context: 1 / 0)
+    for kind in (PLACE, "Shop.Unknown"):
+        endpoint.send("Sales", {}, type=kind, headers={"Tenant": f"tenant of {kind}"})
+    endpoint.start()
+    until(lambda: caplog.text.count("LOST") == 2)
+    lost = [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]
+    assert all("tenant of" in said for said in lost)
+    assert rows(database, "Sales") == []

@@ -1,0 +1,121 @@
+"""The small parts that need no database: handlers, serializers, failures, breaker."""
+
+import threading
+from uuid import uuid4
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseDown, Deadlock
+from pgqueue_admin.transport import Handlers, Unrecoverable
+from pgqueue_admin.transport.batch import Batch
+from pgqueue_admin.transport.breaker import CircuitBreaker
+from pgqueue_admin.transport.errors import MessageUnreadable
+from pgqueue_admin.transport.failure import failure_of
+from pgqueue_admin.transport.recoverability import Failures, may_retry
+from pgqueue_admin.transport.serializers import Json, Raw, Serializers
+
+
+def test_handlers_of_every_type_once_the_concrete_first():
+    handlers, more = Handlers(), Handlers(unrecoverable=(KeyError,))
+
+    @more.handle("Shop.IEvent", "Shop.OrderPlaced, Shop, Version=1.0.0.0")
+    def both(message, context): ...
+
+    @handlers.handle("Shop.IEvent")
+    def base(message, context): ...
+
+    together = handlers | more
+    assert together.of(["Shop.OrderPlaced", "Shop.IEvent"]) == [both, base]
+    assert together.of(["shop.orderplaced"]) == []
+    assert together.types == ["Shop.IEvent", "Shop.OrderPlaced"]
+    assert together.unrecoverable == (KeyError,)
+    assert handlers.of(["Shop.OrderPlaced"]) == []
+
+
+def test_serializers_by_content_type():
+    """T5: the main one writes, and reads what it does not know."""
+    serializers = Serializers(Json(), Raw())
+    assert serializers.dump({"ü": 1}) == '{"ü":1}'.encode()
+    assert serializers.dump(bytearray(b"\0")) == b"\0"
+    assert serializers.load(b'{"a":1}', "application/json") == {"a": 1}
+    assert serializers.load(b'{"a":1}', "application/json; charset=utf-8") == {"a": 1}
+    assert serializers.load(b'{"a":1}', None) == {"a": 1}
+    assert serializers.load(b"\xff", "application/octet-stream") == b"\xff"
+    with pytest.raises(MessageUnreadable, match="text/xml"):
+        serializers.load(b"<a/>", "text/xml")
+
+
+def test_another_main_serializer():
+    assert Serializers(Raw()).main.content_type == "application/octet-stream"
+    assert Serializers(Raw()).load(b"{", "unknown") == b"{"
+
+
+def failure(error=None, recoverable=True):
+    return failure_of(error or ValueError("no"), "Sales", Address("public", "Sales"), recoverable=recoverable)
+
+
+def test_failures_are_counted_by_row_and_the_oldest_forgotten():
+    failures, rows = Failures(most=2), [uuid4() for _ in range(3)]
+    assert [failures.remember(rows[0], failure()).attempts for _ in range(3)] == [1, 2, 3]
+    for row in rows[1:]:
+        failures.remember(row, failure())
+    assert failures.of(rows[0]) is None
+    failures.forget(rows[1])
+    assert failures.of(rows[1]) is None
+    assert failures.of(rows[2]).attempts == 1
+
+
+def test_when_a_message_may_be_tried_again():
+    assert may_retry(failure(), 1)
+    assert not may_retry(failure(), 0)
+    assert not may_retry(failure(recoverable=False), 5)
+    assert not may_retry(failure(Unrecoverable("x")), 5)
+
+
+def test_a_failure_knows_its_cause_and_never_raises():
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    told = failure(Mute())
+    assert "could not be read" in told.message
+    assert told.exception_type.endswith("Mute")
+    assert told.stack_trace
+
+
+def test_the_breaker_arms_triggers_and_disarms(caplog):
+    """Wire sheet 6: 1 s between attempts, 10 s once nothing has worked for 30 s; a deadlock is no trouble."""
+    now = [0.0]
+    breaker = CircuitBreaker("Peeking", clock=lambda: now[0])
+    assert breaker.failed(Deadlock()) == 0
+    assert breaker.failed(DatabaseDown("refused")) == 1
+    now[0] = 29
+    assert breaker.failed(DatabaseDown()) == 1
+    assert not breaker.triggered
+    now[0] = 30
+    assert breaker.failed(DatabaseDown()) == 10
+    assert breaker.triggered
+    breaker.succeeded()
+    assert not breaker.triggered
+    assert breaker.failed(DatabaseDown()) == 1
+    said = [record.levelname for record in caplog.records if record.levelname != "INFO"]
+    assert said == ["WARNING", "ERROR", "WARNING"]
+
+
+@pytest.mark.parametrize("for_handlers", [False, True])
+def test_a_batch_waits_for_what_it_is_told_to(for_handlers):
+    """T12."""
+    batch = Batch(threading.Condition())
+    batch.started()
+    waiter = threading.Thread(target=batch.wait, args=[for_handlers, lambda: False])
+    waiter.start()
+    batch.answered(found=True)
+    if for_handlers:
+        assert waiter.is_alive()
+        batch.finished()
+    waiter.join(5)
+    assert not waiter.is_alive()
+    assert not batch.over
+    batch.answered(found=False)
+    assert batch.over

@@ -1,0 +1,75 @@
+"""One frozen value; every fault is told at once (T15, T17)."""
+
+import logging
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
+from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.settings import LEAST_PEEK_DELAY, MOST_PEEK_DELAY
+
+DSN = "postgresql://nobody@127.0.0.1:1/nowhere"
+
+
+def test_the_defaults_hold():
+    settings = EndpointSettings()
+    assert settings.faults() == []
+    assert (settings.peek_delay, settings.max_records_to_peek, settings.immediate_retries) == (1.0, None, 5)
+    assert (settings.delayed_retries, settings.delayed_retry_step) == (3, 10.0)
+    assert settings.transaction_mode == "sends_atomic_with_receive"
+    assert settings.concurrency >= 2
+
+
+def test_it_cannot_be_changed():
+    with pytest.raises(FrozenInstanceError):
+        EndpointSettings().peek_delay = 2  # type: ignore[misc]
+
+
+def test_every_fault_at_once():
+    settings = EndpointSettings(
+        peek_delay=0,
+        max_records_to_peek=0,
+        concurrency=0,
+        immediate_retries=-1,
+        delayed_retries=-1,
+        delayed_retry_step=-1,
+        transaction_mode="distributed",  # type: ignore[arg-type]
+        error_queue="",
+    )
+    assert len(settings.faults()) == 8
+    with pytest.raises(SettingsRefused) as refused:
+        Endpoint("N" * 48, DSN, settings=settings)
+    assert len(refused.value.faults) == 9
+    assert str(refused.value).count("\n") == 8
+
+
+@pytest.mark.parametrize("delay", [0.099, 10.5])
+def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
+    """T15."""
+    assert EndpointSettings(peek_delay=delay).faults() == []
+    (fault,) = EndpointSettings(peek_delay=delay, strict_peek_range=True).faults()
+    assert "from 0.1 s to 10 s" in fault
+
+
+def test_the_range_is_the_one_that_pages_judge_by():
+    assert (LEAST_PEEK_DELAY * 1000, MOST_PEEK_DELAY * 1000) == PEEK_RANGE_MS
+
+
+def test_retries_need_a_receive_transaction():
+    immediate, delayed = EndpointSettings(transaction_mode="none").faults()
+    assert "immediate_retries" in immediate
+    assert "delayed_retries" in delayed
+    assert EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0).faults() == []
+
+
+@pytest.mark.parametrize(("delay", "limit"), [(0.05, "100 ms or more"), (15, "10 s or less")])
+def test_a_delay_out_of_range_is_logged(make_endpoint, caplog, delay, limit):
+    """T15: at the start and when it is changed, not each time settings are applied."""
+    endpoint = make_endpoint()
+    endpoint.start()
+    with caplog.at_level(logging.WARNING, "pgqueue_admin.transport"):
+        endpoint.apply(replace(endpoint.settings, peek_delay=delay))
+        endpoint.apply(replace(endpoint.settings, concurrency=3))
+    (said,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert limit in said

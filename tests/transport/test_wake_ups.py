@@ -1,0 +1,158 @@
+"""A new message is noticed at once where our sender and our receiver meet, and by the peek delay everywhere else."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wake_ups import channel
+from tests.transport.conftest import QUICK
+from tests.transport.spy import insert, rows
+from tests.transport.statements_log import StatementsLog
+from tests.waiting import until
+
+PING = "Shop.Ping"
+SLOW = replace(QUICK, notify=True, peek_delay=60)
+SALES = channel(postgresql(), Address("public", "Sales"))
+
+
+@pytest.fixture
+def handled(handlers):
+    handled = []
+    handlers.handle(PING)(lambda body, context: handled.append(body))
+    return handled
+
+
+@pytest.fixture
+def asked(server, connection):
+    """What the receiver of Sales has asked the server so far."""
+    return StatementsLog(server, connection, "Sales").asked
+
+
+@pytest.fixture
+def listening(asked):
+    """Wait until the receiver listens, and has looked for what was sent before that."""
+    return lambda: until(lambda: asked().count("peek") >= 2, 10, "it looks again once it listens")
+
+
+def settled(asked, seconds=0.5):
+    """Wait until it has asked nothing for so long: it waits for its peek delay, or to be woken."""
+    last, since = asked(), time.monotonic()
+
+    def still():
+        nonlocal last, since
+        if (now := asked()) != last:
+            last, since = now, time.monotonic()
+        return time.monotonic() - since >= seconds
+
+    until(still, 10, "it waits again")
+
+
+def heard(listener, seconds=0.5):
+    found, until_then = [], time.monotonic() + seconds
+    while (left := until_then - time.monotonic()) > 0:
+        found += listener.notifications(timeout=left)
+    return found
+
+
+def test_a_sender_elsewhere_wakes_a_receiver(make_endpoint, handled, listening):
+    receiver, sender = make_endpoint(settings=SLOW), make_endpoint("Shop.Web", settings=SLOW)
+    receiver.start()
+    listening()
+    for number in range(3):
+        sender.send("Sales", number, type=PING)
+        until(lambda number=number: number in handled, 5)
+
+
+def test_a_handler_wakes_the_receiver_of_what_it_sent(make_endpoint, handlers, handled, listening):
+    make_endpoint("Billing", settings=SLOW).start()
+    receiver = make_endpoint(settings=SLOW)
+    handlers.handle("Shop.PlaceOrder")(lambda body, context: context.send("Billing", "charge", type=PING))
+    receiver.start()
+    listening()
+    receiver.send("Sales", {}, type="Shop.PlaceOrder")
+    until(lambda: handled == ["charge"], 5)
+
+
+def test_what_somebody_else_sent_waits_for_the_delay(make_endpoint, handled, listening):
+    """No trigger stands on a table: a foreign sender tells nobody."""
+    receiver = make_endpoint(settings=SLOW)
+    receiver.start()
+    listening()
+    insert(receiver.dsn, "Sales", '{"NServiceBus.EnclosedMessageTypes":"Shop.Ping"}', b"1")
+    assert len(rows(receiver.dsn, "Sales")) == 1
+    receiver.apply(replace(SLOW, peek_delay=0.1))
+    until(lambda: handled == [1], 5)
+
+
+def test_many_sends_share_a_notification(make_endpoint, connect, database):
+    sender, listener = make_endpoint(settings=SLOW), connect(database)
+    listener.listen(SALES)
+    for number in range(300):
+        sender.send("Sales", number, type=PING)
+    count = len(heard(listener))
+    assert 1 <= count < 150
+
+
+def test_nothing_is_told_before_the_commit_or_without_one(make_endpoint, handlers, connect, database):
+    """It would wake a receiver that finds nothing, and then rests."""
+    make_endpoint("Billing", settings=SLOW)
+    receiver, listener = make_endpoint(settings=replace(SLOW, immediate_retries=0)), connect(database)
+    listener.listen(channel(postgresql(), Address("public", "Billing")))
+    seen = []
+
+    @handlers.handle(PING)
+    def ping(fails, context):
+        context.send("Billing", {}, type=PING)
+        seen.append(fails)
+        if fails:
+            raise RuntimeError
+
+    receiver.send("Sales", True, type=PING)
+    receiver.start()
+    until(lambda: rows(database, "error"), 5)
+    assert heard(listener) == []
+    receiver.send("Sales", False, type=PING)
+    assert [each.payload for each in heard(listener, 2)] == [""]
+
+
+def test_what_was_sent_last_is_told_before_it_stops(make_endpoint, connect, database):
+    sender, listener = make_endpoint(settings=SLOW), connect(database)
+    listener.listen(SALES)
+    sender.send("Sales", 1, type=PING)
+    sender.stop()
+    assert len(heard(listener)) == 1
+
+
+def test_a_lost_session_is_replaced(make_endpoint, handled, connection, listening):
+    receiver, sender = make_endpoint(settings=SLOW), make_endpoint("Shop.Web", settings=SLOW)
+    receiver.start()
+    listening()
+    mine = "select pid from pg_stat_activity where datname = current_database() and application_name = 'pgqueue Sales'"
+    connection.all(f"select pg_terminate_backend(pid) from ({mine}) mine")
+    sender.send("Sales", "after", type=PING)
+    until(lambda: handled == ["after"], 15)
+    sender.send("Sales", "heard again", type=PING)
+    until(lambda: "heard again" in handled, 5, "it listens on its new session")
+
+
+def test_it_is_turned_on_and_off_while_it_runs(make_endpoint, handled, listening, asked):
+    receiver, sender = make_endpoint(settings=replace(SLOW, notify=False)), make_endpoint("Shop.Web", settings=SLOW)
+    receiver.start()
+    receiver.apply(SLOW)
+    listening()
+    sender.send("Sales", "on", type=PING)
+    until(lambda: handled == ["on"], 5)
+    receiver.apply(replace(SLOW, notify=False))  # which makes it look once more
+    settled(asked)
+    sender.send("Sales", "off", type=PING)
+    settled(asked)
+    assert len(rows(receiver.dsn, "Sales")) == 1
+
+
+def test_names_of_any_length_have_their_channel():
+    names = {channel(postgresql(), Address(schema, "x" * 55)) for schema in ("a" * 63, "b" * 63)}
+    assert len(names) == 2
+    assert all(len(name) < 63 for name in names)

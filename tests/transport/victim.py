@@ -1,0 +1,18 @@
+"""A process that takes a message, says which, and holds it until it is killed."""
+
+import sys
+import threading
+
+from pgqueue_admin.transport import Endpoint, Handlers
+
+handlers = Handlers()
+
+
+@handlers.handle("Shop.PlaceOrder")
+def place(order, context):
+    context.send("error", order, type="Shop.Never")
+    print(context.message.row_id, context.message.seq, flush=True)
+    threading.Event().wait()
+
+
+Endpoint("Sales", sys.argv[1], handlers=handlers).run()
