@@ -1,0 +1,112 @@
+"""Reads messages where they lie, page by page (C3). Locks nothing, takes nothing, and never counts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.depth import BOTTOM
+from pgqueue_admin.monitor.limits import within
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
+
+TOP = 2**63 - 1
+REACH = 20_000  # rows that one page of "only expired" looks through
+
+Cursor = dict[str, int]  # {"after": seq} or {"before": seq}
+
+
+@dataclass(frozen=True)
+class Page:
+    """Messages in the order asked for, and the cursors of the pages beside it (None: there is none)."""
+
+    messages: list[Message]
+    previous: Cursor | None = None
+    next: Cursor | None = None
+    looked_at: int | None = None  # of a filtered page: how many rows it looked through
+
+
+def page(
+    connection: Connection,
+    table: QueueTable,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    order: Literal["head", "newest"] = "head",
+    limit: int = 50,
+    only_expired: bool = False,
+    low_water: int | None = None,
+    now: datetime | None = None,
+) -> Page:
+    """One page. ``after`` and ``before`` are seqs; ``low_water`` spares a first page the dead rows before the head."""
+    if only_expired:
+        return _expired(connection, table, _start(after, low_water), limit, now)
+    upwards = before is None if order == "head" else after is not None
+    values = {"after": _start(after, low_water), "before": TOP if before is None else before}
+    rows = _rows(connection, table, "upwards" if upwards else "downwards", {**values, "limit": limit + 1, "now": now})
+    shown, more = rows[:limit], len(rows) > limit
+    if upwards != (order == "head"):  # turning back: there is a next page, the one that we come from
+        return _page(shown[::-1], order, more, True)
+    return _page(shown, order, (after if order == "head" else before) is not None, more)
+
+
+def message(
+    connection: Connection, table: QueueTable, row_id: UUID | str, now: datetime | None = None
+) -> Message | None:
+    """One message by its row id; None where it is not there any more."""
+    found = _rows(connection, table, "message", {"id": row_id, "now": now})
+    return found[0] if found else None
+
+
+def head_and_tail(
+    connection: Connection,
+    table: QueueTable,
+    *,
+    head: int = 4,
+    tail: int = 2,
+    low_water: int | None = None,
+    timeout: float = 1.0,
+    now: datetime | None = None,
+) -> tuple[list[Message], list[Message]]:
+    """The first and the last messages, head first, none of them twice. Raises TimedOut after ``timeout`` seconds."""
+    with within(connection, timeout):
+        first = _rows(connection, table, "upwards", {"after": _start(None, low_water), "limit": head, "now": now})
+        last = _rows(connection, table, "downwards", {"before": TOP, "limit": tail, "now": now})
+    seen = {each.seq for each in first}
+    return first, [each for each in reversed(last) if each.seq not in seen]
+
+
+def _start(after: int | None, low_water: int | None) -> int:
+    if after is not None:
+        return after
+    return BOTTOM if low_water is None else low_water - 1
+
+
+def _expired(connection: Connection, table: QueueTable, after: int, limit: int, now: datetime | None) -> Page:
+    """Only forwards: where a stretch held no more than a page can show, the next page goes on behind it."""
+    statement = postgresql().browse.expired(table=table.address, reach=REACH)
+    found = connection.one(statement, {"after": after, "now": now})
+    assert found is not None
+    seqs = list(found.seqs or [])
+    shown = _rows(connection, table, "listed", {"seqs": seqs[:limit], "now": now}) if seqs else []
+    onward = seqs[limit - 1] if len(seqs) > limit else found.looked_to if found.looked_at == REACH else None
+    return Page(shown, None, None if onward is None else {"after": onward}, found.looked_at)
+
+
+def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[Message]:
+    browse = postgresql().browse
+    query = getattr(browse, name)(table=table.address, columns=browse.columns)
+    return [Message.from_row(row) for row in connection.all(query, values)]
+
+
+def _page(shown: list[Message], order: str, has_previous: bool, has_next: bool) -> Page:
+    if not shown:
+        return Page([])
+    forward, back = ("after", "before") if order == "head" else ("before", "after")
+    return Page(
+        shown,
+        {back: shown[0].seq} if has_previous else None,
+        {forward: shown[-1].seq} if has_next else None,
+    )

@@ -1,0 +1,107 @@
+"""How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.tables import Kind, QueueTable
+
+CAP = 10_000
+PROBES = 192  # past the cap: so many places of the span are looked at
+FEW = 5  # fewer hits than this say nothing of how many rows there are
+WINDOW = 1_000  # rows from the head among which messages in flight are looked for, past the cap
+LATE = 1_000  # seq is taken at insert, not at commit: a row may become visible so far below a newer head
+BOTTOM = -(2**63)
+
+Asked = tuple[Any, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Depth = ready + in flight + expired, each counted, capped (at least so many) or an estimate, as ``how`` says.
+
+    In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked.
+    """
+
+    at: datetime  # the server's clock, or the ``now`` that was passed
+    depth: int = 0
+    ready: int = 0
+    in_flight: int = 0
+    expired: int = 0
+    how: str = "counted"
+    head_seq: int | None = None
+    tail_seq: int | None = None
+    ready_seq: int | None = None  # the first that is neither in flight nor expired
+    seconds: float = 0.0  # how long the database looked
+    sent_total: int | None = None  # the sequence's last value; None where the role may not read it
+    delayed: int | None = None
+    delayed_how: str = "counted"
+    overdue: int | None = None  # delayed messages that are due and still there
+    next_due_at: datetime | None = None
+
+    @property
+    def span(self) -> int:
+        """What a reader of the seq range alone would report (T10). Never the depth: gaps count."""
+        if self.head_seq is None or self.tail_seq is None:
+            return 0
+        return self.tail_seq - self.head_seq + 1
+
+
+def measure(
+    connection: Connection,
+    table: QueueTable,
+    *,
+    cap: int = CAP,
+    now: datetime | None = None,
+    low_water: int | None = None,
+    zone: str = "UTC",
+) -> Depth:
+    """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing."""
+    query, params = asked(table, cap=cap, now=now, low_water=low_water, zone=zone)
+    return read(table, connection.one(query, params), cap)
+
+
+def asked(
+    table: QueueTable, *, cap: int = CAP, now: datetime | None = None, low_water: int | None = None, zone: str = "UTC"
+) -> Asked:
+    """The statement that measures this table and its values, for a caller that asks many at once."""
+    monitor = postgresql().monitor
+    if table.kind is Kind.DELAYED:
+        return monitor.delayed(table=table.address, cap=cap), {"now": now, "zone": zone, "oid": table.oid}
+    if not table.seq_indexed:
+        return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
+    parts: dict[str, Any] = {"sent": monitor.not_told}
+    if table.sequence_is_readable:
+        parts = {"sent": monitor.sent, "sequence": table.sequence}
+    query = monitor.depth(table=table.address, cap=cap, probes=PROBES, few=FEW, window=WINDOW, **parts)
+    return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
+
+
+def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
+    """The figures in what ``asked`` brought back."""
+    if table.kind is Kind.DELAYED:
+        return _delayed(row, cap)
+    return _queue(row, cap)
+
+
+def _queue(row: Any, cap: int) -> Depth:
+    facts = {"head_seq": row.head, "tail_seq": row.tail, "ready_seq": row.ready_head, "sent_total": row.sent_total}
+    facts["seconds"] = row.seconds
+    if not row.more:
+        ready = row.rows - row.in_flight - row.expired
+        return Depth(row.at, row.rows, ready, row.in_flight, row.expired, "counted", **facts)
+    estimate = round((row.tail - row.head + 1) * row.hits / PROBES)
+    if row.hits < FEW or estimate <= cap:
+        ready = max(0, cap - row.in_flight - row.expired)
+        return Depth(row.at, cap, ready, row.in_flight, row.expired, "capped", **facts)
+    expired = round(estimate * row.hits_expired / row.hits)
+    ready = max(0, estimate - row.in_flight - expired)
+    return Depth(row.at, estimate, ready, row.in_flight, expired, "estimate", **facts)
+
+
+def _delayed(row: Any, cap: int) -> Depth:
+    capped = row.rows > cap
+    rows, how = (max(row.rows, row.estimate), "estimate") if capped else (row.rows, "counted")
+    return Depth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=row.overdue, next_due_at=row.next_due)

@@ -1,0 +1,90 @@
+"""Whether a queue is within its targets: the one function behind every colour and behind "worst first" (C2)."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from pgqueue_admin.monitor.tables import Kind
+
+
+class State(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # cannot be judged
+    CRITICAL = "critical"  # past a target
+
+
+class Targets(Protocol):
+    """NULL is no target."""
+
+    target_age_seconds: int | None
+    target_depth: int | None
+    target_dead: int | None
+
+
+class Figures(Protocol):
+    ready: int | None
+    depth: int | None
+    dead: int | None
+    oldest_at: datetime | None
+    error: str
+
+
+_BADNESS = {State.OK: 0, State.WARNING: 1, State.CRITICAL: 2}
+
+
+class Verdict(NamedTuple):
+    """``why`` names the target that is passed furthest: age, depth, dead; or unreadable. ``ratio``: value ÷ target."""
+
+    state: State
+    why: str = ""
+    ratio: float = 0.0
+    value: float | None = None
+    target: float | None = None
+
+    @property
+    def badness(self) -> tuple[int, float]:
+        """Sorts worst first when reversed."""
+        return _BADNESS[self.state], self.ratio
+
+
+_DEFAULTS: dict[Kind, dict[str, int]] = {
+    Kind.INPUT: {"target_age_seconds": 60, "target_dead": 0},
+    Kind.ERROR: {"target_dead": 0},
+}
+
+
+def default_targets(kind: Kind | str) -> dict[str, int | None]:
+    """Input queues: a message waits a minute at most and none is dead. Error queues: any row is one too many."""
+    none = {"target_age_seconds": None, "target_depth": None, "target_dead": None}
+    return {**none, **_DEFAULTS.get(Kind(kind), {})}
+
+
+def against(targets: Targets, figures: Figures, now: datetime) -> Verdict:
+    """Judge one queue. A figure that is not known passes no target."""
+    worst = max(each(targets, figures, now), key=lambda verdict: verdict.badness)
+    if figures.error and worst.state is State.OK:
+        return Verdict(State.WARNING, "unreadable")
+    return worst
+
+
+def each(targets: Targets, figures: Figures, now: datetime) -> list[Verdict]:
+    """Every target by itself: a warning each."""
+    return [
+        _ratio("dead", figures.dead, targets.target_dead),
+        _ratio("age", age(figures, now), targets.target_age_seconds),
+        _ratio("depth", figures.depth, targets.target_depth),
+    ]
+
+
+def age(figures: Figures, now: datetime) -> float | None:
+    """Seconds that the oldest ready message has waited; None where none is ready."""
+    if figures.oldest_at is None or not figures.ready:
+        return None
+    return max(0.0, (now - figures.oldest_at).total_seconds())
+
+
+def _ratio(why: str, value: float | None, target: int | None) -> Verdict:
+    if value is None or target is None:
+        return Verdict(State.OK)
+    ratio = value / target if target else value + 1 if value else 0.0  # a target of none: each one counts
+    return Verdict(State.CRITICAL if value > target else State.OK, why, ratio, value, target)

@@ -1,0 +1,67 @@
+"""Messages per second in and out of a queue, from two looks at it."""
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgqueue_admin.monitor.depth import Depth
+
+WINDOW_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """None: needs two samples, or cannot be known."""
+
+    in_per_second: float | None = None
+    out_per_second: float | None = None
+
+
+class RateWindow:
+    """The looks of the last half minute; the rates are those between the oldest of them and the newest."""
+
+    def __init__(self) -> None:
+        self._looks: deque[tuple[datetime, Depth]] = deque()
+
+    def add(self, at: datetime, depth: Depth) -> Rates:
+        if self._looks and _restarted(self._looks[-1][1], depth):
+            self._looks.clear()
+        while len(self._looks) > 1 and (at - self._looks[0][0]).total_seconds() > WINDOW_SECONDS:
+            self._looks.popleft()
+        self._looks.append((at, depth))
+        then, before = self._looks[0]
+        return between(before, depth, (at - then).total_seconds())
+
+
+def between(before: Depth, after: Depth, seconds: float) -> Rates:
+    """In is what the sequence grew by, rolled-back inserts included; out is in minus what the queue grew by.
+
+    The table's own statistics would not do: they count receives that were rolled back.
+    """
+    if seconds <= 0:
+        return Rates()
+    arrived, left = arrivals(before, after), departures(before, after)
+    return Rates(*(None if count is None else max(0, count) / seconds for count in (arrived, left)))
+
+
+def arrivals(before: Depth, after: Depth) -> int | None:
+    if before.sent_total is not None or after.sent_total is not None:
+        return (after.sent_total or 0) - (before.sent_total or 0)
+    if after.tail_seq is None or before.tail_seq is None:
+        return None
+    return after.tail_seq - before.tail_seq
+
+
+def departures(before: Depth, after: Depth) -> int | None:
+    """From counts; where they are not counted, from how far the head moved."""
+    arrived = arrivals(before, after)
+    if before.how == after.how == "counted" and arrived is not None:
+        return arrived - (after.depth - before.depth)
+    if before.head_seq is None or after.head_seq is None:
+        return None
+    return after.head_seq - before.head_seq
+
+
+def _restarted(before: Depth, after: Depth) -> bool:
+    """The sequence went back: emptied with a restart, or another table under the same name."""
+    return (after.sent_total or 0) < (before.sent_total or 0)

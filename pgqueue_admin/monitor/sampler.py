@@ -1,0 +1,199 @@
+"""Looks at every queue once, in as few round trips as possible, and says what changed since the last look."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import depth, discovery, sizes
+from pgqueue_admin.monitor.depth import CAP, Depth
+from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.monitor.track import Remembered, Track
+from pgqueue_admin.transport import headers as wire
+
+FIND_EVERY = 5.0  # seconds between looks at the catalog
+ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
+_BATCH = 50
+
+Found = dict[Address, Depth | str]  # a text says why a table could not be read
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSample:
+    """One queue at one instant. ``depth`` is None where it could not be read; ``error`` then says why."""
+
+    table: QueueTable
+    at: datetime
+    depth: Depth | None
+    delayed: Depth | None  # of its delayed table
+    in_per_second: float | None = None
+    out_per_second: float | None = None
+    oldest_at: datetime | None = None
+    oldest_how: str = "exact"
+    changed_at: datetime | None = None
+    left_at: datetime | None = None
+    lowest_at: datetime | None = None
+    size_bytes: int | None = None
+    error: str = ""
+
+
+class Sampler:
+    """``connect`` opens a read-only session with a statement timeout; it is kept, and opened again when it is lost."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        schemas: Sequence[str],
+        *,
+        cap: int = CAP,
+        remembered: Callable[[Address], Remembered | None] = lambda address: None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ):
+        self._connect, self._schemas, self._cap = connect, schemas, cap
+        self._remembered, self._monotonic = remembered, monotonic
+        self._connection: Connection | None = None
+        self._tables: list[QueueTable] = []
+        self._tracks: dict[Address, Track] = {}
+        self._evidence: discovery.Evidence = {}
+        self._sizes: dict[int, int] = {}
+        self._alone: set[Address] = set()  # what failed in company is asked by itself
+        self._find_at = self._ask_again_at = 0.0
+
+    @property
+    def tables(self) -> list[QueueTable]:
+        """As found last."""
+        return self._tables
+
+    def sample(self, now: datetime | None = None) -> list[QueueSample]:
+        """Look at every queue. Raises DatabaseDown; a queue that alone cannot be read has an error."""
+        if self._connection:
+            try:
+                return self._pass(now)
+            except DatabaseDown:
+                self.close()  # the session was lost, which does not mean that a new one is refused
+        return self._pass(now)
+
+    def _pass(self, now: datetime | None) -> list[QueueSample]:
+        connection = self._session()
+        at = now or connection.value(postgresql().monitor.server_time())
+        self._find(connection)
+        return self._look(connection, at)
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self._connection = None
+
+    def _session(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = self._connect()
+            self._connection.one(postgresql().monitor.patience())
+            self._find_at = 0.0
+        return self._connection
+
+    def _find(self, connection: Connection) -> None:
+        clock = self._monotonic()
+        if clock < self._find_at:
+            return
+        if clock >= self._ask_again_at:
+            self._evidence = {address: told for address, told in self._evidence.items() if told}
+        self._tables = discovery.find(connection, self._schemas, self._evidence)
+        if clock >= self._ask_again_at:
+            self._sizes = sizes.of(connection, self._tables) or self._sizes
+            self._ask_again_at = clock + ASK_AGAIN_EVERY
+        present = {table.address for table in self._tables}
+        self._tracks = {address: track for address, track in self._tracks.items() if address in present}
+        self._alone &= present
+        self._find_at = clock + FIND_EVERY
+
+    def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
+        measured = [table for table in self._tables if table.has_messages or table.kind is Kind.DELAYED]
+        found = self._measure(connection, measured, at)
+        for table in measured:
+            if isinstance(looked := found[table.address], Depth):
+                self._track(table).note(at, looked)
+        self._read_sent_at(connection, measured)
+        return [self._sample(table, at, found) for table in self._tables]
+
+    def _measure(
+        self, connection: Connection, tables: Iterable[QueueTable], at: datetime
+    ) -> dict[Address, Depth | str]:
+        company = [table for table in tables if table.address not in self._alone]
+        found: dict[Address, Depth | str] = {}
+        for start in range(0, len(company), _BATCH):
+            found |= self._together(connection, company[start : start + _BATCH], at)
+        for table in tables:
+            if table.address not in found:
+                found[table.address] = self._by_itself(connection, table, at)
+        return found
+
+    def _together(self, connection: Connection, tables: list[QueueTable], at: datetime) -> Found:
+        """All or nothing: where one fails, each is asked by itself."""
+        try:
+            answers = connection.batch([self._asked(table, at) for table in tables])
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            return {}
+        return {t.address: depth.read(t, rows[0], self._cap) for t, rows in zip(tables, answers, strict=True)}
+
+    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> Depth | str:
+        try:
+            row = connection.one(*self._asked(table, at))
+        except DatabaseDown:
+            raise
+        except DatabaseError as error:
+            self._alone.add(table.address)
+            self._find_at = 0.0 if isinstance(error, TableMissing) else self._find_at
+            return str(error)
+        self._alone.discard(table.address)
+        return depth.read(table, row, self._cap)
+
+    def _asked(self, table: QueueTable, at: datetime) -> depth.Asked:
+        return depth.asked(table, cap=self._cap, now=at, low_water=self._track(table).begin_at(at))
+
+    def _track(self, table: QueueTable) -> Track:
+        if table.address not in self._tracks:
+            self._tracks[table.address] = Track(self._remembered(table.address))
+        return self._tracks[table.address]
+
+    def _read_sent_at(self, connection: Connection, tables: Iterable[QueueTable]) -> None:
+        """For heads older than this sampler: TimeSent is the best there is, and marked as an estimate."""
+        for table in tables:
+            track = self._track(table)
+            if (seq := track.wants_sent_at()) is not None:
+                track.note_sent_at(seq, _sent_at(connection, table, seq))
+
+    def _sample(self, table: QueueTable, at: datetime, found: Found) -> QueueSample:
+        looked, delayed = found.get(table.address), found.get(table.delayed) if table.delayed else None
+        delayed = delayed if isinstance(delayed, Depth) else None
+        size = self._sizes.get(table.oid, table.size_bytes)
+        if not isinstance(looked, Depth):
+            return QueueSample(table, at, None, delayed, size_bytes=size, error=looked or "")
+        track = self._track(table)
+        oldest_at, oldest_how = track.oldest()
+        return QueueSample(
+            table,
+            at,
+            looked,
+            delayed,
+            track.rates.in_per_second,
+            track.rates.out_per_second,
+            oldest_at,
+            oldest_how,
+            track.changed_at,
+            track.left_at,
+            track.lowest_at,
+            size,
+        )
+
+
+def _sent_at(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
+    try:
+        text = connection.value(postgresql().browse.headers_at(table=table.address), {"seq": seq})
+        return wire.parse_time(wire.parse(text).get(wire.TIME_SENT))
+    except (DatabaseError, wire.HeadersUnreadable):
+        return None

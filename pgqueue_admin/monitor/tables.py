@@ -1,0 +1,75 @@
+"""A table that was found, and what kind of queue it is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+
+INTEGER_END = 2**31 - 1
+
+
+class Kind(StrEnum):
+    INPUT = "input"
+    DELAYED = "delayed"
+    ERROR = "error"
+    AUDIT = "audit"
+    SUBSCRIPTION = "subscription"
+    ARCHIVE = "archive"
+    LEASE = "lease"
+    PLATFORM = "platform"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTable:
+    """Facts of the catalog, and what was concluded from them."""
+
+    address: Address
+    kind: Kind
+    reason: str  # why this kind, in words for a person
+    columns: dict[str, str]  # name: type
+    oid: int = 0
+    sequence: Address | None = None  # what numbers seq, whatever its name
+    sequence_max: int | None = None
+    sequence_is_readable: bool = False
+    seq_indexed: bool = False
+    has_primary_key: bool = False
+    size_bytes: int = 0
+    delayed: Address | None = None  # the table of its delayed messages
+    delayed_of: Address | None = None  # of a delayed table: the queue its messages go to when due
+
+    @property
+    def has_bodystring(self) -> bool:
+        return "bodystring" in self.columns
+
+    @property
+    def seq_type(self) -> str:
+        return self.columns.get("seq", "")
+
+    @property
+    def seq_end(self) -> int | None:
+        """The last number that seq can take: the column's or the sequence's, whichever comes first."""
+        ends = [INTEGER_END] if self.seq_type == "integer" else []
+        return min([*ends, self.sequence_max]) if self.sequence_max is not None else None
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether rows can be read as transport messages, head first."""
+        return {"id", "expires", "headers", "body", "seq"} <= self.columns.keys()
+
+    @classmethod
+    def from_catalog(cls, row: Any, kind: Kind, reason: str) -> "QueueTable":
+        return cls(
+            Address(row.schema, row.table),
+            kind,
+            reason,
+            row.columns,
+            row.oid,
+            Address(row.sequence_schema, row.sequence) if row.sequence else None,
+            row.sequence_max,
+            bool(row.sequence_is_readable),
+            bool(row.seq_indexed),
+            row.has_primary_key,
+            row.size_bytes or 0,
+        )

@@ -1,0 +1,88 @@
+"""What the sampler remembers of one queue from look to look."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pgqueue_admin.monitor.arrivals import Arrivals
+from pgqueue_admin.monitor.depth import LATE, Depth
+from pgqueue_admin.monitor.rates import Rates, RateWindow, departures
+
+SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
+_SHARE = 50  # looking below the low water may take one in so many seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an earlier sampler knew of a queue."""
+
+    ready_seq: int | None = None
+    head_seq: int | None = None
+    oldest_at: datetime | None = None
+    oldest_how: str = "estimate"
+    changed_at: datetime | None = None
+    left_at: datetime | None = None
+
+
+class Track:
+    """One queue's past: what arrived when, what left, and where looking for its head may begin."""
+
+    def __init__(self, remembered: Remembered | None = None) -> None:
+        self.remembered = remembered or Remembered()
+        self.last: Depth | None = None
+        self.rates = Rates()
+        self.changed_at = self.remembered.changed_at
+        self.left_at = self.remembered.left_at
+        self.low_water: int | None = None
+        self.lowest_at: datetime | None = None  # when everything down to the lowest seq was last looked through
+        self._look_again_at: datetime | None = None
+        self._arrivals, self._window = Arrivals(), RateWindow()
+        self._sent: tuple[int, datetime | None] | None = None
+
+    def note(self, at: datetime, depth: Depth) -> None:
+        """Take in a new look at the queue."""
+        self._note_water(at, depth)
+        left = self._someone_received(depth)
+        self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
+        self.left_at = at if left else self.left_at
+        self._arrivals.note(max(depth.tail_seq or 0, 0 if self.last else depth.sent_total or 0), at)
+        self._arrivals.forget_below(depth.head_seq or 0)
+        self.rates = self._window.add(at, depth)
+        self.last = depth
+
+    def oldest(self) -> tuple[datetime | None, str]:
+        """When the first ready message arrived, and how that is known."""
+        seq = self.last.ready_seq if self.last else None
+        if seq is None:
+            return None, "exact"
+        if arrived := self._arrivals.of(seq):
+            return arrived, "exact"
+        if seq == self.remembered.ready_seq and self.remembered.oldest_at:
+            return self.remembered.oldest_at, self.remembered.oldest_how
+        return (self._sent[1] if self._sent and self._sent[0] == seq else None), "estimate"
+
+    def wants_sent_at(self) -> int | None:
+        """The seq whose TimeSent must stand in for its arrival, if that is not read yet."""
+        seq = self.last.ready_seq if self.last else None
+        known = seq is None or self.oldest()[0] is not None or (self._sent is not None and self._sent[0] == seq)
+        return None if known else seq
+
+    def note_sent_at(self, seq: int, sent_at: datetime | None) -> None:
+        self._sent = seq, sent_at
+
+    def begin_at(self, at: datetime) -> int | None:
+        """The seq to look from now. None: from the very lowest."""
+        return None if self._look_again_at is None or at >= self._look_again_at else self.low_water
+
+    def _note_water(self, at: datetime, depth: Depth) -> None:
+        whole = self.begin_at(at) is None
+        if whole:
+            self.lowest_at = at
+            slow = depth.seconds > SLOW
+            self._look_again_at = at + timedelta(seconds=max(10.0, _SHARE * depth.seconds)) if slow else None
+        head = depth.head_seq if depth.head_seq is not None else depth.sent_total
+        self.low_water = None if head is None else head - LATE
+
+    def _someone_received(self, depth: Depth) -> bool:
+        if self.last is None:
+            return self.remembered.head_seq not in (None, depth.head_seq)
+        return (departures(self.last, depth) or 0) > 0 or bool(self.last.depth and not depth.depth)

@@ -1,0 +1,53 @@
+"""Queue tables for tests, as endpoints make them, and rows in them."""
+
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql.dialect import compose
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.tables import QueueTable
+
+HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder, Shop"}'
+
+
+def make(connection: Connection, table: str = "Q", schema: str = "public") -> Address:
+    columns = "id uuid primary key, expires timestamp, headers text not null, body bytea, seq serial unique not null"
+    connection.run(compose(f"create table {{table}} ({columns})", {"table": Address(schema, table)}))
+    return Address(schema, table)
+
+
+def fill(connection: Connection, address: Address, count: int = 1, **columns: Any) -> None:
+    """Insert rows; ``columns`` are SQL expressions, in which ``i`` counts from 1."""
+    values = {"id": "gen_random_uuid()", "headers": f"'{HEADERS}'", "body": "'\\x7b7d'", **columns}
+    names, expressions = ", ".join(values), ", ".join(values.values())
+    rows = f"select {expressions} from generate_series(1, {count}) as i".replace("{", "{{").replace("}", "}}")
+    connection.run(compose(f"insert into {{table}} ({names}) {rows.replace('%', '%%')}", {"table": address}))
+
+
+def found(connection: Connection, address: Address) -> QueueTable:
+    table = discovery.find_one(connection, address)
+    assert table is not None
+    return table
+
+
+def made(connection: Connection, count: int = 0, table: str = "Q") -> QueueTable:
+    address = make(connection, table)
+    if count:
+        fill(connection, address, count)
+    return found(connection, address)
+
+
+def take(connection: Connection, table: QueueTable, count: int) -> None:
+    """Receive as an endpoint does, in the transaction that is open."""
+    locked = "select id from {table} order by seq for update skip locked limit {count}"
+    taking = compose(f"delete from {{table}} where id in ({locked})", {"table": table.address, "count": count})
+    assert connection.run(taking) == count
+
+
+def cut_sessions(connection: Connection, application_name: str = "%") -> None:
+    """End every other session of this database, or those of that name."""
+    connection.run(
+        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database()"
+        " and pid <> pg_backend_pid() and application_name like %(name)s",
+        {"name": application_name},
+    )

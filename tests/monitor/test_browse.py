@@ -1,0 +1,157 @@
+"""C3: pages by key, single messages, and bodies a part at a time."""
+
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.monitor import bodies, browse
+from pgqueue_admin.monitor.browse import Page
+from tests.monitor.tables import fill, found, made, make, take
+
+Connect = Callable[..., Connection]
+
+
+def seqs(page: Page) -> list[int]:
+    return [message.seq for message in page.messages]
+
+
+def test_pages_head_first(connection: Connection) -> None:
+    table = made(connection, 7)
+    first = browse.page(connection, table, limit=3)
+    assert (seqs(first), first.previous, first.next) == ([1, 2, 3], None, {"after": 3})
+    second = browse.page(connection, table, limit=3, **first.next)  # type: ignore[arg-type]
+    assert (seqs(second), second.previous, second.next) == ([4, 5, 6], {"before": 4}, {"after": 6})
+    last = browse.page(connection, table, limit=3, **second.next)  # type: ignore[arg-type]
+    assert (seqs(last), last.next) == ([7], None)
+    back = browse.page(connection, table, limit=3, **last.previous)  # type: ignore[arg-type]
+    assert (seqs(back), back.previous, back.next) == ([4, 5, 6], {"before": 4}, {"after": 6})
+    assert browse.page(connection, table, limit=3, before=4).previous is None
+
+
+def test_pages_newest_first(connection: Connection) -> None:
+    table = made(connection, 5)
+    first = browse.page(connection, table, order="newest", limit=2)
+    assert (seqs(first), first.previous, first.next) == ([5, 4], None, {"before": 4})
+    second = browse.page(connection, table, order="newest", limit=2, before=4)
+    assert (seqs(second), second.previous, second.next) == ([3, 2], {"after": 3}, {"before": 2})
+    newer = browse.page(connection, table, order="newest", limit=2, after=3)
+    assert (seqs(newer), newer.previous, newer.next) == ([5, 4], None, {"before": 4})
+
+
+def test_rows_that_leave_meanwhile_shift_nothing(connection: Connection) -> None:
+    table = made(connection, 6)
+    first = browse.page(connection, table, limit=3)
+    take(connection, table, 2)
+    assert seqs(browse.page(connection, table, limit=3, **first.next)) == [4, 5, 6]  # type: ignore[arg-type]
+
+
+def test_only_expired(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(connection)
+    fill(connection, table.address, 20, expires="case when i % 5 = 0 then timestamp '2000-01-01' end")
+    first = browse.page(connection, table, only_expired=True, limit=3)
+    assert (seqs(first), first.next, first.looked_at) == ([5, 10, 15], {"after": 15}, 20)
+    assert seqs(browse.page(connection, table, only_expired=True, limit=3, after=15)) == [20]
+    monkeypatch.setattr(browse, "REACH", 4)
+    bounded = browse.page(connection, table, only_expired=True)
+    assert (bounded.messages, bounded.next, bounded.looked_at) == ([], {"after": 4}, 4)
+
+
+def test_a_message_in_flight_says_so(connection: Connection, database: str, connect: Connect) -> None:
+    table, receiver = made(connection, 2), connect(database)
+    with receiver.transaction():
+        take(receiver, table, 1)
+        states = [message.state for message in browse.page(connection, table).messages]
+    assert states == ["in flight", "ready"]
+
+
+def test_head_and_tail_share_no_row(connection: Connection) -> None:
+    table = made(connection, 5)
+    head, tail = browse.head_and_tail(connection, table)
+    assert ([m.seq for m in head], [m.seq for m in tail]) == ([1, 2, 3, 4], [5])
+
+
+def test_a_message_that_left_is_none(connection: Connection) -> None:
+    table = made(connection)
+    assert browse.message(connection, table, uuid4()) is None
+    assert bodies.body(connection, table, uuid4()) is None
+    assert bodies.bodystring(connection, table, uuid4()) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "complaint"),
+    [("{broken", "not JSON"), ("[1]", "an array"), ("null", "null"), ('{"a":1}', "a number"), ("", "")],
+)
+def test_headers_that_cannot_be_read(connection: Connection, headers: str, complaint: str) -> None:
+    table = made(connection)
+    fill(connection, table.address, 1, headers=f"'{headers}'")
+    (message,) = browse.page(connection, table).messages
+    assert message.headers == {}
+    assert complaint in message.unreadable
+    assert (message.message_id, message.type, message.sent_at) == (str(message.id), "", None)
+
+
+def test_huge_headers_are_cut_and_say_so(connection: Connection) -> None:
+    table = made(connection)
+    fill(connection, table.address, 1, headers="""'{"a":"' || repeat('ü', 100000) || '"}'""")
+    (message,) = browse.page(connection, table).messages
+    assert "too large to read here (200008 bytes)" in message.unreadable
+    assert len(message.headers_text or "") == 65_536
+
+
+@pytest.mark.parametrize("expires", ["infinity", "-infinity", "0044-03-15 12:00:00 BC", "20000-01-01 00:00:00"])
+def test_times_that_no_calendar_holds(connection: Connection, expires: str) -> None:
+    table = made(connection)
+    fill(connection, table.address, 1, expires=f"timestamp '{expires}'")
+    (message,) = browse.page(connection, table).messages
+    assert (message.expires_text, message.expires_at) == (expires, None)
+    assert message.is_expired == (expires in {"-infinity", "0044-03-15 12:00:00 BC"})
+
+
+def row_id(connection: Connection) -> UUID:
+    return connection.value('select id from "Q"')
+
+
+def test_a_null_body_is_told_from_an_empty_one(connection: Connection) -> None:
+    table = made(connection)
+    fill(connection, table.address, 1, body="null")
+    (message,) = browse.page(connection, table).messages
+    assert message.body_size is None
+    assert bodies.body(connection, table, message.id) == bodies.Body(None, 0, None)
+    assert bodies.bodystring(connection, table, message.id) is None
+
+
+def test_a_body_of_50_mb_comes_in_parts(connection: Connection) -> None:
+    table = made(connection)
+    connection.run('alter table "Q" alter column body set storage external')  # as large as it says, on disk too
+    fill(connection, table.address, 1, body="convert_to(repeat('0123456789', 5000000), 'UTF8')")
+    part = bodies.body(connection, table, row_id(connection), offset=49_999_995)
+    assert part == bodies.Body(b"56789", 49_999_995, 50_000_000)
+    assert not part.has_more
+    first = bodies.body(connection, table, row_id(connection))
+    assert first
+    assert first.part
+    assert (len(first.part), first.has_more) == (65_536, True)
+
+
+def test_bodystring_says_where_it_comes_from(connection: Connection) -> None:
+    """T6: readable text in both cases; the column holds octal-escaped bytes, not UTF-8."""
+    body = r"""convert_to('{"name":"Łódź \ 5"}', 'UTF8') || '\xff'::bytea"""
+    address = make(connection)
+    fill(connection, address, 1, body=body)
+    decoded = bodies.bodystring(connection, found(connection, address), row_id(connection))
+    assert decoded == bodies.BodyString('{"name":"Łódź \\ 5"}\\xff', False)
+    connection.run("""alter table "Q" add column bodystring text generated always as (encode(body, 'escape')) stored""")
+    stored = bodies.bodystring(connection, found(connection, address), row_id(connection))
+    assert stored
+    assert (stored.text, stored.from_column) == (decoded.text, True)
+    assert stored.stored
+    assert stored.stored.startswith(r'{"name":"\305\201')
+
+
+def test_a_bodystring_cut_within_an_escape(connection: Connection) -> None:
+    assert bodies.unescaped(r"a\303\25") == b"a\xc3"
+    assert bodies.unescaped("a\\\\") == b"a\\"
+    assert bodies.unescaped("a\\\\\\") == b"a\\"
+    assert bodies.unescaped(r"\\303") == rb"\303"

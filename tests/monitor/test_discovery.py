@@ -1,0 +1,79 @@
+"""C2, wire sheet 12.10: queues are found by their columns; names decide only between kinds of one shape."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.tables import Kind
+from tests.monitor.tables import fill, found, make
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Sales", Kind.INPUT),
+        ("error", Kind.ERROR),
+        ("Shop.Errors", Kind.ERROR),
+        ("Terror", Kind.INPUT),
+        ("audit", Kind.AUDIT),
+        ("Particular.ServiceControl", Kind.PLATFORM),
+        ('<script>"quoted".ünïcode</script>', Kind.INPUT),
+    ],
+)
+def test_names(connection: Connection, name: str, kind: Kind) -> None:
+    address = make(connection, name)
+    (table,) = discovery.find(connection, ["public"])
+    assert (table.address, table.kind) == (address, kind)
+    assert table.reason
+
+
+@pytest.mark.parametrize(("header", "kind"), [("FailedQ", Kind.ERROR), ("ProcessingEnded", Kind.AUDIT)])
+def test_what_messages_tell_of_an_odd_name(connection: Connection, header: str, kind: Kind) -> None:
+    address = make(connection, "Elephants")
+    fill(connection, address, 3, headers=f"""'{{"NServiceBus.{header}":"x"}}'""")
+    assert found(connection, address).kind is kind
+    fill(connection, address, 1)
+    assert found(connection, address).kind is Kind.INPUT
+
+
+def test_a_widened_seq_is_a_queue_with_a_note(connection: Connection) -> None:
+    address = make(connection)
+    connection.run('alter table "Q" alter column seq type bigint')
+    table = found(connection, address)
+    assert (table.kind, table.seq_type) == (Kind.INPUT, "bigint")
+    assert "widened" in table.reason
+
+
+def test_the_sequence_is_found_without_its_name(connection: Connection) -> None:
+    address = make(connection)
+    connection.run('alter sequence "Q_seq_seq" rename to numbers')
+    table = found(connection, address)
+    assert table.sequence == Address("public", "numbers")
+    assert table.sequence_max == 2**31 - 1
+    connection.run("alter sequence numbers owned by none")
+    assert found(connection, address).sequence == table.sequence
+
+
+def test_nearly_a_queue_is_unknown_and_says_why(connection: Connection) -> None:
+    connection.run("create table near (id uuid, headers jsonb, body bytea, expires timestamp, seq int)")
+    table = found(connection, Address("public", "near"))
+    assert table.kind is Kind.UNKNOWN
+    assert table.reason == "has id, headers, body, but headers is jsonb"
+
+
+def test_the_engines_own_tables(engine_database: str, connect: Callable[..., Connection]) -> None:
+    kinds = {t.address.table: t.kind for t in discovery.find(connect(engine_database), ["messages"])}
+    assert kinds == {"message": Kind.LEASE, "message_archive": Kind.ARCHIVE}
+
+
+def test_views_partitions_and_other_schemas_are_none(connection: Connection) -> None:
+    make(connection)
+    connection.run('create view looks as select * from "Q"')
+    connection.run('create schema other; create table other."Q" as select * from "Q"')
+    assert [table.address for table in discovery.find(connection, ["public"])] == [Address("public", "Q")]
+
+
+def test_nothing_in_no_schema(connection: Connection) -> None:
+    assert discovery.find(connection, []) == []

@@ -1,0 +1,162 @@
+"""C2: all queues in one go; one that cannot be read has an error of its own and holds up nobody."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from psycopg import sql
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor.sampler import FIND_EVERY, QueueSample, Sampler
+from tests.monitor.tables import cut_sessions, fill, make, take
+
+Connect = Callable[..., Connection]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sampler(database: str, connect: Connect, clock: Clock) -> Iterator[Sampler]:
+    sampler = Sampler(
+        lambda: connect(database, read_only=True, statement_timeout=2), ["public"], monotonic=clock, cap=1000
+    )
+    yield sampler
+    sampler.close()
+
+
+def looked(sampler: Sampler) -> dict[str, QueueSample]:
+    return {sample.table.address.table: sample for sample in sampler.sample()}
+
+
+def depths(samples: dict[str, QueueSample]) -> dict[str, int | None]:
+    return {name: sample.depth and sample.depth.depth for name, sample in samples.items()}
+
+
+def test_new_rows_are_seen_at_the_next_look(connection: Connection, sampler: Sampler) -> None:
+    a, b = make(connection, "A"), make(connection, "B")
+    assert depths(looked(sampler)) == {"A": 0, "B": 0}
+    fill(connection, a, 7)
+    fill(connection, b, 1500)
+    samples = looked(sampler)
+    assert depths(samples) == {"A": 7, "B": 1500}
+    assert samples["A"].oldest_at == samples["A"].at  # it arrived since the look before
+    assert samples["A"].oldest_how == "exact"
+    rate = samples["A"].in_per_second
+    assert rate is not None
+    assert rate > 0
+
+
+def test_a_table_that_vanishes_between_finding_and_reading(
+    connection: Connection, sampler: Sampler, clock: Clock
+) -> None:
+    make(connection, "A"), fill(connection, make(connection, "B"), 2)
+    looked(sampler)
+    connection.run('drop table "A"')
+    samples = looked(sampler)
+    assert depths(samples) == {"A": None, "B": 2}
+    assert samples["A"].error.startswith("The table is gone.")
+    assert depths(looked(sampler)) == {"B": 2}  # looked for again at once, not in five seconds
+
+
+def test_a_new_table_is_found_within_seconds(connection: Connection, sampler: Sampler, clock: Clock) -> None:
+    assert looked(sampler) == {}
+    make(connection)
+    assert looked(sampler) == {}
+    clock.now += FIND_EVERY
+    assert depths(looked(sampler)) == {"Q": 0}
+
+
+def test_a_locked_table_holds_up_nobody(
+    connection: Connection, database: str, connect: Connect, sampler: Sampler
+) -> None:
+    """VACUUM FULL, ALTER TABLE and TRUNCATE lock a table against everybody, looking included."""
+    make(connection, "A"), fill(connection, make(connection, "B"), 2)
+    looked(sampler)
+    other = connect(database)
+    with other.transaction():
+        other.run('lock table "A" in access exclusive mode')
+        samples = looked(sampler)
+        assert depths(samples) == {"A": None, "B": 2}
+        assert "too slow" in samples["A"].error
+    assert depths(looked(sampler)) == {"A": 0, "B": 2}
+
+
+def test_a_table_that_may_not_be_read(connection: Connection, database: str, connect: Connect) -> None:
+    fill(connection, make(connection, "A"), 2)
+    make(connection, "B")
+    connection.run("create role only_looks_sampler")
+    connection.run('grant select on "A" to only_looks_sampler')
+
+    def session() -> Connection:
+        looker = connect(database, read_only=True)
+        looker.run(sql.SQL("set role only_looks_sampler"))
+        return looker
+
+    sampler = Sampler(session, ["public"])
+    try:
+        samples = looked(sampler)
+        assert depths(samples) == {"A": 2, "B": None}
+        assert "may not" in samples["B"].error
+    finally:
+        sampler.close()
+        connection.run("drop owned by only_looks_sampler")
+        connection.run("drop role only_looks_sampler")
+
+
+def test_a_lost_session_is_opened_again(connection: Connection, sampler: Sampler) -> None:
+    make(connection)
+    looked(sampler)
+    cut_sessions(connection)
+    assert depths(looked(sampler)) == {"Q": 0}
+
+
+def test_delayed_messages_stand_at_their_queue(connection: Connection, sampler: Sampler) -> None:
+    make(connection, "Sales")
+    connection.run(
+        'create table "Sales.Delayed" (id uuid primary key default gen_random_uuid(), headers text not null,'
+        " body bytea, due timestamptz not null)"
+    )
+    connection.run("""insert into "Sales.Delayed" (headers, due) select '{}', now() + i * interval '1 hour'
+                      from generate_series(0, 4) i""")
+    delayed = looked(sampler)["Sales"].delayed
+    assert delayed
+    assert (delayed.delayed, delayed.overdue) == (5, 1)
+
+
+def test_when_a_message_left(connection: Connection, sampler: Sampler) -> None:
+    fill(connection, make(connection), 3)
+    assert looked(sampler)["Q"].left_at is None
+    with connection.transaction():
+        take(connection, sampler.tables[0], 1)
+    sample = looked(sampler)["Q"]
+    assert sample.left_at == sample.at
+    assert looked(sampler)["Q"].left_at == sample.left_at
+
+
+def test_a_queue_emptied_with_a_restart(connection: Connection, sampler: Sampler) -> None:
+    address = make(connection)
+    fill(connection, address, 50)
+    looked(sampler)
+    connection.run('truncate "Q" restart identity')
+    fill(connection, address, 2)
+    samples = looked(sampler)
+    assert depths(samples) == {"Q": 2}
+    assert samples["Q"].in_per_second is None
+
+
+def test_names_of_every_kind(connection: Connection, sampler: Sampler) -> None:
+    names = ['with "quotes"', "with.dots", "MiXed", "ünïcode 🎈", "<script>alert(1)</script>", "percent %s {brace}"]
+    for name in names:
+        fill(connection, make(connection, name), 1)
+    assert depths(looked(sampler)) == dict.fromkeys(names, 1)
+    assert {table.address for table in sampler.tables} == {Address("public", name) for name in names}

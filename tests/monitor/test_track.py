@@ -1,0 +1,120 @@
+"""What changes from look to look: arrivals, rates, and where looking may begin."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.monitor.arrivals import Arrivals
+from pgqueue_admin.monitor.depth import LATE, Depth
+from pgqueue_admin.monitor.track import Remembered, Track
+
+START = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)
+EMPTY = Depth(START, sent_total=100)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def holding(head: int, tail: int, **facts: object) -> Depth:
+    count = tail - head + 1
+    return replace(
+        EMPTY, depth=count, ready=count, head_seq=head, tail_seq=tail, ready_seq=head, sent_total=tail, **facts
+    )
+
+
+def test_a_head_arrived_when_it_was_first_seen_as_tail() -> None:
+    track = Track()
+    track.note(at(0), EMPTY)
+    track.note(at(1), holding(101, 103))
+    track.note(at(2), holding(101, 110))
+    track.note(at(3), holding(104, 110))
+    assert track.oldest() == (at(2), "exact")
+
+
+def test_what_was_there_before_is_dated_by_timesent() -> None:
+    track = Track()
+    track.note(at(0), holding(50, 60))
+    assert track.wants_sent_at() == 50
+    track.note_sent_at(50, at(-100))
+    assert (track.oldest(), track.wants_sent_at()) == ((at(-100), "estimate"), None)
+
+
+def test_a_restarted_sampler_keeps_what_the_one_before_knew() -> None:
+    track = Track(Remembered(ready_seq=50, head_seq=50, oldest_at=at(-100), oldest_how="exact"))
+    track.note(at(0), holding(50, 60))
+    assert track.oldest() == (at(-100), "exact")
+    moved = Track(Remembered(ready_seq=40, head_seq=40, oldest_at=at(-100), oldest_how="exact"))
+    moved.note(at(0), holding(50, 60))
+    assert (moved.oldest()[0], moved.left_at) == (None, at(0))
+
+
+def test_rates_need_two_samples() -> None:
+    track = Track()
+    track.note(at(0), EMPTY)
+    assert track.rates.in_per_second is None
+    track.note(at(10), holding(121, 150))
+    assert (track.rates.in_per_second, track.rates.out_per_second) == (5.0, 2.0)
+
+
+def test_rates_are_those_of_the_last_half_minute() -> None:
+    track = Track()
+    for second in range(0, 100, 10):
+        track.note(at(second), holding(1, 100 + second))
+    assert track.rates.in_per_second == 1.0
+    for second in range(100, 140, 10):
+        track.note(at(second), holding(1, 190))
+    assert track.rates.in_per_second == 0.0
+
+
+def test_past_the_cap_the_head_tells_what_left() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 50_000, how="estimate"))
+    track.note(at(10), holding(201, 50_000, how="estimate"))
+    assert track.rates.out_per_second == 20.0
+
+
+def test_a_sequence_that_went_back_starts_anew() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 500))
+    track.note(at(1), replace(EMPTY, sent_total=3))
+    assert track.rates.in_per_second is None
+
+
+def test_when_a_message_last_left() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 10))
+    track.note(at(1), holding(1, 12))
+    assert track.left_at is None
+    track.note(at(2), holding(2, 12))
+    track.note(at(3), holding(2, 12))
+    assert (track.left_at, track.changed_at) == (at(2), at(2))
+
+
+def test_looking_begins_at_the_bottom_while_that_is_cheap() -> None:
+    track = Track()
+    track.note(at(0), holding(600_001, 600_010))
+    assert track.begin_at(at(1)) is None
+
+
+def test_a_slow_look_makes_the_next_ones_begin_near_the_head() -> None:
+    """600,000 dead rows before the head: 220 ms for the lowest seq, so that is looked for only every 11 s."""
+    track = Track()
+    track.note(at(0), holding(600_001, 600_010, seconds=0.22))
+    assert track.begin_at(at(1)) == 600_001 - LATE
+    track.note(at(1), holding(600_005, 600_010, seconds=0.001))
+    assert track.begin_at(at(10.9)) == 600_005 - LATE
+    assert (track.begin_at(at(11)), track.lowest_at) == (None, at(0))
+    track.note(at(11), holding(600_005, 600_010, seconds=0.001))
+    assert (track.begin_at(at(12)), track.lowest_at) == (None, at(11))
+
+
+def test_arrivals_stay_bounded_and_ordered() -> None:
+    arrivals = Arrivals()
+    for seq in range(20_000):
+        arrivals.note(seq, at(seq))
+    assert len(arrivals._seqs) <= 4096
+    assert arrivals.of(19_999) == at(19_999)
+    assert (arrivals.of(0), arrivals.of(20_000)) == (None, None)
+    early = arrivals.of(10)
+    assert early is not None
+    assert at(10) <= early <= at(10_000)
