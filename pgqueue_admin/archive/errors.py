@@ -1,0 +1,17 @@
+"""Why the engine's tables cannot be made or used, in words for the person at the prompt."""
+
+
+class SchemaRefused(Exception):
+    """The schema ``messages`` was left as it is."""
+
+
+class SchemaForeign(SchemaRefused):
+    """Tables of somebody else have the names of ours."""
+
+
+class SchemaAdoptable(SchemaRefused):
+    """The tables are those of oliverlambson/pgmq, and may be adopted."""
+
+
+class SchemaNewer(SchemaRefused):
+    """A newer version of this program made the tables."""

@@ -1,0 +1,30 @@
+"""A message that our own engine gave up on, as the archive keeps it."""
+
+from pgqueue_admin.archive.model import DeadMessage, clean
+from pgqueue_admin.archive.reading import INDEXED
+from pgqueue_admin.dialects import Dialect
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.message import IncomingMessage
+
+
+def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:
+    """What ``store.bury`` takes, made of what the engine's exhausted port is given."""
+    return DeadMessage(
+        queue=dialect.canonical(message.queue),
+        target=message.queue,
+        no_retry=clean(f"It cannot be retried: {message.unreadable}.", 1000) if message.headers_lost else None,
+        message_id=clean(message.message_id, INDEXED),
+        message_type=clean(message.type, INDEXED) or None,
+        headers=message.headers_text,
+        body=message.raw_body,
+        row_id=message.row_id,
+        exception_type=clean(failure.exception_type, INDEXED),
+        exception_message=clean(failure.message),
+        stack_trace=clean(failure.stack_trace),
+        endpoint=clean(failure.endpoint, INDEXED),
+        machine=machine or None,
+        attempts=failure.attempts,
+        sent_at=h.parse_time(message.headers.get(h.TIME_SENT)),
+        died_at=failure.failed_at,
+    )

@@ -1,0 +1,86 @@
+"""Empties error queues into the archive, a batch a transaction (C4)."""
+
+import json
+from typing import Any, NamedTuple
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.reading import read
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+BATCH = 200
+Place = dict[str, Any]  # where a row lies: in which part of its table, and where there
+
+
+class Ingested(NamedTuple):
+    """What one batch moved; ``full``: there was as much as asked for, so ask again."""
+
+    dead: int
+    control: int
+    full: bool
+
+    @property
+    def moved(self) -> int:
+        return self.dead + self.control
+
+
+def ingest(
+    connection: Connection, error_address: Address, limit: int = BATCH, default_schema: str = "public"
+) -> Ingested:
+    """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved."""
+    with connection.transaction():
+        rows = connection.all(_sql().take(table=error_address), {"limit": limit})
+        meant = [(_place(row), read(row.headers, row.id, error_address, postgresql(), default_schema)) for row in rows]
+        if meant:
+            _move(connection, error_address, meant)
+    dead = sum(message.result != "success" for _, message in meant)
+    return Ingested(dead, len(meant) - dead, len(rows) == limit)
+
+
+def _place(row: Any) -> Place:
+    return {"part": row.part, "place": row.place}
+
+
+def _move(connection: Connection, address: Address, meant: list[tuple[Place, DeadMessage]]) -> None:
+    rows = json.dumps([_row(place, message) for place, message in meant])
+    found_in = postgresql().canonical(address)
+    connection.run(_sql().move(table=address), {"rows": rows, "found_in": found_in})
+    store.died_again(connection, [message for _, message in meant])
+
+
+def _row(place: Place, message: DeadMessage) -> dict[str, Any]:
+    schema, table = message.target or (None, None)
+    return {
+        **{name: _plain(getattr(message, name)) for name in _COLUMNS},
+        **place,
+        **{"message": message.summary, "target_schema": schema, "target_table": table},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+_COLUMNS = (
+    "result",
+    "handled_by",
+    "details",
+    "kind",
+    "queue",
+    "message_id",
+    "message_type",
+    "exception_type",
+    "exception_message",
+    "stack_trace",
+    "failed_queue",
+    "no_retry",
+    "endpoint",
+    "machine",
+    "sent_at",
+    "died_at",
+)
+
+
+def _sql() -> Any:
+    return postgresql().archive

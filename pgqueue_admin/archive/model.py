@@ -1,0 +1,156 @@
+"""A message on its way into the archive, and one that is in it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.dialects import Address
+
+# Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded.
+# No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
+RETRIED_FROM = "Pgqueue.RetriedFrom"
+
+UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadMessage:
+    """What is written of a transport message. Texts hold no NUL and are short enough for their indexes."""
+
+    result: str = "failed"
+    kind: str = "transport"
+    queue: str  # canonical address of the queue in which it died
+    message_id: str | None = None
+    message_type: str | None = None
+    headers: str | None = None  # exactly as received; never read back as JSON by the database
+    body: bytes | None = None
+    row_id: UUID | None = None
+    exception_type: str | None = None
+    exception_message: str | None = None
+    stack_trace: str | None = None
+    failed_queue: str | None = None  # FailedQ as found
+    target: Address | None = None  # FailedQ as understood
+    no_retry: str | None = None  # why it can never be retried
+    endpoint: str | None = None
+    machine: str | None = None
+    attempts: int | None = None
+    sent_at: datetime | None = None
+    died_at: datetime | None = None  # None: now, by the server's clock
+
+    @property
+    def handled_by(self) -> str:
+        return (self.endpoint or UNKNOWN_HANDLER)[:50]
+
+    @property
+    def details(self) -> str | None:
+        """The original's free text: what its readers show as the cause."""
+        return f"{self.exception_type}: {self.exception_message or ''}"[:1000] if self.exception_type else self.no_retry
+
+    @property
+    def summary(self) -> dict[str, str | None]:
+        """The original's ``message``: short, and free of NUL."""
+        return {"type": self.message_type, "id": self.message_id, "queue": self.queue, "error": self.exception_type}
+
+
+class Key(NamedTuple):
+    """Where a page ends: rows are ordered by both, newest first."""
+
+    died_at: datetime
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which archived messages are meant. Empty fields ask for nothing; the words must all be in the error's message."""
+
+    state: str = "dead"  # dead, retried, succeeded, dead_again, discarded; empty for all
+    result: str = ""  # success, failed, rejected, lock_expired
+    kind: str = ""  # transport, control, lease
+    queue: str = ""  # canonical address
+    endpoint: str = ""
+    type: str = ""  # full name, or its last part
+    exception: str = ""  # likewise
+    message_id: str = ""
+    operation: int | None = None
+    words: tuple[str, ...] = ()
+
+    def asked(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def params(self) -> dict[str, Any]:
+        texts = {name: value or None for name, value in self.asked().items()}
+        return {**texts, "words": [_contains(word) for word in self.words] or None}
+
+
+def _contains(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+    return f"%{escaped}%"
+
+
+class ArchivedMessage:
+    """A row of the archive, by its columns' names; a page's rows lack headers and stack trace."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: Any):
+        self._row = row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._row, name)
+
+    @property
+    def key(self) -> Key:
+        return Key(self._row.died_at, self._row.seq)
+
+    @property
+    def target(self) -> Address | None:
+        return target_of(self._row)
+
+    @property
+    def why_no_retry(self) -> str | None:
+        """Why a retry would be refused if it were asked now, or None."""
+        return why_no_retry(self._row)
+
+
+class Outcome(NamedTuple):
+    """What an act did to one message."""
+
+    archive_id: int
+    result: str  # done, skipped, failed
+    why: str | None = None
+    who_before: str | None = None
+    when_before: datetime | None = None
+    target: str | None = None  # canonical address it was put into
+    operation: int | None = None
+
+
+class Part(NamedTuple):
+    """A piece of a body; size is of the whole, None where the body is NULL."""
+
+    size: int | None
+    content: bytes
+
+
+def target_of(row: Any) -> Address | None:
+    return Address(row.target_schema, row.target_table) if row.target_table else None
+
+
+def why_no_retry(row: Any) -> str | None:
+    if row.no_retry:
+        return str(row.no_retry)
+    if row.target_table is None:
+        return "It has no queue to go back to."
+    if row.body_bytes is None:
+        return "Its body is NULL: put back, it would wedge the queue."
+    if row.has_target:
+        return None
+    return f"Its queue is gone: there is no queue table {row.target_table!r} in schema {row.target_schema!r}."
+
+
+def clean(text: str | None, most: int | None = None) -> str | None:
+    """A text column takes no NUL and no half character; the headers as received still hold them."""
+    if text is None:
+        return None
+    shown = text[:most].replace("\0", "\N{SYMBOL FOR NULL}")
+    return shown.encode("utf-8", "replace").decode("utf-8")

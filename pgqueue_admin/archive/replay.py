@@ -1,0 +1,149 @@
+"""Retry, discard, restore: what a person decides about dead messages, each guarded by the message's state (C4)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, target_of, why_no_retry
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import headers as h
+
+Ids = Sequence[int]
+Asked = Callable[[Address], bool]
+
+_STATE_WORDS = {
+    "dead": "was restored {}",
+    "retried": "was retried {}",
+    "succeeded": "was retried {} and succeeded",
+    "dead_again": "was retried {} and died again, as another archived message",
+    "discarded": "was discarded {}",
+}
+
+
+def retry(
+    connection: Connection,
+    ids: Ids,
+    who: str,
+    operation: int | None = None,
+    *,
+    ours: Asked = lambda address: False,
+    allowed: Asked = lambda address: True,
+) -> list[Outcome]:
+    """Put dead messages back into the queues they failed in, as one transaction with the marks.
+
+    Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
+    whose queue may be told which archived message it was (RETRIED_FROM); ``allowed`` which queues may be written to.
+    """
+    with connection.transaction():
+        held = _hold(connection, ids)
+        outcomes = {row.id: refused(row, "dead") or unfit(row, allowed) for row in held}
+        fit = [row for row in held if outcomes[row.id] is None]
+        for target, rows in _by_target(fit).items():
+            outcomes |= _put_back(connection, target, rows, ours(target))
+        _mark(connection, outcomes, "dead", "retried", "retried", who, operation)
+    return _in_order(ids, outcomes)
+
+
+def discard(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
+    """Lay dead messages aside. They are kept, and restore brings them back."""
+    return _decide(connection, ids, who, operation, state="dead", became="discarded", verb="discarded")
+
+
+def restore(connection: Connection, ids: Ids, who: str, operation: int | None = None) -> list[Outcome]:
+    """Make discarded messages dead again, ready to be retried."""
+    return _decide(connection, ids, who, operation, state="discarded", became=None, verb="restored")
+
+
+def _decide(
+    connection: Connection, ids: Ids, who: str, operation: int | None, *, state: str, became: str | None, verb: str
+) -> list[Outcome]:
+    with connection.transaction():
+        held = _hold(connection, ids)
+        outcomes = {row.id: refused(row, state) or Outcome(row.id, "done") for row in held}
+        _mark(connection, outcomes, state, became, verb, who, operation)
+    return _in_order(ids, outcomes)
+
+
+def _hold(connection: Connection, ids: Ids) -> list[Any]:
+    return connection.all(_sql().hold(is_queue=_sql().is_queue), {"ids": list(ids)})
+
+
+def refused(row: Any, state: str) -> Outcome | None:
+    """Somebody was quicker, or it was never in the state that the act is for."""
+    if row.state == state:
+        return None
+    if not row.became_by:
+        why = "It is dead, not discarded." if row.state == "dead" else "It did not die."
+        return Outcome(row.id, "skipped", why)
+    when = f"by {row.became_by} at {row.became_at:%Y-%m-%d %H:%M:%S} UTC"
+    return Outcome(row.id, "skipped", f"It {_STATE_WORDS[row.state].format(when)}.", row.became_by, row.became_at)
+
+
+def unfit(row: Any, allowed: Asked) -> Outcome | None:
+    why, target = why_no_retry(row) or _unreadable(row.headers), target_of(row)
+    if not why and target and not allowed(target):
+        why = f"Its queue is in schema {target.schema!r}, which is not among the schemas allowed here (QUEUE_SCHEMAS)."
+    return Outcome(row.id, "failed", why) if why else None
+
+
+def _unreadable(headers: str | None) -> str | None:
+    try:
+        h.parse(headers)
+    except h.HeadersUnreadable as error:
+        return f"It cannot be retried: {error}."
+    return None
+
+
+def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
+    found: dict[Address, list[Any]] = defaultdict(list)
+    for row in rows:
+        found[Address(row.target_schema, row.target_table)].append(row)
+    return found
+
+
+def _put_back(connection: Connection, target: Address, rows: list[Any], ours: bool) -> dict[int, Outcome]:
+    """A queue that refuses fails its own messages and nobody else's."""
+    ids, name = [row.id for row in rows], postgresql().canonical(target)
+    try:
+        with connection.transaction():
+            headers = [retried_headers(row.headers, row.id if ours else None) for row in rows]
+            connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
+    except (DatabaseDown, Deadlock):
+        raise
+    except DatabaseError as error:
+        return {each: Outcome(each, "failed", f"{name} did not take it: {error}") for each in ids}
+    return {each: Outcome(each, "done", target=name) for each in ids}
+
+
+def retried_headers(text: str | None, archive_id: int | None) -> str:
+    """The headers to send: without the five prefixes, and with our mark where it is wanted."""
+    kept = {name: value for name, value in h.strip_failure(h.parse(text)).items() if name != RETRIED_FROM}
+    return h.dump(kept | ({RETRIED_FROM: str(archive_id)} if archive_id else {}))
+
+
+def _mark(
+    connection: Connection,
+    outcomes: dict[int, Any],
+    state: str,
+    became: str | None,
+    verb: str,
+    who: str,
+    operation: int | None,
+) -> None:
+    done = {each: outcome.target for each, outcome in outcomes.items() if outcome.result == "done"}
+    if not done:
+        return
+    act = {"ids": list(done), "who": who, "operation": operation}
+    connection.run(_sql().mark(), {**act, "state": state, "became": became})
+    connection.run(_sql().note(), {**act, "verb": verb, "targets": list(done.values())})
+
+
+def _in_order(ids: Ids, outcomes: dict[int, Any]) -> list[Outcome]:
+    missing = "It is no longer in the archive."
+    return [outcomes.get(each) or Outcome(each, "failed", missing) for each in dict.fromkeys(ids)]
+
+
+def _sql() -> Any:
+    return postgresql().archive

@@ -1,0 +1,109 @@
+"""Makes the engine's tables beside the queues: once, whole, and never over somebody else's (L2)."""
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+log = logging.getLogger(__name__)
+VERSION = 1
+
+_STATUS = {"success", "failed", "rejected", "lock_expired"}
+_ARCHIVE = {
+    "id integer",
+    "created_at timestamp without time zone",
+    "archived_at timestamp without time zone",
+    "message jsonb",
+    "result message_status",
+    "handled_by character varying",
+    "details text",
+}
+_MESSAGE = {
+    "id integer",
+    "created_at timestamp without time zone",
+    "message jsonb",
+    "lock_expires_at timestamp without time zone",
+}
+
+
+class Installed(NamedTuple):
+    version: int
+    did: str  # installed, adopted, nothing
+
+
+def version(connection: Connection) -> int | None:
+    """The version of the engine's tables here, or None where they are not."""
+    if not connection.one(_sql().facts()).is_ours:  # type: ignore[union-attr]
+        return None
+    return connection.value(_sql().version())
+
+
+def install(connection: Connection, *, adopt: bool = False, warn: Callable[[str], None] = log.warning) -> Installed:
+    """Make what is missing, in one transaction. Raises SchemaRefused, and what a database may raise.
+
+    With ``adopt``, an archive of the original gets our columns, after ``warn`` was told what that means.
+    """
+    with connection.transaction():
+        connection.run(_sql().lock())
+        facts = connection.one(_sql().facts())
+        if facts.is_ours:  # type: ignore[union-attr]
+            return _already(connection.value(_sql().version()))
+        refuse_foreign(facts)
+        if _original(facts):
+            _adopt(facts, adopt, warn)
+        _create(connection, facts)
+    return Installed(VERSION, "adopted" if _original(facts) else "installed")
+
+
+def _adopt(facts: Any, asked: bool, warn: Callable[[str], None]) -> None:
+    rewrites = f"rewrites messages.message_archive ({facts.archive_bytes / 1_000_000:,.1f} MB) under an exclusive lock"
+    if asked:
+        return warn(f"Adopting {rewrites}: nothing is archived until it is done.")
+    raise SchemaAdoptable(
+        "Nothing was changed: schema messages holds the tables of oliverlambson/pgmq. They can be adopted, and its "
+        f"clients go on working; but that {rewrites}, and nothing is archived meanwhile. "
+        "In a quiet hour: manage.py engine_schema --adopt"
+    )
+
+
+def refuse_foreign(facts: Any) -> None:
+    if (facts.has_status and set(facts.labels or ()) != _STATUS) or _differs(facts):
+        raise SchemaForeign(
+            "Nothing was changed: messages.message, messages.message_archive or the type public.message_status is "
+            "there already, and is neither ours nor that of oliverlambson/pgmq. Rename it, or use another database."
+        )
+
+
+def _differs(facts: Any) -> bool:
+    archive, message = set(facts.archive_columns or ()), set(facts.message_columns or ())
+    return (facts.has_archive and archive != _ARCHIVE) or (facts.has_message and message != _MESSAGE)
+
+
+def _original(facts: Any) -> bool:
+    return bool(facts.has_archive or facts.has_message)
+
+
+def _already(found: int) -> Installed:
+    if found > VERSION:
+        raise SchemaNewer(
+            f"Nothing was changed: the engine's tables are of version {found}, this program knows {VERSION}. "
+            "Update the program."
+        )
+    return Installed(found, "nothing")
+
+
+def _create(connection: Connection, facts: Any) -> None:
+    steps = ["create_schema", "create_status", "create_original", "add_columns", "date_adopted", "create_ours"]
+    skipped = {"create_status"} if facts.has_status else set()
+    skipped |= set() if facts.has_archive else {"date_adopted"}
+    for step in [*steps, "create_triggers"]:
+        if step not in skipped:
+            connection.run(getattr(_sql(), step)())
+    connection.run(_sql().mark_version(), {"version": VERSION})
+
+
+def _sql() -> Any:
+    return postgresql().schema

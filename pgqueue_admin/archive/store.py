@@ -1,0 +1,141 @@
+"""The archive: what goes in, how it is found again, and what it says of itself."""
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+_LARGEST_ID = 2**31 - 1
+
+
+class Page(NamedTuple):
+    """``after`` leads to older messages, ``before`` to newer ones; None where there are none."""
+
+    messages: list[ArchivedMessage]
+    after: Key | None
+    before: Key | None
+
+
+class QueueCount(NamedTuple):
+    queue: str
+    dead: int
+    oldest_at: datetime
+    newest_at: datetime
+
+
+class CauseCount(NamedTuple):
+    queue: str
+    exception_type: str | None
+    dead: int
+    oldest_at: datetime
+    newest_at: datetime
+
+
+class Capped(NamedTuple):
+    """A count that stopped at its cap when ``more`` is true."""
+
+    number: int
+    more: bool
+
+
+def bury(connection: Connection, dead: DeadMessage) -> int:
+    """Archive a message inside the caller's transaction; return the archive id."""
+    values = {name: getattr(dead, name) for name in DeadMessage.__dataclass_fields__ if name != "target"}
+    values |= {"handled_by": dead.handled_by, "details": dead.details, "message": json.dumps(dead.summary)}
+    schema, table = dead.target or (None, None)
+    archive_id: int = connection.value(_sql().bury(), {**values, "target_schema": schema, "target_table": table})
+    died_again(connection, [dead])
+    return archive_id
+
+
+def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
+    """Note on the former rows of retried messages that they are dead again."""
+    known = [each for each in dead if each.message_id and each.result != "success"]
+    if known:
+        ids, queues = [each.message_id for each in known], [each.queue for each in known]
+        connection.run(_sql().dead_again(), {"message_ids": ids, "queues": queues})
+
+
+def succeeded(connection: Connection, archive_id: int, message_id: str, who: str) -> bool:
+    """Note, in the receive transaction, that a retried message was handled; whether there was such a one."""
+    return connection.run(_sql().succeeded(), {"id": archive_id, "message_id": message_id, "who": who}) > 0
+
+
+def get(connection: Connection, archive_id: int) -> ArchivedMessage | None:
+    """Everything but the body."""
+    row = connection.one(_sql().get(is_queue=_sql().is_queue), {"id": archive_id})
+    return ArchivedMessage(row) if row else None
+
+
+def page(
+    connection: Connection,
+    filter: Filter,
+    after: Key | None = None,
+    limit: int = 50,
+    *,
+    before: Key | None = None,
+) -> Page:
+    """Newest first: from the top, or what follows ``after``, or what precedes ``before``."""
+    rows = _rows(connection, filter, after, before, limit + 1)
+    more, rows = len(rows) > limit, rows[:limit]
+    if before is not None:
+        rows.reverse()
+    messages = [ArchivedMessage(row) for row in rows]
+    older, newer = (True, more) if before is not None else (more, after is not None)
+    return Page(
+        messages,
+        messages[-1].key if messages and older else None,
+        messages[0].key if messages and newer else None,
+    )
+
+
+def count(connection: Connection, filter: Filter, cap: int) -> Capped:
+    found: int = connection.value(_sql().count(matches=_sql().matches), {**filter.params(), "cap": cap})
+    return Capped(min(found, cap), found > cap)
+
+
+def counts(connection: Connection) -> list[QueueCount]:
+    """How many lie dead, by queue, most first."""
+    return [QueueCount(*row) for row in connection.all(_sql().dead_by_queue())]
+
+
+def causes(connection: Connection, queue: str | None = None) -> list[CauseCount]:
+    """How many lie dead, by queue and exception, most first."""
+    return [CauseCount(*row) for row in connection.all(_sql().dead_by_cause(), {"queue": queue})]
+
+
+def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
+    row = connection.one(_sql().body(), {"id": archive_id, "offset": offset, "length": length})
+    return Part(row.size, row.part or b"") if row else None
+
+
+def events(connection: Connection, archive_id: int) -> list[Any]:
+    """What was done to it: rows of at, who, verb, operation, target."""
+    return connection.all(_sql().events(), {"id": archive_id})
+
+
+def sightings(connection: Connection, text: str) -> list[Any]:
+    """Where a message with this archive id, message id or row id lies; newest first, at most 100."""
+    text = text.strip().replace("\0", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
+    row_id: UUID | None = None
+    with suppress(ValueError):
+        row_id = UUID(text)
+    archive_id = number if 0 < number <= _LARGEST_ID else None
+    return connection.all(_sql().sightings(), {"text": text, "row_id": row_id, "id": archive_id})
+
+
+def _rows(connection: Connection, filter: Filter, after: Key | None, before: Key | None, limit: int) -> list[Any]:
+    statement = _sql().page_back if before is not None else _sql().page
+    died_at, seq = before or after or (None, None)
+    params = {**filter.params(), "died_at": died_at, "seq": seq, "limit": limit}
+    return connection.all(statement(matches=_sql().matches, is_queue=_sql().is_queue), params)
+
+
+def _sql() -> Any:
+    return postgresql().archive

@@ -1,0 +1,173 @@
+"""Ingestion of error queues: everything as it was received, nothing lost, nothing wedged (C4, wire 2.4, 8.2)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import headers as h
+from tests.archive.conftest import ERROR
+from tests.waiting import until
+
+EXPECTED = json.loads((Path(__file__).parents[1] / "fixtures/nservicebus/expected.json").read_text())["errors"]
+ALL = Filter(state="")
+Connect = Callable[..., Connection]
+
+
+def by(connection: Connection, column: str, where: str = "true") -> dict[str, int]:
+    rows = connection.all(
+        f"select coalesce({column}, '(none)'), count(*) from messages.message_archive where {where} group by 1"
+    )
+    return dict(rows)
+
+
+def test_all_of_the_recorded_error_queue(ingested: Connection) -> None:
+    assert ingested.value('select count(*) from "public"."error"') == 0
+    assert store.count(ingested, ALL, 10_000) == (EXPECTED["rows"], False)
+    assert by(ingested, "exception_type") == EXPECTED["by_exception_type"]
+    assert by(ingested, "failed_queue") == EXPECTED["by_failed_q"]
+    assert by(ingested, "message_type") == EXPECTED["by_message_type"]
+    assert by(ingested, "endpoint") == EXPECTED["by_processing_endpoint"]
+    assert by(ingested, "machine") == EXPECTED["by_processing_machine"]
+    days = by(ingested, "(died_at at time zone 'utc')::date::text", "kind <> 'control'")
+    assert days == {day: n for day, n in EXPECTED["by_day"].items() if day != "(none)"}
+    longest = ingested.value("select max(length(exception_message)) from messages.message_archive")
+    assert longest == EXPECTED["longest_message"]
+
+
+def test_confirmations_alarm_nobody(recorded_database: str, recorded: Connection, connect: Connect) -> None:
+    listener = connect(recorded_database)
+    listener.listen("dead_message")
+    while ingest(recorded, ERROR, 1000).full:
+        pass
+    assert by(recorded, "result::text", "kind = 'control'") == {"success": EXPECTED["retry_confirmations"]}
+    assert by(recorded, "state", "kind = 'control'") == {"succeeded": 6}
+    dead = [str(row[0]) for row in recorded.all("select id from messages.message_dead order by id")]
+    assert len(dead) == EXPECTED["rows"] - 6
+    heard: list[str] = []
+    until(lambda: heard.extend(note.payload for note in listener.notifications(1)) or len(heard) >= len(dead))
+    assert heard == dead
+
+
+def test_a_control_message_is_control(engine: Connection) -> None:
+    put(engine, '{"NServiceBus.ControlMessage":"True","NServiceBus.FailedQ":"Sales"}')
+    assert ingest(engine, ERROR) == (0, 1, False)
+    row = engine.one("select kind, result::text, failed_queue from messages.message_archive")
+    assert row == ("control", "success", "Sales")
+
+
+def test_headers_and_body_are_byte_for_byte(recorded: Connection) -> None:
+    before = recorded.all('select id, headers, body from "public"."error" order by seq')
+    while ingest(recorded, ERROR, 700).full:
+        pass
+    assert recorded.all("select row_id, headers, body from messages.message_archive order by seq") == before
+
+
+def test_poison_of_every_kind_is_archived_and_says_why(recorded: Connection) -> None:
+    for name in (
+        "Poison.MalformedHeaders",
+        "Poison.NullHeaders",
+        "Poison.NullBody",
+        "Poison.OddValues",
+        "Poison.Expires",
+    ):
+        queue = Address("public", name)
+        table = postgresql().canonical(queue)
+        before = recorded.all(f"select id, expires::text, headers, body from {table} order by seq")
+        result = ingest(recorded, queue, 1000)
+        assert (result.moved, result.control) == (len(before), 0)
+        assert recorded.value(f"select count(*) from {table}") == 0
+        archived = "select row_id, expires::text, headers, body from messages.message_archive"
+        after = recorded.all(archived + " where found_in = %(t)s order by seq", {"t": table})
+        assert after == before
+        for message in store.page(recorded, Filter(queue=table), limit=100).messages:
+            assert message.why_no_retry, message.headers
+
+
+def test_a_table_without_key_or_index_is_ingested(recorded: Connection) -> None:
+    assert ingest(recorded, Address("public", "ErrorArchive")).dead == 25
+
+
+def test_of_a_partitioned_table_each_row_is_archived_once_as_itself(engine: Connection) -> None:
+    """Rows of two partitions have the same place: one taken for the other would be retried into a queue not its own."""
+    engine.run("create sequence s")
+    engine.run(
+        "create table parted (id uuid default gen_random_uuid(), expires timestamp, headers text not null, body bytea,"
+        " seq integer default nextval('s')) partition by list ((seq % 2))"
+    )
+    for side in (0, 1):
+        engine.run(f"create table parted_{side} partition of parted for values in ({side})")
+    for number in range(40):
+        headers = json.dumps({h.MESSAGE_ID: f"m{number}", h.FAILED_Q: f"q{number}"})
+        engine.run("insert into parted (headers, body) values (%s, '')", [headers])
+    assert ingest(engine, Address("public", "parted"), 7).moved == 7
+    assert engine.value("select count(*) from parted") == 33
+    while ingest(engine, Address("public", "parted"), 7).moved:
+        pass
+    archived = engine.all("select message_id, failed_queue, headers from messages.message_archive order by seq")
+    assert [row.message_id for row in archived] == [f"m{number}" for number in range(40)]
+    assert all(json.loads(row.headers)[h.FAILED_Q] == row.failed_queue for row in archived)
+
+
+def test_rows_in_somebodys_hands_are_left_to_them(
+    recorded_database: str, recorded: Connection, connect: Connect
+) -> None:
+    other = connect(recorded_database)
+    with other.transaction():
+        other.all('select * from "public"."error" order by seq limit 3 for update')
+        assert ingest(recorded, ERROR, 5000).moved == EXPECTED["rows"] - 3
+    assert ingest(recorded, ERROR, 5000).moved == 3
+
+
+def test_what_fails_in_between_moves_nothing(recorded: Connection) -> None:
+    class Stop(Exception):
+        pass
+
+    try:
+        with recorded.transaction():
+            ingest(recorded, ERROR, 10)
+            raise Stop
+    except Stop:
+        pass
+    assert recorded.value('select count(*) from "public"."error"') == EXPECTED["rows"]
+    assert recorded.value("select count(*) from messages.message_archive") == 0
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.one_of(
+            st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+            st.dictionaries(
+                st.sampled_from([h.FAILED_Q, h.MESSAGE_ID, h.TIME_SENT, h.EXCEPTION_MESSAGE, h.EXCEPTION_TYPE, "x"]),
+                st.one_of(st.none(), st.text(), st.text(min_size=900, max_size=3000)),
+            ).map(json.dumps),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_no_headers_whatever_can_wedge_it(engine: Connection, texts: list[str]) -> None:
+    for text in texts:
+        put(engine, text)
+    assert ingest(engine, ERROR, 100).moved == len(texts)
+    assert engine.all(
+        "select headers from messages.message_archive order by seq desc limit %(n)s", {"n": len(texts)}
+    ) == [(text,) for text in reversed(texts)]
+    for message in store.page(engine, ALL, limit=20).messages:
+        assert message.why_no_retry
+
+
+def put(connection: Connection, headers: str, body: bytes | None = b"{}", **more: Any) -> None:
+    connection.run(postgresql().queue.create(table=ERROR))
+    params = {"id": uuid4(), "headers": headers, "body": body, "ttbr_ms": None, **more}
+    connection.run(postgresql().queue.send(table=ERROR), params)

@@ -1,0 +1,259 @@
+"""Retry, discard and restore: one transaction, guarded, nothing but the named set (C4, wire 8.3, 12.5, 12.7)."""
+
+import json
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.transport import headers as h
+from tests.archive.conftest import ERROR
+from tests.waiting import until
+
+REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
+BILLING = '"public"."Billing"'
+Connect = Callable[..., Connection]
+
+
+class Stop(Exception):
+    pass
+
+
+def newest(connection: Connection, **filter: Any) -> ArchivedMessage:
+    return store.page(connection, Filter(**filter), limit=1).messages[0]
+
+
+def retried_row(connection: Connection) -> Any:
+    return connection.one(f"select id, expires, headers, body from {BILLING} order by seq desc limit 1")
+
+
+def events(connection: Connection, archive_id: int) -> list[tuple[Any, ...]]:
+    return [(e.who, e.verb, e.operation, e.target) for e in store.events(connection, archive_id)]
+
+
+def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection) -> None:
+    before = ingested.value(f"select count(*) from {BILLING}")
+    dead = newest(ingested, exception=REFUSED)
+    body = store.body(ingested, dead.id)
+    assert replay.retry(ingested, [dead.id], "ana", 7) == [replay.Outcome(dead.id, "done", target=BILLING)]
+
+    assert ingested.value(f"select count(*) from {BILLING}") == before + 1
+    row, archived = retried_row(ingested), store.get(ingested, dead.id)
+    assert archived
+    assert body
+    original, sent = h.parse(archived.headers), h.parse(row.headers)
+    assert sent == h.strip_failure(original)
+    assert not [name for name in sent if name.startswith(h.FAILURE_PREFIXES)]
+    assert sent[h.MESSAGE_ID] == dead.message_id
+    assert (row.body, row.expires) == (body.content, None)
+    assert row.id != archived.row_id
+    assert (archived.state, archived.became_by, archived.operation) == ("retried", "ana", 7)
+    assert events(ingested, dead.id) == [("ana", "retried", 7, BILLING)]
+
+
+def test_the_second_retry_is_told_who_and_when(ingested: Connection) -> None:
+    dead = newest(ingested, exception=REFUSED)
+    replay.retry(ingested, [dead.id], "Tomas Berg")
+    before = ingested.value(f"select count(*) from {BILLING}")
+    [second] = replay.retry(ingested, [dead.id], "ana")
+    archived = store.get(ingested, dead.id)
+    assert archived
+    assert (second.result, second.who_before, second.when_before) == ("skipped", "Tomas Berg", archived.became_at)
+    assert second.why == f"It was retried by Tomas Berg at {archived.became_at:%Y-%m-%d %H:%M:%S} UTC."
+    assert ingested.value(f"select count(*) from {BILLING}") == before
+    assert len(events(ingested, dead.id)) == 1
+
+
+def test_two_clicks_at_once_send_once(recorded_database: str, ingested: Connection, connect: Connect) -> None:
+    ids = [m.id for m in store.page(ingested, Filter(exception=REFUSED), limit=20).messages]
+    before = ingested.value(f"select count(*) from {BILLING}")
+    results: list[Any] = []
+    people = [(connect(recorded_database), who, order) for who, order in (("ana", 1), ("bob", -1))]
+    threads = [
+        threading.Thread(target=lambda c=c, w=w, o=o: results.append(replay.retry(c, ids[::o], w)))
+        for c, w, o in people
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(",".join({outcome.result for outcome in result}) for result in results) == ["done", "skipped"]
+    assert ingested.value(f"select count(*) from {BILLING}") == before + 20
+
+
+def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
+    """Wire 3: FailedQ of a failed forward is the raw destination, and names a queue that does not exist."""
+    forwards = store.page(ingested, Filter(exception="QueueNotFoundException"), limit=100).messages
+    assert len(forwards) == 27
+    outcomes = replay.retry(ingested, [m.id for m in forwards], "ana")
+    assert {o.result for o in outcomes} == {"failed"}
+    assert (
+        {o.why for o in outcomes}
+        == {m.why_no_retry for m in forwards}
+        == {
+            "Its queue is gone: there is no queue table 'Newsletter' in schema 'public'.",
+            "Its queue is gone: there is no queue table 'Reminders' in schema 'Decommissioned'.",
+        }
+    )
+    assert store.count(ingested, Filter(exception="QueueNotFoundException"), 100).number == 27
+
+
+def test_once_its_queue_is_back_it_can_be_retried(ingested: Connection) -> None:
+    from pgqueue_admin.dialects.postgresql import postgresql
+
+    ingested.run(postgresql().queue.create(table=Address("public", "Newsletter")))
+    dead = newest(ingested, queue='"public"."Newsletter"')
+    assert dead.why_no_retry is None
+    assert replay.retry(ingested, [dead.id], "ana")[0].result == "done"
+
+
+@pytest.mark.parametrize("table", ["SubscriptionRouting", "NotAQueue", "Sales.Delayed", "Sales_OrderPolicy"])
+def test_only_queue_tables_are_written_to(recorded: Connection, table: str) -> None:
+    """The address came with a message: whoever can send one must not choose which table is written to."""
+    send_error(recorded, {h.FAILED_Q: f'"public"."{table}"', h.MESSAGE_ID: "x"})
+    ingest(recorded, ERROR, 5000)
+    dead = newest(recorded, message_id="x")
+    assert dead.why_no_retry == f"Its queue is gone: there is no queue table '{table}' in schema 'public'."
+    assert replay.retry(recorded, [dead.id], "ana")[0].result == "failed"
+
+
+def test_only_allowed_schemas_are_written_to(ingested: Connection) -> None:
+    dead = newest(ingested, queue='"Legacy"."Invoicing"')
+    [outcome] = replay.retry(ingested, [dead.id], "ana", allowed=lambda address: address.schema == "public")
+    assert (outcome.result, "not among the schemas allowed" in str(outcome.why)) == ("failed", True)
+    assert newest(ingested, queue='"Legacy"."Invoicing"').state == "dead"
+
+
+def test_a_null_body_is_not_put_back(recorded: Connection) -> None:
+    """Wire 2.6: it would stop the endpoint."""
+    send_error(recorded, {h.FAILED_Q: BILLING, h.MESSAGE_ID: "x"}, body=None)
+    ingest(recorded, ERROR, 5000)
+    [outcome] = replay.retry(recorded, [newest(recorded, message_id="x").id], "ana")
+    assert outcome.why == "Its body is NULL: put back, it would wedge the queue."
+
+
+def test_headers_that_cannot_be_read_fail_their_own_message_only(ingested: Connection) -> None:
+    """No reader of ours lets such a row into the archive as one that can be retried; others may write there."""
+    odd, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
+    ingested.run("update messages.message_archive set headers = '[1]' where id = %(id)s", {"id": odd.id})
+    outcomes = replay.retry(ingested, [odd.id, billing.id], "ana")
+    assert [o.result for o in outcomes] == ["failed", "done"]
+    assert "the headers are an array, not an object" in str(outcomes[0].why)
+
+
+def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None:
+    ingested.run('alter table "public"."Sales" add constraint closed check (headers = \'\') not valid')
+    sales, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
+    outcomes = replay.retry(ingested, [sales.id, billing.id], "ana")
+    assert [o.result for o in outcomes] == ["failed", "done"]
+    assert "closed" in str(outcomes[0].why)
+    assert newest(ingested, queue='"public"."Sales"').id == sales.id
+
+
+def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:
+    dead = newest(ingested, exception=REFUSED)
+    replay.retry(ingested, [dead.id], "ana", 7)
+    row = retried_row(ingested)
+    ingested.run(f"delete from {BILLING} where id = %(id)s", {"id": row.id})
+    send_error(ingested, {**h.parse(row.headers), h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
+    ingest(ingested, ERROR)
+    former, again = store.get(ingested, dead.id), newest(ingested, message_id=dead.message_id)
+    assert former
+    assert (former.state, former.became_by, again.state) == ("dead_again", "ana", "dead")
+    assert again.id != dead.id
+    assert events(ingested, dead.id)[-1] == ("archive", "died again", 7, BILLING)
+
+
+def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None:
+    dead = newest(ingested, exception=REFUSED)
+    replay.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")
+    sent = h.parse(retried_row(ingested).headers)
+    assert sent[RETRIED_FROM] == str(dead.id)
+    assert not store.succeeded(ingested, dead.id, "another message's id", "Billing")
+    assert store.succeeded(ingested, dead.id, str(sent[h.MESSAGE_ID]), "Billing")
+    assert not store.succeeded(ingested, dead.id, str(sent[h.MESSAGE_ID]), "Billing")
+    [outcome] = replay.retry(ingested, [dead.id], "bob")
+    archived = store.get(ingested, dead.id)
+    assert archived
+    assert outcome.why == f"It was retried by ana at {archived.became_at:%Y-%m-%d %H:%M:%S} UTC and succeeded."
+
+
+def test_discarded_ones_are_kept_and_come_back(ingested: Connection) -> None:
+    dead = newest(ingested, exception=REFUSED)
+    assert [o.result for o in replay.discard(ingested, [dead.id], "ana", 8)] == ["done"]
+    assert [o.result for o in replay.retry(ingested, [dead.id], "bob")] == ["skipped"]
+    assert [o.result for o in replay.discard(ingested, [dead.id], "bob")] == ["skipped"]
+    assert [o.result for o in replay.restore(ingested, [dead.id], "bob", 9)] == ["done"]
+    [again] = replay.restore(ingested, [dead.id], "bob")
+    assert (again.result, again.who_before) == ("skipped", "bob")
+    assert str(again.why).startswith("It was restored by bob at ")
+    assert events(ingested, dead.id) == [("ana", "discarded", 8, None), ("bob", "restored", 9, None)]
+    assert [o.result for o in replay.retry(ingested, [dead.id], "ana")] == ["done"]
+
+
+def test_unknown_ids_and_controls_are_answered(ingested: Connection) -> None:
+    control = newest(ingested, state="", kind="control")
+    outcomes = replay.retry(ingested, [999_999, control.id, 999_999], "ana")
+    assert [(o.archive_id, o.result, o.why) for o in outcomes] == [
+        (999_999, "failed", "It is no longer in the archive."),
+        (control.id, "skipped", "It did not die."),
+    ]
+
+
+def test_mark_and_row_are_one_transaction(ingested: Connection) -> None:
+    dead = newest(ingested, exception=REFUSED)
+    before = ingested.value(f"select count(*) from {BILLING}")
+    with suppress(Stop), ingested.transaction():
+        replay.retry(ingested, [dead.id], "ana")
+        raise Stop
+    assert newest(ingested, exception=REFUSED).state == "dead"
+    assert ingested.value(f"select count(*) from {BILLING}") == before
+    assert events(ingested, dead.id) == []
+
+
+def test_an_original_listener_still_hears_archive_ids(
+    engine_database: str, engine: Connection, connect: Connect
+) -> None:
+    """A2: success is silent, anything else is told by archive id; a rollback tells nothing."""
+    listener = connect(engine_database)
+    listener.listen("dead_message", "new_message")
+    archive = "insert into messages.message_archive (created_at, message, result, handled_by)"
+    archive += " values (now(), '1', %s, 'worker')"
+    with suppress(Stop), engine.transaction():
+        engine.run(archive, ["failed"])
+        raise Stop
+    for result in ("success", "failed", "rejected", "lock_expired"):
+        engine.run(archive, [result])
+    engine.run("insert into messages.message (message) values ('1')")
+    heard: list[Any] = []
+    until(lambda: heard.extend(listener.notifications(1)) or len(heard) >= 4)
+    ids = [str(row[0]) for row in engine.all("select id from messages.message_dead order by id")]
+    assert heard == [*[("dead_message", each) for each in ids], ("new_message", "1")]
+
+
+def send_error(connection: Connection, headers: dict[str, Any], body: bytes | None = b"{}") -> None:
+    connection.run(
+        'insert into "public"."error" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)',
+        {"headers": json.dumps(headers), "body": body},
+    )
+
+
+def test_a_body_of_50_mb_goes_in_and_out_unchanged(recorded: Connection) -> None:
+    """It never passes through this process: archived, cut for a page, and put back inside the database."""
+    body = "decode(repeat('00ff', 25000000), 'hex')"
+    headers = json.dumps({h.FAILED_Q: BILLING, h.MESSAGE_ID: "big"})
+    sent = 'insert into "public"."error" (id, headers, body)'
+    recorded.run(f"{sent} values (gen_random_uuid(), %(headers)s, {body})", {"headers": headers})
+    while ingest(recorded, ERROR, 1000).full:
+        pass
+    dead = newest(recorded, message_id="big")
+    assert store.body(recorded, dead.id, 49_999_998, 10) == (50_000_000, b"\x00\xff")
+    assert replay.retry(recorded, [dead.id], "ana")[0].result == "done"
+    same = f"select md5(body) = md5({body}) from {BILLING} order by seq desc limit 1"
+    assert recorded.value(same)

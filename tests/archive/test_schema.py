@@ -1,0 +1,138 @@
+"""The engine's tables: made once, whole, beside the original's, never over somebody else's (L2, A1, A2)."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import schema
+from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
+from pgqueue_admin.dialects import Connection
+
+Connect = Callable[..., Connection]
+
+ORIGINAL = """
+create schema messages;
+create table messages.message (id serial primary key, created_at timestamp not null default current_timestamp,
+    message jsonb not null, lock_expires_at timestamp default null);
+create index idx_lock_expires_at on messages.message (lock_expires_at);
+create type message_status as enum ('success', 'failed', 'rejected', 'lock_expired');
+create table messages.message_archive (id serial primary key, created_at timestamp not null,
+    archived_at timestamp not null default current_timestamp, message jsonb not null, result message_status not null,
+    handled_by varchar(50) not null, details text default null);
+insert into messages.message_archive (created_at, archived_at, message, result, handled_by)
+values ('2024-08-04 10:00', '2024-08-04 10:01', '["fail"]', 'failed', 'worker'),
+       ('2024-08-04 11:00', '2024-08-04 11:01', '["ok"]', 'success', 'worker')
+"""
+COLUMNS = """
+select attname::text || ' ' || format_type(atttypid, atttypmod) from pg_attribute
+where attrelid = %(table)s::regclass and attnum > 0 and not attisdropped order by attnum
+"""
+
+
+def columns(connection: Connection, table: str) -> list[str]:
+    return [row[0] for row in connection.all(COLUMNS, {"table": table})]
+
+
+def test_installs_once_and_says_so(connection: Connection) -> None:
+    assert schema.version(connection) is None
+    assert schema.install(connection) == (schema.VERSION, "installed")
+    assert schema.install(connection) == (schema.VERSION, "nothing")
+    assert schema.version(connection) == schema.VERSION
+
+
+def test_the_original_part_is_the_originals(engine: Connection) -> None:
+    assert columns(engine, "messages.message_archive")[:7] == [
+        "id integer",
+        "created_at timestamp without time zone",
+        "archived_at timestamp without time zone",
+        "message jsonb",
+        "result message_status",
+        "handled_by character varying(50)",
+        "details text",
+    ]
+    triggers = engine.all("select tgname from pg_trigger where not tgisinternal order by 1")
+    assert [row[0] for row in triggers] == ["archive_event_append_only", "dead_message_trigger", "new_message_trigger"]
+
+
+def test_two_runs_at_once_make_one_schema(database: str, connect: Connect) -> None:
+    sessions = [connect(database) for _ in range(4)]
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda s=s: results.append(schema.install(s))) for s in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(did for _, did in results) == ["installed", "nothing", "nothing", "nothing"]
+
+
+def test_a_newer_schema_is_refused(engine: Connection) -> None:
+    engine.run("update messages.engine_schema set version = version + 1")
+    with pytest.raises(SchemaNewer, match=f"of version {schema.VERSION + 1}, this program knows {schema.VERSION}"):
+        schema.install(engine)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "create schema messages; create table messages.message_archive (id int, subject text)",
+        "create schema messages; create table messages.message (id uuid)",
+        "create type public.message_status as enum ('new', 'old')",
+        "create domain public.message_status as text",
+    ],
+)
+def test_somebody_elses_tables_are_refused_and_left(connection: Connection, foreign: str) -> None:
+    connection.run(foreign)
+    with pytest.raises(SchemaForeign, match="Nothing was changed"):
+        schema.install(connection)
+    assert schema.version(connection) is None
+
+
+def test_a_schema_of_that_name_without_such_tables_is_shared(connection: Connection) -> None:
+    connection.run("create schema messages; create table messages.inbox (id int)")
+    assert schema.install(connection).did == "installed"
+
+
+def test_the_original_is_adopted_only_when_asked(connection: Connection) -> None:
+    connection.run(ORIGINAL)
+    with pytest.raises(SchemaAdoptable, match=r"rewrites messages.message_archive \(0.\d MB\) under an exclusive lock"):
+        schema.install(connection)
+    warned: list[str] = []
+    assert schema.install(connection, adopt=True, warn=warned.append) == (schema.VERSION, "adopted")
+    assert "nothing is archived until it is done" in warned[0]
+    rows = connection.all("select id, seq, kind, state, died_at::text from messages.message_archive order by id")
+    assert rows == [
+        (1, 1, "lease", "dead", "2024-08-04 10:01:00+00"),
+        (2, 2, "lease", "succeeded", "2024-08-04 11:01:00+00"),
+    ]
+
+
+def test_an_original_client_goes_on_writing_what_it_wrote(engine: Connection) -> None:
+    """A4: the original's two inserts name none of our columns."""
+    engine.run("""insert into messages.message (message) values ('["x"]')""")
+    engine.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by, details)"
+        """ values (now(), '["x"]', 'lock_expired', 'worker', null)"""
+    )
+    assert engine.one("select kind, state, queue from messages.message_archive") == ("lease", "dead", None)
+    assert engine.value("select count(*) from messages.message_dead") == 1
+
+
+def test_events_are_append_only(engine: Connection) -> None:
+    engine.run("insert into messages.archive_event (archive_id, who, verb) values (1, 'ana', 'retried')")
+    for change in ("update messages.archive_event set who = 'bob'", "delete from messages.archive_event"):
+        with pytest.raises(Exception, match="append-only"):
+            engine.run(change)
+
+
+def test_without_the_right_it_says_so(engine_database: str, connect: Connect) -> None:
+    from pgqueue_admin.dialects.errors import NotPermitted
+
+    owner = connect(engine_database)
+    owner.run("drop schema messages cascade; drop type public.message_status cascade")
+    owner.run("drop role if exists reader_only; create role reader_only")
+    reader = connect(engine_database)
+    reader.run("set role reader_only")
+    with pytest.raises(NotPermitted):
+        schema.install(reader)

@@ -1,0 +1,127 @@
+"""Burying, finding and counting (C4)."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import uuid4
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.failures import dead_message
+from pgqueue_admin.archive.model import DeadMessage, Filter
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.message import IncomingMessage
+
+ALL = Filter(state="")
+SALES = Address("shop", "Sales")
+
+
+def incoming(headers: str = '{"NServiceBus.MessageId":"m-1"}', body: bytes | None = b"\x00\xff") -> IncomingMessage:
+    row = SimpleNamespace(id=uuid4(), seq=1, expired=False, headers=headers, body=body)
+    return IncomingMessage.of_row(SALES, row)
+
+
+def failure(**more: object) -> Failure:
+    return Failure("Sales", SALES, "shop.Refused", "no\0 money", "Traceback…", attempts=6, **more)  # type: ignore[arg-type]
+
+
+def test_our_engine_buries_what_it_was_given(engine: Connection) -> None:
+    message = incoming()
+    died = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+    with engine.transaction():
+        archive_id = store.bury(engine, dead_message(message, failure(failed_at=died), postgresql(), "host-1"))
+    found = store.get(engine, archive_id)
+    assert found
+    assert (found.result, found.state, found.kind, found.attempts) == ("failed", "dead", "transport", 6)
+    assert (found.queue, found.target) == ('"shop"."Sales"', SALES)
+    assert (found.message_id, found.row_id, found.headers) == ("m-1", message.row_id, message.headers_text)
+    assert (found.exception_type, found.exception_message) == ("shop.Refused", "no␀ money")
+    assert (found.endpoint, found.handled_by, found.machine, found.died_at) == ("Sales", "Sales", "host-1", died)
+    assert found.message == {"type": None, "id": "m-1", "queue": '"shop"."Sales"', "error": "shop.Refused"}
+    part = store.body(engine, archive_id)
+    assert part == (2, b"\x00\xff")
+
+
+def test_a_burial_ends_with_the_receive_transaction(engine: Connection) -> None:
+    with suppress(RuntimeError), engine.transaction():
+        store.bury(engine, dead_message(incoming(), failure(), postgresql()))
+        raise RuntimeError
+    assert store.count(engine, ALL, 10) == (0, False)
+
+
+def test_unreadable_headers_are_buried_as_they_are(engine: Connection) -> None:
+    archive_id = store.bury(engine, dead_message(incoming('{"a": "\\u0000'), failure(), postgresql()))
+    found = store.get(engine, archive_id)
+    assert found
+    assert found.headers == '{"a": "\\u0000'
+    assert str(found.why_no_retry).startswith("It cannot be retried: the headers are not JSON")
+
+
+def test_a_long_endpoint_name_fits_the_originals_column(engine: Connection) -> None:
+    archive_id = store.bury(engine, DeadMessage(queue="q", endpoint="é" * 55))
+    found = store.get(engine, archive_id)
+    assert found
+    assert (found.handled_by, found.endpoint) == ("é" * 50, "é" * 55)
+
+
+def test_paging_both_ways_shows_every_row_once(ingested: Connection) -> None:
+    seen, key = [], None
+    while True:
+        page = store.page(ingested, ALL, key, 400)
+        seen += [m.id for m in page.messages]
+        if page.after is None:
+            break
+        key = page.after
+    everything = ingested.all("select id from messages.message_archive order by died_at desc, seq desc")
+    assert seen == [row[0] for row in everything]
+    back = store.page(ingested, ALL, before=page.before, limit=400)
+    assert [m.id for m in back.messages] == seen[-len(page.messages) - 400 : -len(page.messages)]
+    assert (back.after, store.page(ingested, ALL).before) != (None, "anything")
+    assert store.page(ingested, ALL).before is None
+
+
+def test_filters(ingested: Connection) -> None:
+    def number(**filter: object) -> int:
+        return store.count(ingested, Filter(**filter), 10_000).number  # type: ignore[arg-type]
+
+    assert number() == 2597
+    assert (
+        number(exception="RefusedException") == number(exception="Shop.Billing.PaymentGateway+RefusedException") == 88
+    )
+    assert number(type="PlaceOrder", state="") == 1729
+    assert number(queue='"public"."Billing"') == 367
+    assert number(endpoint="Shipping") == 233
+    assert number(kind="control", state="succeeded") == 6
+    assert number(words=("<script>",)) == 252
+    assert number(words=("%",)) < 2597
+    assert number(words=("card", "refused")) == number(words=("REFUSED", "Card"))
+    message_id = store.page(ingested, ALL, limit=1).messages[0].message_id
+    assert number(message_id=message_id) >= 1
+    assert store.count(ingested, ALL, 100) == (100, True)
+
+
+def test_counts_by_queue_and_cause(ingested: Connection) -> None:
+    assert [(row.queue, row.dead) for row in store.counts(ingested)][:3] == [
+        ('"public"."Sales"', 1745),
+        ('"public"."Billing"', 367),
+        ('"public"."Shipping"', 233),
+    ]
+    causes = store.causes(ingested, '"public"."Billing"')
+    assert sum(row.dead for row in causes) == 367
+    assert sum(row.dead for row in store.causes(ingested)) == 2597
+
+
+def test_sightings_by_any_id(ingested: Connection) -> None:
+    message = store.get(ingested, 5)
+    assert message
+    for text in ("5", str(message.message_id), str(message.row_id)):
+        assert 5 in [row.id for row in store.sightings(ingested, text)]
+    for text in ("nothing", "99999999999999999999", "a\0b", ""):
+        assert store.sightings(ingested, text) == []
+
+
+def test_a_body_is_cut_in_the_database(engine: Connection) -> None:
+    archive_id = store.bury(engine, DeadMessage(queue="q", body=bytes(range(256)) * 40_000))
+    assert store.body(engine, archive_id, 1_000_000, 5) == (10_240_000, bytes([64, 65, 66, 67, 68]))
+    assert store.body(engine, 999_999) is None
