@@ -1,0 +1,65 @@
+"""An act on one message, at once."""
+
+from contextlib import suppress
+from typing import Any
+
+from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.operations.deciding import cancel, start
+from pgqueue_admin.operations.errors import NotAllowed, Refused
+from pgqueue_admin.operations.freezing import freeze
+from pgqueue_admin.operations.kinds import allowed, kind_of
+from pgqueue_admin.operations.rights import may
+from pgqueue_admin.operations.running import run_chunk
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+
+
+def act(kind: str, archive_id: int, person: Any, origin: str, reason: str = "") -> Outcome:
+    """Do it, as an operation of one. Raises NotAllowed, and what a database may raise; then nothing was done."""
+    if refusal := may(person, kind):
+        raise NotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
+    if refused := _refused(kind, archive_id):
+        return refused
+    operation = freeze(kind, [archive_id], person, origin, reason)
+    start(operation.pk, person)
+    try:
+        run_chunk(operation.pk)
+    except DatabaseError:
+        if done := _committed(operation, archive_id):
+            return done
+        with suppress(Refused):  # or it would be done later, when nobody expects it
+            cancel(operation.pk, person)
+        raise
+    cancelled = Outcome(archive_id, "skipped", "It was cancelled meanwhile.", operation=operation.pk)
+    return _outcome(operation, archive_id) or cancelled
+
+
+def _refused(kind: str, archive_id: int) -> Outcome | None:
+    """A second press makes no operation: it is only told who was first."""
+    with source().reading() as connection:
+        message = store.get(connection, archive_id)
+    if message is None:
+        return Outcome(archive_id, "failed", "It is no longer in the archive.")
+    if refused := replay.refused(message, kind_of(kind).state):
+        return refused
+    return replay.unfit(message, allowed) if kind == Operation.Kind.RETRY else None
+
+
+def _committed(operation: Operation, archive_id: int) -> Outcome | None:
+    """What was committed was done, whatever failed after that."""
+    with suppress(DatabaseError):
+        return _outcome(operation, archive_id)
+    return None
+
+
+def _outcome(operation: Operation, archive_id: int) -> Outcome | None:
+    asked = {"operation_id": operation.pk, "archive_id": archive_id}
+    with source().writing() as connection:
+        row = connection.one(postgresql().operation.outcome(), asked)
+    if row is None or row.outcome is None:
+        return None
+    before = (row.who_before, row.when_before)
+    return Outcome(archive_id, row.outcome, row.why, *before, row.target, operation.pk)

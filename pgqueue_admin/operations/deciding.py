@@ -1,0 +1,89 @@
+"""Start and cancel: each happens once, and whoever comes second is told who was first."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, at
+from pgqueue_admin.operations.freezing import LAPSES_AFTER, forget, lapse
+from pgqueue_admin.operations.kinds import kind_of
+from pgqueue_admin.operations.rights import may, name_of
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import AuditEntry, Operation
+
+State = Operation.State
+OPEN = (State.FROZEN, State.WAITING, State.RUNNING)
+
+
+def start(pk: int, person: Any, reason: str = "") -> Operation:
+    """Let it run; workers of housekeeping pick it up within a second. Raises Refused."""
+    operation = Operation.objects.get(pk=pk)
+    if refusal := may(person, operation.kind):
+        raise NotAllowed(f"Nothing was {kind_of(operation.kind).past}: {refusal}.")
+    lapse()
+    changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": timezone.now()}
+    with transaction.atomic():
+        if not Operation.objects.filter(pk=pk, state=State.FROZEN).update(**changes | _because(reason)):
+            raise _too_late(Operation.objects.get(pk=pk))
+        operation.refresh_from_db()
+        _audit(operation, person)
+        notify.announce(notify.OPERATION, str(pk))
+    return operation
+
+
+def cancel(pk: int, person: Any) -> Operation:
+    """What is done stays done, what is not stays as it is; takes effect within one chunk. Raises Refused."""
+    operation = Operation.objects.get(pk=pk)
+    if refusal := may(person, operation.kind):
+        raise NotAllowed(f"Nothing was cancelled: {refusal}.")
+    with transaction.atomic():
+        changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": timezone.now()}
+        if not Operation.objects.filter(pk=pk, state__in=OPEN).update(**changes):
+            raise _too_late(Operation.objects.get(pk=pk), "cancelled")
+        about = {"who": name_of(person), "verb": "cancel", "noun": "operation", "subject": str(pk)}
+        AuditEntry.objects.create(**about, origin=operation.origin, operation_id=pk)
+        notify.announce(notify.OPERATION, str(pk))
+    if operation.state == State.FROZEN:
+        forget(pk)
+    operation.refresh_from_db()
+    return operation
+
+
+def lapses_in(operation: Operation) -> timedelta:
+    return max(timedelta(), operation.created_at + LAPSES_AFTER - timezone.now())
+
+
+def _because(reason: str) -> dict[str, str]:
+    return {"reason": reason} if reason else {}
+
+
+def _audit(operation: Operation, person: Any) -> None:
+    where = list(operation.queues)
+    AuditEntry.objects.create(
+        who=name_of(person),
+        verb=operation.kind,
+        noun="message",
+        subject=where[0][:400] if len(where) == 1 else f"{len(where)} queues",
+        count=operation.count,
+        reason=operation.reason,
+        origin=operation.origin,
+        operation_id=operation.pk,
+    )
+
+
+def _too_late(now: Operation, past: str = "") -> AlreadyDecided:
+    past = past or kind_of(now.kind).past
+    name = f"operation {now.pk}"
+    if now.state == State.LAPSED:
+        return AlreadyDecided(
+            f"Nothing was {past}: {name} was not started within 30 minutes. Choose the messages again."
+        )
+    if now.state == State.CANCELLED:
+        why, who, when = "cancelled", now.cancelled_by, now.ended_at
+    elif past == "cancelled":
+        return AlreadyDecided(f"Nothing was cancelled: {name} ended {at(now.ended_at)}.", now.started_by, now.ended_at)
+    else:
+        why, who, when = "started", now.started_by, now.started_at
+    return AlreadyDecided(f"Nothing more was {past}: {who} {why} {name} {at(when)}.", who, when)

@@ -1,0 +1,44 @@
+"""What the kinds of operation have in common, and in what they differ: the state they need, and what they do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pgqueue_admin.archive import replay
+from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.records.models import Endpoint, Operation
+from pgqueue_admin.records.source import source
+
+Do = Callable[[Connection, list[int], str, int], list[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    state: str  # the messages it can be done to
+    past: str
+    do: Do
+
+
+def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
+    return replay.retry(connection, ids, who, operation, ours=ours(), allowed=allowed)
+
+
+def ours() -> replay.Asked:
+    """Asks whether an endpoint of ours receives from an address; read once, asked per queue."""
+    known = {Address(*names) for names in Endpoint.objects.filter(ours=True).values_list("schema", "table")}
+    return known.__contains__
+
+
+def allowed(address: Address) -> bool:
+    return address.schema in source().schemas
+
+
+KINDS = {
+    Operation.Kind.RETRY: Kind("dead", "retried", _retry),
+    Operation.Kind.DISCARD: Kind("dead", "discarded", replay.discard),
+    Operation.Kind.RESTORE: Kind("discarded", "restored", replay.restore),
+}
+
+
+def kind_of(name: str) -> Kind:
+    return KINDS[Operation.Kind(name)]

@@ -1,0 +1,53 @@
+"""What an operation's page shows: its frozen set, what it would do, what it did, what became of it since."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.operations.kinds import kind_of
+from pgqueue_admin.records.models import Operation
+
+
+class Changed(NamedTuple):
+    """Frozen messages that somebody else has acted on since, and one of those people."""
+
+    number: int
+    who: str | None
+
+
+def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", limit: int = 50) -> list[Any]:
+    """A page of the set, after a place in it: rows of place, archive_id, queue, outcome, why, state, message_type, …
+
+    ``outcome``: done, skipped, failed, or open for what is not acted on yet.
+    """
+    asked = {"operation_id": pk, "after": after, "outcome": outcome or None, "limit": limit}
+    return connection.all(postgresql().operation.items(), asked)
+
+
+def not_done(connection: Connection, pk: int) -> list[Any]:
+    """Every message of the set that was not acted on, with why."""
+    return connection.all(postgresql().operation.not_done(), {"operation_id": pk})
+
+
+def causes(connection: Connection, pk: int) -> list[Any]:
+    """What the set died of: rows of exception_type, message_type, queue, count, oldest_at, newest_at."""
+    return connection.all(postgresql().operation.causes(), {"operation_id": pk})
+
+
+def states(connection: Connection, pk: int) -> dict[str, int]:
+    """What the messages are now: dead, retried, succeeded, dead_again, discarded, gone."""
+    return dict(connection.all(postgresql().operation.states(), {"operation_id": pk}))
+
+
+def changed(connection: Connection, operation: Operation) -> Changed:
+    asked = {"operation_id": operation.pk, "state": kind_of(operation.kind).state}
+    return Changed(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
+
+
+def missing_targets(connection: Connection, addresses: Iterable[str]) -> list[str]:
+    """Those of the set's queues that are no queue tables now: a retry would fail there."""
+    parsed = [postgresql().parse_address(each) for each in addresses if each]
+    names = {"schemas": [each.schema for each in parsed], "tables": [each.table for each in parsed]}
+    gone = connection.all(postgresql().archive.not_queues(is_queue=postgresql().archive.is_queue), names)
+    return [postgresql().canonical(type(parsed[0])(*row)) for row in gone]

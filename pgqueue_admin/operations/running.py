@@ -1,0 +1,79 @@
+"""Doing it: chunk by chunk, each one transaction beside the queues; the operation's row follows from what is there."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.operations.kinds import kind_of
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+
+CHUNK = 200
+State = Operation.State
+UNFINISHED = (State.WAITING, State.RUNNING)
+
+
+def run_chunk(pk: int, size: int = CHUNK) -> bool:
+    """Act on the next messages of the set; whether there may be more.
+
+    Safe to call at any time, by several at once, and again after a kill at any point: no message is acted on twice.
+    """
+    Operation.objects.filter(pk=pk, state=State.WAITING).update(state=State.RUNNING)
+    operation = Operation.objects.get(pk=pk)
+    if operation.state != State.RUNNING:
+        return False
+    acted = _chunk(operation, size)
+    reconcile(pk)
+    return acted == size
+
+
+def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
+    """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so."""
+    while run_chunk(pk) and not until():
+        pass
+
+
+def reconcile(pk: int) -> None:
+    """Set the operation's row from its items: what was written there happened, whatever the row said."""
+    with transaction.atomic():  # the row is locked before items are counted, or an older count could overwrite a newer
+        operation = Operation.objects.select_for_update().get(pk=pk)
+        counted = _counted(pk)
+        operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
+        operation.last_error = ""
+        if operation.state == State.RUNNING and not counted.open:
+            operation.state, operation.ended_at = State.DONE, timezone.now()
+        operation.save(update_fields=["done", "skipped", "failed", "last_error", "state", "ended_at"])
+        notify.announce(notify.OPERATION, str(pk))
+
+
+def _counted(pk: int) -> Any:
+    with source().reading() as connection:
+        return connection.one(postgresql().operation.counts(), {"operation_id": pk})
+
+
+def _chunk(operation: Operation, size: int) -> int:
+    who = operation.started_by or operation.who
+    with source().writing() as connection, connection.transaction():
+        whose = {"operation_id": operation.pk}
+        rows = connection.all(postgresql().operation.next_chunk(), {**whose, "limit": size})
+        outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
+        _record(connection, whose, outcomes)
+    return len(rows)
+
+
+def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:
+    columns = {
+        "ids": [each.archive_id for each in outcomes],
+        "outcomes": [each.result for each in outcomes],
+        "whys": [each.why for each in outcomes],
+        "whos": [each.who_before for each in outcomes],
+        "whens": [each.when_before for each in outcomes],
+        "targets": [each.target for each in outcomes],
+    }
+    connection.run(postgresql().operation.record(), {**whose, **columns})

@@ -1,0 +1,33 @@
+"""The one way to act on dead messages, for page, Django admin, command line and API (DESIGN decision 5)."""
+
+from pgqueue_admin.operations.acting import act
+from pgqueue_admin.operations.deciding import cancel, lapses_in, start
+from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingChosen, Refused
+from pgqueue_admin.operations.freezing import freeze, lapse
+from pgqueue_admin.operations.looking import causes, changed, items, missing_targets, not_done, states
+from pgqueue_admin.operations.running import UNFINISHED, reconcile, run, run_chunk
+from pgqueue_admin.operations.settling import settle
+
+__all__ = [
+    "UNFINISHED",
+    "AlreadyDecided",
+    "NotAllowed",
+    "NothingChosen",
+    "Refused",
+    "act",
+    "cancel",
+    "causes",
+    "changed",
+    "freeze",
+    "items",
+    "lapse",
+    "lapses_in",
+    "missing_targets",
+    "not_done",
+    "reconcile",
+    "run",
+    "run_chunk",
+    "settle",
+    "start",
+    "states",
+]
