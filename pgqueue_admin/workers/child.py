@@ -1,0 +1,108 @@
+"""The run of one endpoint process: its handlers, its engine, its reports; pause, resume and drain."""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from pgqueue_admin.records.models import Endpoint as Row
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.source import source
+from pgqueue_admin.transport.endpoint import Endpoint
+from pgqueue_admin.workers import identity, registry, run_folder, settings
+from pgqueue_admin.workers.counters import Counters
+from pgqueue_admin.workers.ending import Ending
+from pgqueue_admin.workers.exhausted import bury
+from pgqueue_admin.workers.in_hand import Hands
+from pgqueue_admin.workers.registry import Declared
+from pgqueue_admin.workers.reporter import Reporter
+from pgqueue_admin.workers.retried import WithMark
+
+log = logging.getLogger(__name__)
+State = Process.State
+
+
+def run(name: str) -> int:
+    """Until SIGTERM. Returns the exit code."""
+    declared = registry.find().get(name)
+    if declared is None:
+        log.error("No application declares the endpoint %s: write endpoint(%r) in its handlers.py.", name, name)
+        return 1
+    return Child(settings.row_at_start(name), declared).run()
+
+
+class Child:
+    """Implements registry.Company."""
+
+    def __init__(self, row: Row, declared: Declared):
+        self.row, self.declared = row, declared
+        self.counters = Counters(Hands(run_folder.in_hand_file(identity.mine())))
+        self.reporter = Reporter(row, self.counters, self._apply, self._state)
+        self.stopping = threading.Event()
+        self.ending = Ending()
+        self.failure: Exception | None = None
+        self.endpoint = Endpoint(
+            row.name,
+            source().dsn,
+            settings=settings.of_row(row),
+            handlers=WithMark(declared, row.name),
+            exhausted=bury,
+            observer=self.counters,
+            schema=row.schema,
+        )
+
+    @property
+    def paused(self) -> bool:
+        return self.row.paused
+
+    def run(self) -> int:
+        self._pause_or_resume()
+        self.endpoint.start()
+        self._beside(self._watch)
+        for companion in self.declared.companions:
+            self._beside(partial(companion, self))
+        self.reporter.link.start()
+        self.ending.wait()
+        return self._end()
+
+    def _watch(self) -> None:
+        self.endpoint.wait()
+        if not self.stopping.is_set():
+            raise RuntimeError("the receive loop ended by itself")
+
+    def _beside(self, run: Callable[[], None]) -> None:
+        threading.Thread(target=self._guarded, args=[run], daemon=True).start()
+
+    def _guarded(self, run: Callable[[], None]) -> None:
+        """What runs beside and fails ends the process: the supervisor starts it again, and shows why."""
+        try:
+            run()
+        except Exception as error:
+            log.exception("%s cannot go on.", self.row.name)
+            self.failure = error
+            self.ending.ask()
+
+    def _apply(self, row: Row) -> None:
+        """C5: a change is taken while it runs."""
+        self.endpoint.apply(settings.of_row(row))
+        self.row = row
+        self._pause_or_resume()
+
+    def _pause_or_resume(self) -> None:
+        if self.row.paused:
+            self.endpoint.pause()
+        else:
+            self.endpoint.resume()
+
+    def _state(self) -> str:
+        if self.stopping.is_set():
+            return State.DRAINING
+        return State.PAUSED if self.paused else State.RUNNING
+
+    def _end(self) -> int:
+        self.stopping.set()
+        self.reporter.soon()
+        if not self.endpoint.stop(self.row.drain_seconds):
+            log.warning("Not all was done in %d s; what was in hand is back in the queue.", self.row.drain_seconds)
+        self.reporter.link.stop(2.0)
+        return 1 if self.failure else 0

@@ -1,0 +1,87 @@
+"""A thread's session on the console's database: it hears, beats, and comes back when the database does."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Protocol
+
+import django.db
+from django.db import connections
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.records import notify
+from pgqueue_admin.workers.waker import Waker
+
+log = logging.getLogger(__name__)
+LONGEST_WAIT = 5.0
+
+
+class Work(Protocol):
+    def connected(self, connection: Connection) -> None:
+        """A new session: read everything, a notification may have been missed."""
+
+    def heard(self, names: list[str]) -> None:
+        """Somebody announced a change of these."""
+
+    def beat(self) -> None:
+        """Called after each wait, heard or not."""
+
+
+class ConsoleLink(threading.Thread):
+    """Work that needs ``default`` is done here, so that no process stops when that database does."""
+
+    def __init__(self, name: str, work: Work, seconds: float = 1.0):
+        super().__init__(name=name, daemon=True)
+        self.work, self.seconds = work, seconds
+        self.waker = Waker()
+        self.failures = 0
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._session()
+            except (DatabaseError, django.db.Error) as error:
+                self._away(error)
+            except Exception:  # a fault of ours: a process that no longer reports or listens would be the worse one
+                log.exception("%s stumbled and begins again.", self.name)
+                self._rest()
+        connections["default"].close()
+
+    def stop(self, seconds: float = 5.0) -> None:
+        """Beat once more, then end."""
+        self._stopped.set()
+        self.waker.set()
+        self.join(seconds)
+
+    def _session(self) -> None:
+        with notify.listen(notify.ENDPOINT, application_name=self.name) as connection:
+            self.work.connected(connection)
+            self._back()
+            for names in self._waits(connection):
+                if names:
+                    self.work.heard(names)
+                self.work.beat()
+
+    def _waits(self, connection: Connection) -> Iterator[list[str]]:
+        """One list of names after each wait; the last one after stop."""
+        yield []
+        while not self._stopped.is_set():
+            self.waker.wait(self.seconds, connection)
+            yield [heard.payload for heard in connection.notifications(0)]
+
+    def _back(self) -> None:
+        if self.failures:
+            log.warning("The console's database answers again.")
+        self.failures = 0
+
+    def _away(self, error: Exception) -> None:
+        if not self.failures:
+            log.warning("The console's database does not answer; running on with what is known. %s", error)
+        self._rest()
+
+    def _rest(self) -> None:
+        self.failures += 1
+        connections["default"].close()
+        self.waker.wait(min(LONGEST_WAIT, 0.25 * 2 ** min(self.failures, 8)))

@@ -1,0 +1,136 @@
+"""What one endpoint process counts and remembers: fills the engine's Observer port."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport.failure import message_of, type_name
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.workers.in_hand import Hands
+
+WINDOW = 60.0  # seconds that rates and percentiles look back
+_MOST_TIMES = 2_000
+
+
+@dataclass
+class Figures:
+    """Totals since the process began. T3: what expired is counted, with the time of the last."""
+
+    received: int = 0
+    handled: int = 0
+    failed: int = 0
+    retried: int = 0
+    expired: int = 0
+    last_expired_at: datetime | None = None
+    last_error: str = ""
+
+
+class Counters:
+    """Implements transport.ports.Observer; called from many threads."""
+
+    def __init__(self, hands: Hands):
+        self.figures = Figures()
+        self._hands = hands
+        self._lock = threading.Lock()
+        self._busy: set[int] = set()
+        self._ttbrs: dict[str, timedelta] = {}
+        self._handled, self._critical = Recent(), Recent()
+
+    # the port
+
+    def received(self, type: str, ttbr: timedelta | None) -> None:
+        with self._lock:
+            self.figures.received += 1
+
+    def handled(self, seconds: float) -> None:
+        with self._lock:
+            self.figures.handled += 1
+            self._handled.add(seconds)
+
+    def failed(self, error: BaseException) -> None:
+        with self._lock:
+            self.figures.failed += 1
+            self.figures.last_error = f"{type_name(type(error))}: {message_of(error)}"[:2_000]
+
+    def retried(self) -> None:
+        with self._lock:
+            self.figures.retried += 1
+
+    def expired(self, type: str) -> None:
+        with self._lock:
+            self.figures.expired += 1
+            self.figures.last_expired_at = datetime.now(UTC)
+
+    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+        if message is None:
+            self._busy.discard(slot)
+            self._hands.empty(slot)
+        else:
+            self._busy.add(slot)
+            self._hands.take(slot, message)
+            self._note_ttbr(message.type, message.time_to_be_received)
+
+    def critical_time(self, seconds: float) -> None:
+        with self._lock:
+            self._critical.add(seconds)
+
+    def _note_ttbr(self, type: str, ttbr: timedelta | None) -> None:
+        """Of the expired too: where the peek delay is longer than the TTBR, all of them expire (T16)."""
+        if ttbr is not None and ttbr < self._ttbrs.get(type, timedelta.max):
+            with self._lock:
+                self._ttbrs[type] = min(ttbr, self._ttbrs.get(type, timedelta.max))
+
+    # for the reporter
+
+    def row(self) -> dict[str, object]:
+        """The figures as a process's row has them."""
+        with self._lock:
+            return {
+                **vars(self.figures),
+                "busy": len(self._busy),
+                "handled_per_second": self._handled.per_second(),
+                "critical_p50_ms": self._critical.percentile_ms(0.50),
+                "critical_p95_ms": self._critical.percentile_ms(0.95),
+                "processing_p95_ms": self._handled.percentile_ms(0.95),
+            }
+
+    def ttbrs(self) -> dict[str, timedelta]:
+        """T16: the smallest time to be received by message type."""
+        with self._lock:
+            return dict(self._ttbrs)
+
+
+@dataclass
+class Recent:
+    """Durations of the last minute, or the last two thousand of them."""
+
+    times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_TIMES))
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, seconds: float) -> None:
+        self.times.append((time.monotonic(), seconds))
+
+    def per_second(self) -> float:
+        self._forget()
+        if not self.times:
+            return 0.0
+        full = len(self.times) == _MOST_TIMES
+        since = self.times[0][0] if full else max(self.began, time.monotonic() - WINDOW)
+        return len(self.times) / max(1.0, time.monotonic() - since)
+
+    def percentile_ms(self, share: float) -> float | None:
+        self._forget()
+        return _percentile((seconds for _, seconds in self.times), share)
+
+    def _forget(self) -> None:
+        oldest = time.monotonic() - WINDOW
+        while self.times and self.times[0][0] < oldest:
+            self.times.popleft()
+
+
+def _percentile(values: Iterable[float], share: float) -> float | None:
+    ordered = sorted(values)
+    return round(1000 * ordered[int(share * (len(ordered) - 1))], 3) if ordered else None

@@ -1,0 +1,42 @@
+"""What should run on this host, read from the console's database."""
+
+from django.db.models.functions import Now
+
+from pgqueue_admin.records.models import Endpoint, Process
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.workers.role import Key, Role
+from pgqueue_admin.workers.settings import to_text
+
+
+def roles(host: str) -> list[Role]:
+    """Every endpoint of ours, with this host's share of its processes."""
+    index, hosts = place_among_supervisors(host)
+    ours = Endpoint.objects.filter(ours=True)
+    return [endpoint_role(row, share(row.desired_processes, index, hosts)) for row in ours]
+
+
+def share(want: int, index: int, hosts: int) -> int:
+    """Processes are wanted in all; supervisors divide them evenly, in the order of their names."""
+    return want // hosts + (1 if index < want % hosts else 0)
+
+
+def place_among_supervisors(host: str) -> tuple[int, int]:
+    fresh = Process.objects.filter(role="supervisor", ended_at=None, heartbeat_at__gt=Now() - HEARTBEAT_LOST)
+    hosts = sorted({host, *fresh.values_list("host", flat=True)})
+    return hosts.index(host), len(hosts)
+
+
+def endpoint_role(row: Endpoint, want: int) -> Role:
+    return Role(
+        Key("endpoint", row.name),
+        ("worker", row.name),
+        want,
+        row.drain_seconds,
+        known_settings=to_text(row),
+    )
+
+
+def start_now(host: str) -> set[Key]:
+    """Roles in back-off whose next start a person has moved to now."""
+    due = Process.objects.filter(host=host, state=Process.State.BACK_OFF, next_start_at__lte=Now())
+    return {Key(*names) for names in due.values_list("role", "endpoint")}

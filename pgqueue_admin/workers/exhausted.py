@@ -1,0 +1,15 @@
+"""Fills the engine's port for exhausted messages: the archive, in the receive transaction (L2, C4)."""
+
+import socket
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.failures import dead_message
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.message import IncomingMessage
+
+
+def bury(connection: Connection, message: IncomingMessage, failure: Failure) -> None:
+    """Implements transport.ports.Exhausted."""
+    store.bury(connection, dead_message(message, failure, postgresql(), socket.gethostname()))

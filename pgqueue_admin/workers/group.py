@@ -1,0 +1,86 @@
+"""The processes of one role on this host: as many as are wanted, no faster than the back-off allows."""
+
+import logging
+import time
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.workers.backoff import Backoff
+from pgqueue_admin.workers.ledger import Ledger
+from pgqueue_admin.workers.managed import Managed
+from pgqueue_admin.workers.role import Role
+
+log = logging.getLogger(__name__)
+State = Process.State
+
+
+class Group:
+    def __init__(self, role: Role, ledger: Ledger):
+        self.role, self._ledger = role, ledger
+        self.processes: list[Managed] = []
+        self.backoff = Backoff(time.monotonic)
+        self._crashed: list[Managed] = []
+        self.next_start_at: datetime | None = None
+
+    def reap(self) -> None:
+        for process in list(self.processes):
+            process.kill_if_due()
+            if (code := process.exit_code()) is not None:
+                self.processes.remove(process)
+                self._ended(process, code)
+
+    def reconcile(self, want: int) -> None:
+        staying = [process for process in self.processes if not process.draining]
+        for process in staying[want:]:
+            self._drain(process)
+        if len(staying) < want and not self.backoff.waiting:
+            self._forget_crashes()
+            for _ in range(want - len(staying)):
+                self._try_to_start()
+
+    def start_now(self) -> None:
+        self.backoff.start_now()
+
+    def _try_to_start(self) -> None:
+        """No process or no disk left for one: the supervisor lives, or all others would end with it."""
+        try:
+            if not self.backoff.waiting:
+                self._start()
+        except OSError as error:
+            wait = self.backoff.crashed(0.0)
+            log.warning("%s cannot be started: %s. Next try in %.1f s.", self.role.label, error, wait)
+
+    def _start(self) -> None:
+        process = Managed(self.role, self._free_ordinal())
+        self.processes.append(process)
+        log.info("Started %s, pid %s.", self.role.label, process.identity.pid)
+        kind, endpoint = self.role.key
+        facts = {"role": kind, "endpoint": endpoint, "started_at": process.started_at, "log": str(process.log)}
+        self._ledger.note(process.identity, **facts)
+
+    def _drain(self, process: Managed) -> None:
+        process.drain(self.role.drain_seconds)
+        self._ledger.note(process.identity, state=State.DRAINING)
+
+    def _ended(self, process: Managed, code: int) -> None:
+        facts = {"ended_at": datetime.now(UTC), "exit_code": code, "busy": 0}
+        if process.draining:
+            self._ledger.note(process.identity, state=State.STOPPED, **facts)
+            return
+        wait = self.backoff.crashed(process.ran)
+        self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
+        why = process.last_words()
+        log.warning("%s, pid %s, %s. Next start in %.1f s.", self.role.label, process.identity.pid, why, wait)
+        self._crashed.append(process)
+        facts |= {"last_error": why, "next_start_at": self.next_start_at}
+        self._ledger.note(process.identity, state=State.BACK_OFF, **facts)
+
+    def _forget_crashes(self) -> None:
+        for process in self._crashed:
+            self._ledger.note(process.identity, state=State.CRASHED, next_start_at=None)
+        self._crashed.clear()
+        self.next_start_at = None
+
+    def _free_ordinal(self) -> int:
+        taken = {process.ordinal for process in self.processes}
+        return next(number for number in range(1, len(taken) + 2) if number not in taken)

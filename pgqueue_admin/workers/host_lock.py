@@ -1,0 +1,48 @@
+"""One supervisor per host, one leader of all: advisory locks of the session on the console's database."""
+
+import time
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+PATIENCE_AT_START = 3.0  # a killed predecessor's session may live a moment longer
+PATIENCE_AFTER_OUTAGE = 60.0  # our own former session may have to time out on the server first
+
+
+class SessionLock:
+    def __init__(self, name: str):
+        self._name = {"name": name}
+        self.held = False
+
+    def use(self, connection: Connection) -> None:
+        """A new session holds nothing yet."""
+        self._connection, self.held = connection, False
+
+    def take(self) -> bool:
+        """Try once, unless it is held already."""
+        self.held = self.held or bool(self._connection.value(postgresql().supervisor.try_lock(), self._name))
+        return self.held
+
+    def holder(self) -> str:
+        return self._connection.value(postgresql().supervisor.lock_holder(), self._name) or "another supervisor"
+
+
+class HostLock(SessionLock):
+    """Who tries longer than patience allows is refused, and told who has it."""
+
+    def __init__(self, host: str):
+        super().__init__(host)
+        self.refused: str | None = None
+        self._patience = PATIENCE_AT_START
+        self._since: float | None = None
+
+    def take(self) -> bool:
+        if super().take():
+            self._patience, self._since = PATIENCE_AFTER_OUTAGE, None
+        elif self._impatient():
+            self.refused = self.holder()
+        return self.held
+
+    def _impatient(self) -> bool:
+        self._since = self._since or time.monotonic()
+        return time.monotonic() - self._since > self._patience

@@ -1,0 +1,89 @@
+"""What a process has in hand, in a memory-mapped file: it costs no write per message and outlives the process."""
+
+import mmap
+import struct
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.workers import run_folder
+from pgqueue_admin.workers.identity import Identity, start_ticks
+
+SLOTS = 64
+_RECORD = struct.Struct("<d q 16s 100s 120s")  # since, seq, row id, message id, type
+_SIZE = 256
+_EMPTY = b"\0" * _SIZE
+
+
+class InHand(NamedTuple):
+    slot: int
+    since: datetime
+    seq: int
+    row_id: UUID
+    message_id: str
+    type: str
+
+
+class Hands:
+    """Written by one process, each slot by the thread that uses it."""
+
+    def __init__(self, path: Path):
+        with path.open("w+b") as file:
+            file.truncate(SLOTS * _SIZE)
+            self._map = mmap.mmap(file.fileno(), SLOTS * _SIZE)
+
+    def take(self, slot: int, message: IncomingMessage) -> None:
+        names = _cut(message.message_id, 100), _cut(message.type, 120)
+        self._write(slot, _RECORD.pack(time.time(), message.seq, message.row_id.bytes, *names))
+
+    def empty(self, slot: int) -> None:
+        self._write(slot, _EMPTY)
+
+    def _write(self, slot: int, record: bytes) -> None:
+        if slot < SLOTS:
+            self._map[slot * _SIZE : slot * _SIZE + len(record)] = record
+
+
+def read(path: Path) -> list[InHand]:
+    """What the process has, or had when it died. A file that is gone or half written is an empty hand."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return []
+    return list(_records(content))
+
+
+def of(identity: Identity) -> list[InHand]:
+    """Of a process on this host."""
+    return read(run_folder.in_hand_file(identity))
+
+
+def take_away(identity: Identity) -> list[InHand]:
+    """What a process had when it ended; its file goes."""
+    held = of(identity)
+    run_folder.in_hand_file(identity).unlink(missing_ok=True)
+    return held
+
+
+def sweep() -> None:
+    """Files of processes that ended while nobody watched."""
+    for path in run_folder.folder("run").glob("*.hand"):
+        pid, _, ticks = path.stem.partition("-")
+        if start_ticks(int(pid)) != int(ticks):
+            path.unlink(missing_ok=True)
+
+
+def _records(content: bytes) -> Iterator[InHand]:
+    for slot in range(len(content) // _SIZE):
+        since, seq, row_id, message_id, kind = _RECORD.unpack_from(content, slot * _SIZE)
+        if since:
+            texts = (part.rstrip(b"\0").decode("utf-8", "replace") for part in (message_id, kind))
+            yield InHand(slot, datetime.fromtimestamp(since, UTC), seq, UUID(bytes=row_id), *texts)
+
+
+def _cut(text: str, size: int) -> bytes:
+    return text.encode("utf-8", "replace")[:size]

@@ -1,0 +1,88 @@
+"""Keeps the error queues empty that are to be: what arrives there is moved into the archive (C4)."""
+
+import logging
+import time
+
+import django.db
+from django.db import connections
+from django.db.models.functions import Now
+
+from pgqueue_admin.archive import ingester
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.records.source import source
+from pgqueue_admin.workers import identity, vitals
+from pgqueue_admin.workers.ending import Ending
+from pgqueue_admin.workers.ingest_choice import IngestChoice
+from pgqueue_admin.workers.ledger import record
+
+log = logging.getLogger(__name__)
+SECONDS = 1.0  # foreign endpoints send no wake-up
+AT_MOST = 5.0  # seconds of one turn: a flood must not keep it from its heartbeat, nor from being asked to end
+
+
+def run() -> None:
+    """Until SIGTERM or SIGINT."""
+    ending, ingesting = Ending(), Ingesting()
+    while not ending.asked:
+        more = ingesting.turn()
+        ending.wait(0 if more else SECONDS)
+
+
+class Ingesting:
+    """Ingestion is opt-in per queue."""
+
+    def __init__(self) -> None:
+        self._me = identity.mine()
+        self._received = 0
+        self._choice = IngestChoice()
+        self._trouble: dict[Address | None, str] = {}
+
+    def turn(self) -> bool:
+        """Once over every queue; whether there is more to take."""
+        self._report()
+        more, until = False, time.monotonic() + AT_MOST
+        try:
+            with source().writing() as connection:
+                for queue in self._choice.read(connection):
+                    more |= self._empty(connection, queue, until)
+            self._note(None, "")
+        except DatabaseError as error:
+            self._note(None, str(error))
+        return more
+
+    def _report(self) -> None:
+        try:
+            record(self._me, {"role": "ingester", "state": "running", "heartbeat_at": Now(), **self._facts()})
+        except django.db.Error:
+            connections["default"].close()
+
+    def _facts(self) -> dict[str, object]:
+        trouble = "; ".join(sentence for sentence in self._trouble.values() if sentence)
+        vital = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
+        return {**vital, "received": self._received, "last_error": trouble}
+
+    def _empty(self, connection: Connection, queue: Address, until: float) -> bool:
+        """At least one batch of each queue, more while there is time; whether there is more."""
+        more = True
+        try:
+            while more:
+                batch = ingester.ingest(connection, queue)
+                self._received, more = self._received + batch.moved, batch.full
+                if time.monotonic() > until:
+                    break
+            self._note(queue, "")
+        except DatabaseDown:
+            raise
+        except DatabaseError as error:
+            self._note(queue, str(error))
+            more = False
+        return more
+
+    def _note(self, where: Address | None, trouble: str) -> None:
+        """Once when it begins, once when it is over: not every second."""
+        if trouble and not self._trouble.get(where):
+            log.warning("Cannot empty %s: %s", ".".join(where) if where else "the error queues", trouble)
+        elif not trouble and self._trouble.get(where):
+            log.warning("Emptying %s again.", ".".join(where) if where else "the error queues")
+        self._trouble[where] = trouble

@@ -1,0 +1,56 @@
+"""One program that is kept running: started again when it ends unasked."""
+
+import signal
+import subprocess
+import time
+
+from pgqueue_admin.embedded import child
+from pgqueue_admin.workers.backoff import Backoff
+from pgqueue_admin.workers.programs import Program
+from pgqueue_admin.workers.run_folder import plain_log
+
+LONGEST = 5.0  # few programs, and nothing works without them
+
+
+class Kept:
+    def __init__(self, program: Program):
+        self.program = program
+        self._backoff = Backoff(time.monotonic, longest=LONGEST)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._since = self._told_wait = 0.0
+
+    def start(self) -> None:
+        name, argv = self.program.name, self.program.argv
+        self._since = time.monotonic()
+        self._child = child.spawn(argv, log=plain_log(name), env=self.program.environment)
+
+    def look(self) -> str | None:
+        """Note an end nobody asked for, and start again when it is time; the sentence to tell, if any."""
+        if self._child and self._child.poll() is not None:
+            return self._ended(self._child.returncode)
+        if not self._child and not self._backoff.waiting:
+            self.start()
+        return None
+
+    def ask_to_end(self) -> None:
+        if self.running and self._child:
+            self._child.terminate()
+
+    def end(self, seconds: float) -> None:
+        """Wait until it has ended as asked; after ``seconds`` it is killed."""
+        if self._child:
+            child.end(self._child, (signal.SIGTERM, seconds))
+
+    @property
+    def running(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    def _ended(self, code: int) -> str | None:
+        self._child = None
+        wait = self._backoff.crashed(time.monotonic() - self._since)
+        if wait == self._told_wait == LONGEST:
+            return None  # it keeps ending, and that was said
+        self._told_wait = wait
+        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+        again = f"started again in {wait:.1f} s{', and so on' if wait == LONGEST else ''}"
+        return f"{self.program.name} ended ({how}); {again}, see {plain_log(self.program.name)}"

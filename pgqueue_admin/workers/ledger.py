@@ -1,0 +1,71 @@
+"""What the supervisor knows of processes, written down when the console's database can take it."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.workers.identity import Identity
+
+Facts = dict[str, Any]
+KEPT = timedelta(days=8)  # as long as samples
+
+
+class Ledger:
+    """Facts are merged per process, so a long outage costs no more than one row each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: dict[Identity, Facts] = {}
+
+    def note(self, identity: Identity, **facts: Any) -> None:
+        with self._lock:
+            self._pending.setdefault(identity, {}).update(facts)
+
+    @property
+    def pending(self) -> bool:
+        return bool(self._pending)
+
+    def write(self) -> None:
+        """Raises django.db.Error; what is not written then is kept for the next try."""
+        for identity, facts in self._snapshot():
+            record(identity, facts)
+            with self._lock:
+                if self._pending[identity] == facts:
+                    del self._pending[identity]
+
+    def _snapshot(self) -> list[tuple[Identity, Facts]]:
+        with self._lock:
+            return [(identity, dict(facts)) for identity, facts in self._pending.items()]
+
+
+def record(identity: Identity, facts: Facts) -> None:
+    """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced."""
+    key = identity._asdict()
+    if not Process.objects.filter(**key).update(**facts):
+        fresh = {"started_at": datetime.now(UTC), "heartbeat_at": Now(), **facts}
+        Process.objects.update_or_create(**key, defaults=fresh)
+    if "heartbeat_at" not in facts:
+        notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
+
+
+def close_rows_without_process(host: str) -> None:
+    """A supervisor that was killed wrote down no ends: its children went with it."""
+    for row in Process.objects.filter(host=host, ended_at=None):
+        if not Identity(row.host, row.pid, row.start_ticks).alive:
+            _close(row)
+    waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF)
+    waiting.update(state=Process.State.CRASHED, next_start_at=None)
+
+
+def forget_old() -> None:
+    """An endpoint that crashes for ever writes a row every two minutes."""
+    Process.objects.filter(ended_at__lt=Now() - KEPT).delete()
+
+
+def _close(row: Process) -> None:
+    row.state, row.ended_at = Process.State.LOST, Now()
+    row.save(update_fields=["state", "ended_at"])

@@ -1,0 +1,46 @@
+"""T16: writes down the smallest time to be received of what waits in queues, those of foreign endpoints above all."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.monitor import lifetimes
+from pgqueue_admin.monitor.sampler import QueueSample
+from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.records.models import Queue
+from pgqueue_admin.records.source import source
+from pgqueue_admin.workers import ttbrs
+
+EVERY = 30.0
+
+
+class LifetimeNotes:
+    """A queue whose tail has not moved tells nothing new."""
+
+    def __init__(self, monotonic: Callable[[], float]):
+        self._monotonic, self._look_at = monotonic, 0.0
+        self._tails: dict[Address, int | None] = {}
+
+    def take(self, samples: Iterable[QueueSample], ids: Mapping[Address, int]) -> None:
+        if self._monotonic() < self._look_at:
+            return
+        self._look_at = self._monotonic() + EVERY
+        for sample in samples:
+            if sample.table.kind is Kind.INPUT and sample.depth and sample.depth.depth:
+                self._look(sample, ids[sample.table.address])
+
+    def _look(self, sample: QueueSample, queue_id: int) -> None:
+        address, depth = sample.table.address, sample.depth
+        assert depth is not None
+        if self._tails.get(address, -1) == depth.tail_seq or depth.head_seq is None:
+            return
+        try:
+            with source().reading() as connection:
+                found = lifetimes.smallest(connection, sample.table, depth.head_seq)
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            return
+        self._tails[address] = depth.tail_seq
+        for kind, ttbr in found.items():
+            ttbrs.lower_one(Queue(pk=queue_id), kind, ttbr)

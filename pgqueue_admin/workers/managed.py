@@ -1,0 +1,94 @@
+"""One managed process: started, asked to end, and if need be ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pgqueue_admin.workers import identity, in_hand, run_folder
+from pgqueue_admin.workers.role import Role
+from pgqueue_admin.workers.start import PARENT
+
+WORKER_SETTINGS = "pgqueue_admin.config.worker_settings"
+KNOWN_SETTINGS = "PGQUEUE_ENDPOINT"
+_MOST_NAMED = 3
+GRACE = 2.0  # a child that drains in time still has to say so and leave
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Managed:
+    """Call it from the main thread only: the kernel's parent-death signal is bound to the thread that started it."""
+
+    def __init__(self, role: Role, ordinal: int):
+        self.role, self.ordinal = role, ordinal
+        self.log = run_folder.log_file(role.label, ordinal)
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        self.started, self.started_at = time.monotonic(), datetime.now(UTC)
+        self.kill_at: float | None = None
+        self._in_hand: list[in_hand.InHand] = []  # what it had when it ended
+        with self.log.open("ab") as output:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-m", "pgqueue_admin.workers.start", *role.command],
+                env=environment(role),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.identity = identity.of(self._popen.pid)
+
+    @property
+    def draining(self) -> bool:
+        return self.kill_at is not None
+
+    @property
+    def ran(self) -> float:
+        return time.monotonic() - self.started
+
+    def drain(self, seconds: float) -> None:
+        self.kill_at = time.monotonic() + seconds + GRACE
+        self._popen.send_signal(signal.SIGTERM)
+
+    def kill_if_due(self) -> None:
+        if self.kill_at is not None and time.monotonic() > self.kill_at:
+            self._kill_group()
+
+    def exit_code(self) -> int | None:
+        """None while it runs. While the dead leader is not yet reaped no other group can have its number."""
+        if self._popen.returncode is None and _has_ended(self._popen.pid):
+            self._kill_group()
+            self._popen.wait()
+            self._in_hand = in_hand.take_away(self.identity)
+        return self._popen.returncode
+
+    def last_words(self) -> str:
+        """Why it ended, as an operator wants to read it."""
+        code = self._popen.returncode or 0
+        said = run_folder.last_line(self.log, self._log_start)
+        how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        parts = [how, *(f"in hand: {held.type} {held.message_id}" for held in self._in_hand[:_MOST_NAMED])]
+        return "; ".join([*parts, f"last line: {said}"] if said else parts)
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def environment(role: Role) -> dict[str, str]:
+    paths = [str(_PACKAGE_ROOT), *filter(None, [sys.path[0], os.environ.get("PYTHONPATH")])]
+    return {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": role.settings_module or WORKER_SETTINGS,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "1",
+        PARENT: str(os.getpid()),
+        KNOWN_SETTINGS: role.known_settings,
+    }

@@ -1,0 +1,110 @@
+"""The supervisor's thread at the database: the lock of this host, desired state in, what became of processes out."""
+
+import logging
+import threading
+import time
+
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.workers import desired, identity, in_hand, vitals
+from pgqueue_admin.workers.console_link import ConsoleLink
+from pgqueue_admin.workers.host_lock import HostLock, SessionLock
+from pgqueue_admin.workers.ledger import Ledger, close_rows_without_process, forget_old
+from pgqueue_admin.workers.role import Key, Role, singletons
+from pgqueue_admin.workers.waker import Waker
+
+log = logging.getLogger(__name__)
+SCAN_SECONDS = 5.0  # a notification is a wake-up, never the data: desired state is also read without one
+_NEVER = float("-inf")
+
+
+class Office:
+    """Implements console_link.Work; read by the supervisor's main thread."""
+
+    def __init__(self, without: frozenset[str] = frozenset()):
+        self.me = identity.mine()
+        self.ledger = Ledger()
+        self.wake_supervisor = Waker()
+        self._without = without
+        self._link = ConsoleLink(f"pgqueue supervisor {self.me.host} pid {self.me.pid}", self)
+        self._host_lock = HostLock(self.me.host)
+        self._leader_lock = SessionLock("leader of all")
+        self._roles: list[Role] | None = None
+        self._start_now: set[Key] = set()
+        self._guard = threading.Lock()
+        self._scanned = _NEVER
+        self._ending = False
+
+    # for the supervisor
+
+    @property
+    def refused(self) -> str | None:
+        return self._host_lock.refused
+
+    def start(self) -> None:
+        self._link.start()
+
+    def stop(self) -> None:
+        self._ending = True
+        if self._host_lock.held:
+            self.ledger.note(self.me, state=Process.State.STOPPED, ended_at=Now())
+        self._link.stop()
+
+    def write_soon(self) -> None:
+        if self.ledger.pending:
+            self._link.waker.set()
+
+    def desired(self) -> list[Role] | None:
+        """None until it was read for the first time; afterwards what was read last."""
+        return self._roles
+
+    def start_now(self) -> set[Key]:
+        with self._guard:
+            asked, self._start_now = self._start_now, set()
+            return asked
+
+    # for the link
+
+    def connected(self, connection: Connection) -> None:
+        self._host_lock.use(connection)
+        self._leader_lock.use(connection)
+        self._scanned = _NEVER
+
+    def heard(self, names: list[str]) -> None:
+        self._scanned = _NEVER
+
+    def beat(self) -> None:
+        if not self._host_lock.held and not self._take_host():
+            return
+        if not self._ending:
+            self._heartbeat()
+        self.ledger.write()
+        if time.monotonic() - self._scanned > SCAN_SECONDS:
+            self._scan()
+
+    def _take_host(self) -> bool:
+        if not self._host_lock.take():
+            self._link.seconds = 0.2
+            self.wake_supervisor.set()  # it may be refused
+            return False
+        self._link.seconds = 1.0
+        if self._roles is None:  # not after an outage: then the rows are those of our own processes
+            close_rows_without_process(self.me.host)
+            in_hand.sweep()
+        return True
+
+    def _heartbeat(self) -> None:
+        facts = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
+        self.ledger.note(self.me, role="supervisor", state=Process.State.RUNNING, heartbeat_at=Now(), **facts)
+
+    def _scan(self) -> None:
+        roles = desired.roles(self.me.host)
+        if self._leader_lock.take():
+            roles += [role for role in singletons() if role.key.kind not in self._without]
+        with self._guard:
+            self._start_now |= desired.start_now(self.me.host)
+        forget_old()
+        self._roles, self._scanned = roles, time.monotonic()
+        self.wake_supervisor.set()

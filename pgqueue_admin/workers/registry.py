@@ -1,0 +1,60 @@
+"""Endpoints as applications declare them, in a ``handlers.py`` that is found as Django finds ``admin.py``."""
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from pgqueue_admin.transport.endpoint import Endpoint
+from pgqueue_admin.transport.handlers import Handlers
+
+
+class Company(Protocol):
+    """What a companion is given of the process it runs in."""
+
+    endpoint: Endpoint
+    stopping: threading.Event
+
+    @property
+    def paused(self) -> bool: ...
+
+
+Companion = Callable[[Company], None]
+
+
+class Declared(Handlers):
+    """An endpoint's handlers, and what runs beside them: a publisher, a poller of something else."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.companions: list[Companion] = []
+
+    def companion(self, run: Companion) -> Companion:
+        """``@sales.companion``: called once, in a thread; it ends when ``stopping`` is set.
+
+        If it raises, the process ends and the supervisor starts it again, slower each time.
+        """
+        self.companions.append(run)
+        return run
+
+
+_declared: dict[str, Declared] = {}
+
+
+def endpoint(name: str) -> Declared:
+    """The endpoint of this name; several applications may add handlers to one.
+
+    sales = endpoint("Sales")
+
+    @sales.handle("Shop.PlaceOrder")
+    def place_order(message, context): ...
+    """
+    return _declared.setdefault(name, Declared(name))
+
+
+def find() -> dict[str, Declared]:
+    """Import every installed application's handlers."""
+    from django.utils.module_loading import autodiscover_modules
+
+    autodiscover_modules("handlers")
+    return dict(_declared)

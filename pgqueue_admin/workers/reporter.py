@@ -1,0 +1,77 @@
+"""A child's thread at the console's database: its settings come in, its heartbeat goes out."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.transport.settings import SettingsRefused
+from pgqueue_admin.workers import identity, ttbrs, vitals
+from pgqueue_admin.workers.console_link import ConsoleLink
+from pgqueue_admin.workers.counters import Counters
+from pgqueue_admin.workers.ledger import record
+
+log = logging.getLogger(__name__)
+
+
+class Reporter:
+    """Implements console_link.Work. While that database is away the child works on with what it last knew."""
+
+    def __init__(self, row: Endpoint, counters: Counters, apply: Callable[[Endpoint], None], state: Callable[[], str]):
+        self.me = identity.mine()
+        self.row, self.counters, self._apply, self._state = row, counters, apply, state
+        self.link = ConsoleLink(f"pgqueue worker {row.name} pid {self.me.pid}"[:63], self)
+        self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
+        self._told_ttbrs: dict[str, Any] = {}
+        self._told_state = ""
+
+    def soon(self) -> None:
+        """The state has changed: say so without waiting for the next beat."""
+        self.link.waker.set()
+
+    def connected(self, connection: Connection) -> None:
+        self._read()
+
+    def heard(self, names: list[str]) -> None:
+        if self.row.name in names:
+            self._read()
+
+    def beat(self) -> None:
+        record(self.me, {**self._who(), **self.counters.row(), **self._taken})
+        self._taken.pop("settings_at", None)
+        self._announce(self._state())
+        self._told_ttbrs = ttbrs.lower(self.row, self.counters.ttbrs(), self._told_ttbrs)
+
+    def _announce(self, state: str) -> None:
+        if state != self._told_state:
+            notify.announce(notify.PROCESS, self.row.name)
+        self._told_state = state
+
+    def _read(self) -> None:
+        row = Endpoint.objects.filter(name=self.row.name).first()
+        if row and row.version != self.row.version:
+            self.row = row
+            self._take(row)
+
+    def _take(self, row: Endpoint) -> None:
+        try:
+            self._apply(row)
+            self._taken = {"settings_version": row.version, "settings_at": Now()}
+        except SettingsRefused as error:  # a row that somebody wrote past records.endpoints: the former values hold
+            log.error("Settings version %d is refused: %s", row.version, error)
+            self.counters.figures.last_error = f"settings version {row.version} refused: {error}"
+
+    def _who(self) -> dict[str, Any]:
+        return {
+            "role": "endpoint",
+            "endpoint": self.row.name,
+            "state": self._state(),
+            "slots": self.row.concurrency,
+            "heartbeat_at": Now(),
+            "memory_bytes": vitals.memory_bytes(),
+            "code_version": vitals.code_version(),
+        }

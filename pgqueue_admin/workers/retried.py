@@ -1,0 +1,40 @@
+"""A retried message that is handled is marked so in the archive, in its receive transaction (C4)."""
+
+import logging
+from typing import Any
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import RETRIED_FROM
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.transport import Handlers, MessageContext
+from pgqueue_admin.transport.handlers import Handler
+
+log = logging.getLogger(__name__)
+
+
+class WithMark(Handlers):
+    """An endpoint's handlers, and after the last of them the mark."""
+
+    def __init__(self, handlers: Handlers, endpoint: str):
+        super().__init__(handlers.unrecoverable)
+        self._handlers, self._endpoint = handlers, endpoint
+
+    def of(self, types: list[str]) -> list[Handler]:
+        found = self._handlers.of(types)
+        return [*found, self._mark] if found else []
+
+    @property
+    def types(self) -> list[str]:
+        return self._handlers.types
+
+    def _mark(self, body: Any, context: MessageContext) -> None:
+        archive_id = context.headers.get(RETRIED_FROM) or ""
+        if context.connection is None or not (archive_id.isascii() and archive_id.isdigit()):
+            return
+        try:
+            with context.connection.transaction():  # a savepoint: an archive out of order must not fail the message
+                store.succeeded(context.connection, int(archive_id), context.message_id, self._endpoint)
+        except DatabaseDown:
+            raise
+        except DatabaseError as error:
+            log.warning("Message %s succeeded, and its archive row was not marked: %s", context.message_id, error)

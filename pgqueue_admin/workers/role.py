@@ -1,0 +1,32 @@
+"""What the supervisor keeps running: a command line, how many of it, and how long it may take to end."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    kind: str  # endpoint, sampler, alerter, ingester
+    endpoint: str = ""
+
+
+@dataclass(frozen=True)
+class Role:
+    key: Key
+    command: tuple[str, ...]
+    want: int = 1
+    drain_seconds: float = 10
+    settings_module: str = ""  # empty: the worker settings
+    known_settings: str = ""  # an endpoint's values as text, for a child that starts while the database is away
+
+    @property
+    def label(self) -> str:
+        return self.key.endpoint or self.key.kind
+
+
+def singletons() -> list[Role]:
+    """One of each among all supervisors, however many hosts there are."""
+    return [
+        Role(Key("sampler"), ("sampler",)),
+        Role(Key("ingester"), ("ingester",)),
+        Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings"),
+    ]

@@ -1,0 +1,44 @@
+"""Where a process leaves files: its log in var/log, what it has in hand in var/run."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+
+from pgqueue_admin.workers.identity import Identity
+
+LARGEST_LOG = 5_000_000
+_TAIL = 4_000
+
+
+def folder(name: str) -> Path:
+    path = Path(settings.PGQUEUE["VAR"]).absolute() / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def in_hand_file(identity: Identity) -> Path:
+    return folder("run") / f"{identity.pid}-{identity.start_ticks}.hand"
+
+
+def log_file(label: str, ordinal: int) -> Path:
+    return plain_log(f"{quote(label, safe='')}.{ordinal}")
+
+
+def plain_log(name: str) -> Path:
+    """Ready to be appended to; a large one is put aside first."""
+    path = folder("log") / f"{name}.log"
+    if path.exists() and path.stat().st_size > LARGEST_LOG:
+        path.replace(path.with_suffix(".log.1"))
+    return path
+
+
+def last_line(path: Path, since: int) -> str:
+    """What a process said last: for an uncaught exception, its own line below the traceback."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(since, path.stat().st_size - _TAIL))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

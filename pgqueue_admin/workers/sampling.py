@@ -1,0 +1,161 @@
+"""The sampler process: looks at all queues every second, writes down what it saw and wakes who shows it (C2)."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import django.db
+from django.conf import settings
+from django.db import connections
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.monitor.sampler import QueueSample, Sampler
+from pgqueue_admin.monitor.track import Remembered
+from pgqueue_admin.records import samples
+from pgqueue_admin.records.models import LatestSample, Process
+from pgqueue_admin.records.source import source
+from pgqueue_admin.workers import identity, sample_rows, vitals
+from pgqueue_admin.workers.dead_counts import DeadCounts
+from pgqueue_admin.workers.ending import Ending
+from pgqueue_admin.workers.ledger import record
+from pgqueue_admin.workers.lifetime_notes import LifetimeNotes
+from pgqueue_admin.workers.roster import Roster
+from pgqueue_admin.workers.sample_rows import Differences
+from pgqueue_admin.workers.sole import Sole
+
+log = logging.getLogger(__name__)
+STATEMENT_SECONDS = 2.0
+HEARTBEAT_EVERY = 2.0
+MOST_QUEUES = 2000  # whose statements stay planned
+
+
+def run() -> None:
+    """Until SIGTERM or SIGINT."""
+    ending, sampling = Ending(), Sampling()
+    seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
+    while not ending.asked:
+        began = time.monotonic()
+        sampling.turn()
+        spent = time.monotonic() - began
+        ending.wait(max(seconds - spent, spent))  # never more than half of the time, however slow the database
+    sampling.close()
+
+
+class Sampling:
+    """One per console database. No outage ends it: the last figures stay, and new ones are written when they can be."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic):
+        self._monotonic = monotonic
+        self._sampler = Sampler(
+            _session, source().schemas, cap=settings.PGQUEUE["CAP"], remembered=self._remembered, monotonic=monotonic
+        )
+        self._sole, self._roster, self._differences = Sole("sampler"), Roster(), Differences()
+        self._dead, self._lifetimes = DeadCounts(), LifetimeNotes(monotonic)
+        self._history_at = datetime.min.replace(tzinfo=UTC)
+        self._beat_at = 0.0
+        self._blind, self._mute = "", ""  # why the queues cannot be seen; why nothing can be written
+
+    def turn(self) -> None:
+        """Look once, write once."""
+        try:
+            if self._sole.mine():
+                self._beat()
+                self._write(self._look())
+            self._note_mute("")
+        except (django.db.Error, DatabaseError) as error:
+            self._lose_console(error)
+
+    def close(self) -> None:
+        self._sampler.close()
+        self._sole.let_go()
+        connections["default"].close()
+
+    def _look(self) -> list[QueueSample] | None:
+        """None while the queues' database does not answer."""
+        try:
+            seen = self._sampler.sample()
+            self._dead.read()
+        except DatabaseDown as error:
+            self._note_blind(str(error))
+            return None
+        self._note_blind("")
+        return seen
+
+    def _write(self, seen: list[QueueSample] | None) -> None:
+        if seen is None:
+            samples.mark_unreadable(self._blind)
+            return self._differences.forget()
+        self._roster.update(self._sampler.tables)
+        if not seen:
+            return None
+        self._store([sample for sample in seen if sample.depth], seen[0].at)
+        for sample in seen:
+            if sample.error:
+                self._note_unreadable(self._roster.ids[sample.table.address], sample)
+        return self._lifetimes.take(seen, self._roster.ids)
+
+    def _note_unreadable(self, queue_id: int, sample: QueueSample) -> None:
+        """A queue that was never read gets a row without figures: having none is not being within target."""
+        fresh = {"at": sample.at, "changed_at": sample.at}
+        LatestSample.objects.get_or_create(queue_id=queue_id, defaults=fresh)
+        samples.mark_unreadable(sample.error, [queue_id])
+        self._differences.forget_one(queue_id)
+
+    def _store(self, seen: list[QueueSample], at: datetime) -> None:
+        ids = self._roster.ids
+        rows = [sample_rows.row(ids[each.table.address], each, self._dead.of(each.table)) for each in seen]
+        changed, unchanged = self._differences.split(rows)
+        history = at - self._history_at >= samples.HISTORY_EVERY - timedelta(seconds=0.5)
+        if self._dead.total is not None:
+            samples.store_archive(self._dead.total, at, history)
+        samples.store(changed, unchanged, at, history)
+        self._history_at = at if history else self._history_at
+
+    def _beat(self) -> None:
+        if self._monotonic() < self._beat_at:
+            return
+        self._beat_at = self._monotonic() + HEARTBEAT_EVERY
+        facts = {"role": "sampler", "state": Process.State.RUNNING, "heartbeat_at": Now()}
+        vital = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
+        record(identity.mine(), {**facts, **vital, "last_error": self._blind})
+
+    def _remembered(self, address: Address) -> Remembered | None:
+        return sample_rows.remembered(address)
+
+    def _lose_console(self, error: Exception) -> None:
+        """Everything is written anew afterwards: who knows what was kept."""
+        self._note_mute(str(error))
+        self._sole.let_go()
+        connections["default"].close()
+        self._differences.forget()
+        self._roster.forget()
+
+    def _note_blind(self, error: str) -> None:
+        _tell(self._blind, error, "The queues' database")
+        self._blind = error
+
+    def _note_mute(self, error: str) -> None:
+        _tell(self._mute, error, "The console's database")
+        self._mute = error
+
+
+def _session() -> Connection:
+    of = source()
+    return of.dialect.connect(
+        of.dsn,
+        application_name="pgqueue sampler reads",
+        read_only=True,
+        statement_timeout=STATEMENT_SECONDS,
+        prepared_statements=MOST_QUEUES,
+    )
+
+
+def _tell(before: str, now: str, which: str) -> None:
+    """Once when it begins and once when it is over, not every second."""
+    if now and not before:
+        log.warning("%s does not answer; the last figures stay. %s", which, now)
+    elif before and not now:
+        log.warning("%s answers again.", which)

@@ -1,0 +1,25 @@
+"""Being the only one of a kind for a console database, for as long as a session there holds its lock."""
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import notify
+from pgqueue_admin.workers.host_lock import HostLock
+
+
+class Sole:
+    def __init__(self, name: str):
+        self._name, self._lock = name, HostLock(name)
+        self._connection: Connection | None = None
+
+    def mine(self) -> bool:
+        """Whether we are it, asking again where we are not. Raises DatabaseDown; then we are it no longer."""
+        if self._connection is None or self._connection.closed:
+            self._connection = notify.listen(application_name=f"pgqueue {self._name}")
+            self._lock.use(self._connection)
+        for _ in self._connection.notifications(0):  # notices a session that was ended
+            pass
+        return self._lock.held or self._lock.take()
+
+    def let_go(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self._connection = None

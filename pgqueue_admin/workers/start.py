@@ -1,0 +1,33 @@
+"""The first thing a managed process does: be sure to die with its supervisor. Then it is Django's command line."""
+
+import ctypes
+import os
+import signal
+import sys
+
+PARENT = "PGQUEUE_PARENT"
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Ask the kernel for SIGKILL when the parent ends, then look whether it had ended before the asking.
+
+    Nothing is to be cleaned up: the rollback of a killed process returns its messages.
+    """
+    expected = os.environ.get(PARENT)
+    if not expected:
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(expected):
+        sys.exit(f"process {expected}, which started this one, is gone")
+
+
+def main() -> None:
+    die_with_parent()
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

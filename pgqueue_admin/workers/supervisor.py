@@ -1,0 +1,65 @@
+"""Keeps the processes running that are wanted on this host. One per host; it never waits for a database."""
+
+import logging
+import signal
+from types import FrameType
+
+from pgqueue_admin.workers.group import Group
+from pgqueue_admin.workers.office import Office
+from pgqueue_admin.workers.role import Key, Role
+
+log = logging.getLogger(__name__)
+TICK = 0.5
+
+
+def run(without: frozenset[str] = frozenset()) -> str | None:
+    """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host."""
+    supervisor = Supervisor(Office(without))
+    supervisor.run()
+    holder = supervisor.office.refused
+    return f"Nothing was started: {holder} keeps the processes of this host." if holder else None
+
+
+class Supervisor:
+    """The main thread starts and ends processes; the office, another thread, has the database."""
+
+    def __init__(self, office: Office):
+        self.office = office
+        self.groups: dict[Key, Group] = {}
+        self.stopping = False
+
+    def run(self) -> None:
+        self._hear_signals()
+        self.office.start()
+        while not self.stopping or any(group.processes for group in self.groups.values()):
+            self.tick()
+            self.office.wake_supervisor.wait(TICK)
+        self.office.stop()
+
+    def tick(self) -> None:
+        for group in self.groups.values():
+            group.reap()
+        self.stopping |= self.office.refused is not None
+        self._take_desired(self.office.desired())
+        self.office.write_soon()
+
+    def _take_desired(self, roles: list[Role] | None) -> None:
+        if roles is None and not self.stopping:
+            return  # nothing was ever read: the database has not answered since we began
+        wanted = {} if self.stopping else {role.key: role for role in roles or []}
+        for key, role in wanted.items():
+            self.groups.setdefault(key, Group(role, self.office.ledger)).role = role
+        for key in self.office.start_now():
+            if key in self.groups:
+                self.groups[key].start_now()
+        for key, group in self.groups.items():
+            group.reconcile(wanted[key].want if key in wanted else 0)
+
+    def _hear_signals(self) -> None:
+        signal.set_wakeup_fd(self.office.wake_supervisor.write_fd, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the wake-up pipe is all that is wanted
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True

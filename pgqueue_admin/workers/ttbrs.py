@@ -1,0 +1,30 @@
+"""T16: the smallest time to be received, kept per queue and type so that its warning outlives the messages."""
+
+from datetime import timedelta
+
+from django.db.models.functions import Now
+
+from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.workers.queue_rows import row_of
+
+Ttbrs = dict[str, timedelta]
+
+
+def lower(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
+    """Write down each type whose minimum is new to us and smaller than the one on record; return what is told now."""
+    news = {kind: ttbr for kind, ttbr in seen.items() if told.get(kind) != ttbr}
+    if not news:
+        return told
+    queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
+    for kind, ttbr in news.items():
+        lower_one(queue, kind, ttbr)
+    return dict(seen)
+
+
+def lower_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
+    kind, ms = kind[:512], round(ttbr.total_seconds() * 1000)
+    known = SmallestTtbr.objects.filter(queue=queue, message_type=kind)
+    if not known.exists():
+        SmallestTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
+    known.filter(ttbr_ms__gt=ms).update(ttbr_ms=ms, seen_at=Now())

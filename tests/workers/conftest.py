@@ -1,0 +1,43 @@
+"""What the tests of processes share."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport import Endpoint
+from tests.databases import Databases
+from tests.workers.house import House
+
+
+@pytest.fixture
+def queues(databases: Databases) -> Iterator[str]:
+    """A DSN: a queue database of its own, apart from the console's."""
+    with databases.clone("engine") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def sales(queues: str, connect: Callable[[str], Connection]) -> Iterator[Endpoint]:
+    """The queues of Sales and Broken, and a sender."""
+    columns = "pid int, message_id text, row_id uuid, seq int, modules text[], at timestamptz default now()"
+    connect(queues).run(f"create table handled ({columns})")
+    for name in ("Broken", "Sales"):
+        endpoint = Endpoint(name, queues)
+        endpoint.create_queues()
+    yield endpoint
+    endpoint.stop()
+
+
+@pytest.fixture
+def look(queues: str, connect: Callable[[str], Connection]) -> Connection:
+    """A session to look at the queue database."""
+    return connect(queues)
+
+
+@pytest.fixture
+def house(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
+    house = House(console_database, queues, tmp_path / "var")
+    yield house
+    house.close()

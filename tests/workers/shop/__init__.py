@@ -1,0 +1,1 @@
+"""An application with handlers, for processes that tests start."""

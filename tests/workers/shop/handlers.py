@@ -1,0 +1,45 @@
+"""Handlers that do as the message says, and note in the database what they did."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from pgqueue_admin.transport import MessageContext
+from pgqueue_admin.workers.registry import Company, endpoint
+
+TYPE = "Shop.Do"
+
+sales = endpoint("Sales")
+broken = endpoint("Broken")
+
+
+@sales.handle(TYPE)
+def do(message: dict[str, Any], context: MessageContext) -> None:
+    if message.get("hold"):
+        _wait_for(Path(message["hold"]))
+    if message.get("fail"):
+        raise ValueError("told to fail")
+    _note(context)
+
+
+@broken.companion
+def breaks(company: Company) -> None:
+    raise RuntimeError("the shelf fell down")
+
+
+def _wait_for(path: Path) -> None:
+    pause = threading.Event()
+    path.with_suffix(".held").touch()
+    while not path.exists():
+        pause.wait(0.02)
+
+
+def _note(context: MessageContext) -> None:
+    assert context.connection is not None
+    modules = [name for name in ("celery", "kombu", "pyspark") if name in sys.modules]
+    row = [os.getpid(), context.message_id, context.message.row_id, context.message.seq, modules]
+    context.connection.run(
+        "insert into handled (pid, message_id, row_id, seq, modules) values (%s, %s, %s, %s, %s)", row
+    )

@@ -1,0 +1,41 @@
+"""What a process has in hand can be read from beside it, and after its death."""
+
+from pathlib import Path
+from uuid import uuid4
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.workers.in_hand import SLOTS, Hands, read
+
+
+def message(
+    message_id: str = "m-1", type: str = "Shop.PlaceOrder", more: dict[str, str | None] | None = None
+) -> IncomingMessage:
+    headers = {"NServiceBus.MessageId": message_id, "NServiceBus.EnclosedMessageTypes": type, **(more or {})}
+    return IncomingMessage(Address("public", "Sales"), uuid4(), 7, False, "", b"", headers)
+
+
+def test_what_is_taken_is_seen_until_the_hand_is_empty(tmp_path: Path) -> None:
+    path, taken = tmp_path / "hand", message()
+    hands = Hands(path)
+    hands.take(3, taken)
+    (seen,) = read(path)
+    assert (seen.slot, seen.seq, seen.row_id) == (3, 7, taken.row_id)
+    assert (seen.message_id, seen.type) == ("m-1", "Shop.PlaceOrder")
+    hands.empty(3)
+    assert read(path) == []
+
+
+def test_long_names_are_cut_and_slots_beyond_the_file_are_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "hand"
+    hands = Hands(path)
+    hands.take(0, message("é" * 500, "T" * 500))
+    hands.take(SLOTS, message())
+    hands.empty(SLOTS)
+    (seen,) = read(path)
+    assert seen.message_id == "é" * 50
+    assert seen.type == "T" * 120
+
+
+def test_a_file_that_is_gone_is_an_empty_hand(tmp_path: Path) -> None:
+    assert read(tmp_path / "never") == []

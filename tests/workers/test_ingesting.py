@@ -1,0 +1,123 @@
+"""Error queues are emptied into the archive, those that are to be and no others (C4)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import environ
+import pytest
+from django.db import connections
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import source
+from pgqueue_admin.records.models import AuditEntry, Process, Queue
+from pgqueue_admin.workers.ingesting import Ingesting
+from tests.databases import Databases
+from tests.waiting import until
+from tests.workers.house import House, alive
+
+
+@pytest.fixture
+def look(recorded_console: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(recorded_console)
+
+
+def error_rows(look: Connection) -> int:
+    return look.value("select count(*) from error") or 0
+
+
+def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
+    queue = Queue.objects.create(schema="public", table="error", kind="error")
+    ingesting = Ingesting()
+    ingesting.turn()
+    assert error_rows(look) == 2603
+    queue.ingest = True
+    queue.save()
+    ingesting.turn()
+    assert error_rows(look) == 0
+    assert store.count(look, Filter(), 10_000).number == 2603 - 6, "six are confirmations, not failures"
+    (row,) = Process.objects.filter(role="ingester")
+    ingesting.turn()
+    row.refresh_from_db()
+    assert row.received == 2603
+
+
+def test_a_table_that_is_gone_stops_no_other(look: Connection, caplog: pytest.LogCaptureFixture) -> None:
+    Queue.objects.create(schema="public", table="a gone one", kind="error", ingest=True)
+    Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
+    ingesting = Ingesting()
+    ingesting.turn()
+    ingesting.turn()
+    assert error_rows(look) == 0
+    assert caplog.text.count("Cannot empty public.a gone one: The table is gone.") == 1, "said once, not every second"
+    assert "The table is gone" in Process.objects.get(role="ingester").last_error
+
+
+def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look: Connection) -> None:
+    """Opted in once; since then the name belongs to something else, or to a schema that is none of our business."""
+    queue = Queue.objects.create(schema="public", table="error", kind="input", ingest=True)
+    Queue.objects.create(schema="elsewhere", table="error", kind="error", ingest=True)
+    look.run("create schema elsewhere; create table elsewhere.error (like public.error including defaults)")
+    look.run("insert into elsewhere.error (id, headers, body) select id, headers, body from public.error limit 3")
+    ingesting = Ingesting()
+    ingesting.turn()
+    assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (2603, 3)
+    queue.kind = "error"
+    queue.save()
+    ingesting.turn()
+    assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (0, 3)
+
+
+def test_what_was_switched_on_for_one_database_is_off_in_another(
+    look: Connection, databases: Databases, connect: Callable[[str], Connection], caplog: pytest.LogCaptureFixture
+) -> None:
+    """QUEUES_URL now names somebody's production; it has an error queue of the same name."""
+    queue = Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
+    Ingesting().turn()
+    assert error_rows(look) == 0
+    with databases.clone("recorded") as production, queues_at(production):
+        ingesting = Ingesting()
+        ingesting.turn()
+        ingesting.turn()
+        assert error_rows(connect(production)) == 2603
+        queue.refresh_from_db()
+        assert not queue.ingest
+        assert AuditEntry.objects.get(noun="queue").after == {"ingest": False}
+        assert "another database" in caplog.text
+        queue.ingest = True  # asked for here
+        queue.save()
+        Ingesting().turn()
+        assert error_rows(connect(production)) == 0
+
+
+def test_a_flood_does_not_keep_it_from_its_heartbeat_nor_another_queue_from_its_turn(
+    look: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgqueue_admin.workers.ingesting.AT_MOST", 0.0)
+    look.run("create table errors (like public.error including defaults)")
+    look.run("insert into errors (id, headers, body) select id, headers, body from public.error limit 3")
+    for table in ("error", "errors"):
+        Queue.objects.create(schema="public", table=table, kind="error", ingest=True)
+    ingesting = Ingesting()
+    assert ingesting.turn(), "there is more"
+    assert (error_rows(look), look.value("select count(*) from errors")) == (2403, 0)
+
+
+def test_the_supervisor_keeps_one(house: House, console_database: str) -> None:
+    house.supervise("--without", "sampler", "--without", "alerter")
+    row = until(lambda: Process.objects.filter(role="ingester", state="running").first(), 20, "an ingester")
+    assert row is not None
+    house.close()
+    until(lambda: not alive(row.pid), 1, "gone with its supervisor")
+
+
+@contextmanager
+def queues_at(dsn: str) -> Iterator[None]:
+    before = dict(connections["queues"].settings_dict)
+    connections["queues"].settings_dict.update(environ.Env.db_url_config(dsn))
+    try:
+        yield
+    finally:
+        source.close()
+        connections["queues"].settings_dict.update(before)

@@ -1,0 +1,188 @@
+"""C1 on real processes: desired state, crashes, drains, and nothing left behind."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import endpoints
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.transport import Endpoint
+from tests.waiting import until
+from tests.workers.house import House, alive, want
+from tests.workers.shop.handlers import TYPE
+
+
+def handled(look: Connection) -> list[str]:
+    return [row.message_id for row in look.all("select message_id from handled order by at")]
+
+
+def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
+    want(2)
+    house.supervise()
+    first = house.running(2)
+    endpoints.scale("Sales", 3, "ana", "console")
+    assert {row.pid for row in first} < {row.pid for row in house.running(3)}
+    endpoints.scale("Sales", 1, "ana", "console")
+    (kept,) = house.running(1)
+    assert kept.pid == first[0].pid, "the oldest stays"
+    endpoints.stop("Sales", "ana", "console")
+    house.running(0)
+    assert {row.state for row in house.rows()} == {"stopped"}
+    assert {row.exit_code for row in house.rows()} == {0}
+
+
+def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
+    house: House, sales: Endpoint, look: Connection, tmp_path: Path
+) -> None:
+    want(1)
+    house.supervise()
+    (child,) = house.running(1)
+    gate = tmp_path / "gate"
+    message_id = sales.send("Sales", {"hold": str(gate)}, type=TYPE)
+    before = look.one('select id, seq from "Sales"')
+    until(gate.with_suffix(".held").exists, what="in hand")
+    os.kill(child.pid, signal.SIGKILL)
+    gate.touch()
+    until(lambda: handled(look) == [message_id], 20, "received again")
+    after = look.one("select row_id, seq, pid from handled")
+    assert before is not None
+    assert after is not None
+    assert (after.row_id, after.seq) == (before.id, before.seq)
+    assert after.pid != child.pid
+    child.refresh_from_db()
+    assert (child.state, child.exit_code) == ("crashed", -signal.SIGKILL)
+    assert child.last_error.startswith(f"ended by SIGKILL; in hand: {TYPE} {message_id}")
+
+
+def test_a_killed_supervisor_leaves_no_process_and_messages_return(
+    house: House, sales: Endpoint, look: Connection, tmp_path: Path
+) -> None:
+    want(2)
+    supervisor = house.supervise()
+    pids = [row.pid for row in house.running(2)]
+    gate = tmp_path / "gate"
+    sales.send("Sales", {"hold": str(gate)}, type=TYPE)
+    until(gate.with_suffix(".held").exists, what="in hand")
+    supervisor.kill()
+    until(lambda: not any(alive(pid) for pid in pids), 1, "no process of its group")
+    until(lambda: sales.queue.peek(look) == 1, 5, "to be received again")
+
+    house.supervise()  # a new one takes over at once, and closes the rows of the dead
+    until(lambda: len(house.rows(state="running")) == 2 and not house.rows(state="running", pid__in=pids), 20, "anew")
+    assert {row.state for row in house.rows(pid__in=pids)} == {"lost"}
+
+
+def test_crashes_slow_down_and_say_why(house: House) -> None:
+    want(1, "Broken")
+    house.supervise()
+    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 3, 30, "a third crash")
+    first, second, third = house.rows("Broken")[:3]
+    waited = [
+        (second.started_at - first.ended_at).total_seconds(),  # type: ignore[operator]
+        (third.started_at - second.ended_at).total_seconds(),  # type: ignore[operator]
+    ]
+    assert 0.45 <= waited[0] < waited[1]
+    assert waited[1] >= 0.95
+    assert first.exit_code == 1
+    assert "RuntimeError: the shelf fell down" in third.last_error
+
+    def waiting() -> Process | None:
+        return Process.objects.filter(state="back-off", next_start_at__isnull=False).first()
+
+    until(waiting, what="the next start is shown")
+
+
+def test_start_ends_a_back_off(house: House) -> None:
+    want(1, "Broken")
+    house.supervise()
+    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 4, 30, "a wait of some seconds")
+    waiting = until(lambda: house.rows("Broken", state="back-off"), what="in back-off")[0]
+    began = time.monotonic()
+    endpoints.start("Broken", "ana", "console")
+    until(lambda: house.rows("Broken", id__gt=waiting.id), 2, "started now")
+    assert time.monotonic() - began < 2
+
+
+def test_a_drain_finishes_what_is_in_hand(house: House, sales: Endpoint, look: Connection, tmp_path: Path) -> None:
+    want(1, drain_seconds=20)
+    house.supervise()
+    (child,) = house.running(1)
+    gate = tmp_path / "gate"
+    message_id = sales.send("Sales", {"hold": str(gate)}, type=TYPE)
+    until(gate.with_suffix(".held").exists, what="in hand")
+    endpoints.stop("Sales", "ana", "console")
+    house.running(1, state="draining")
+    sales.send("Sales", {}, type=TYPE)
+    gate.touch()
+    house.running(0)
+    assert handled(look) == [message_id], "finished, and nothing new begun"
+    child.refresh_from_db()
+    assert (child.state, child.exit_code) == ("stopped", 0)
+
+
+def test_what_does_not_drain_in_time_is_back_in_its_queue(
+    house: House, sales: Endpoint, look: Connection, tmp_path: Path
+) -> None:
+    want(1, drain_seconds=0)
+    house.supervise()
+    house.running(1)
+    sales.send("Sales", {"hold": str(tmp_path / "never")}, type=TYPE)
+    until((tmp_path / "never.held").exists, what="in hand")
+    endpoints.stop("Sales", "ana", "console")
+    house.running(0)
+    until(lambda: sales.queue.peek(look) == 1, 5, "to be received again")
+
+
+def test_one_that_does_not_answer_is_killed_after_its_drain_time(house: House) -> None:
+    want(1, drain_seconds=0)
+    house.supervise()
+    (child,) = house.running(1)
+    os.kill(child.pid, signal.SIGSTOP)
+    endpoints.stop("Sales", "ana", "console")
+    house.running(0)
+    child.refresh_from_db()
+    assert (child.state, child.exit_code) == ("stopped", -signal.SIGKILL)
+
+
+def test_term_drains_all_and_ends(house: House) -> None:
+    want(2)
+    supervisor = house.supervise()
+    pids = [row.pid for row in house.running(2)]
+    supervisor.terminate()
+    assert supervisor.wait(20) == 0
+    assert not any(alive(pid) for pid in pids)
+    assert {row.state for row in house.rows()} == {"stopped"}
+    assert Process.objects.get(role="supervisor").state == "stopped"
+
+
+def test_a_second_one_on_a_host_is_refused_politely(house: House) -> None:
+    want(1)
+    first = house.supervise()
+    (child,) = house.running(1)
+    second = house.manage("supervise")
+    said, _ = second.communicate(timeout=20)
+    assert second.returncode == 1
+    assert f"Nothing was started: pgqueue supervisor house-1 pid {first.pid} keeps the processes of this host." in said
+    assert "Traceback" not in said
+    assert first.poll() is None
+    assert alive(child.pid)
+
+
+@pytest.mark.parametrize("hosts", [("house-1", "house-2")])
+def test_two_hosts_share_what_is_wanted_in_all(
+    house: House, console_database: str, queues: str, tmp_path: Path, hosts: tuple[str, str]
+) -> None:
+    want(3)
+    other = House(console_database, queues, tmp_path / "other", hosts[1])
+    try:
+        house.supervise()
+        house.running(3)
+        other.supervise()
+        other.running(1)
+        house.running(2)
+    finally:
+        other.close()

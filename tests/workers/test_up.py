@@ -1,0 +1,172 @@
+"""`make run` on real processes: up, healed, drained, and nothing left."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.journeys.product import ROOT, Product
+from tests.waiting import until
+from tests.workers.tree import answer, free_port, kill, listening, none_left, processes, the_one
+
+pytestmark = pytest.mark.chaos
+HEALED = 10  # seconds, issue 3
+
+
+@contextmanager
+def in_its_own_folder() -> Iterator[Product]:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-product-"))
+    folder.chmod(0o755)  # as a project folder is: pytest's own cannot be entered by PostgreSQL's account
+    product = Product(folder / "var", free_port())
+    yield product
+    if product.process.poll() is None:
+        product.stop()
+    assert reset(product.var).returncode == 0
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def product() -> Iterator[Product]:
+    """One for all tests that leave it running."""
+    with in_its_own_folder() as product:
+        product.start()
+        until(lambda: answer(f"{product.url}/readyz") == 200, 30, "ready after the first start")
+        yield product
+
+
+@pytest.fixture
+def fresh() -> Iterator[Product]:
+    """Not started yet, for one test."""
+    with in_its_own_folder() as product:
+        yield product
+
+
+def reset(var: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pgqueue_admin.embedded.reset", str(var)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def pid_of(product: Product, name: str) -> int:
+    return the_one(product.var, *PROGRAMS[name])
+
+
+PROGRAMS = {
+    "web": ("uvicorn",),
+    "supervisor": ("supervise",),
+    "postmaster": ("postgres", "-D"),
+    "broker": ("valkey-server",),
+    "celery worker": ("celery", "worker"),
+    "celery beat": ("celery", "beat"),
+    "sampler": ("sampler",),
+    "alerter": ("alerter",),
+    "ingester": ("ingester",),
+    "an endpoint's worker": ("workers.start worker",),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_killed_it_heals_without_a_hand(product: Product, name: str) -> None:
+    victim = pid_of(product, name)
+    healed_by = time.monotonic() + HEALED
+    kill(victim)
+    until(lambda: _is_there_again(product, name, victim), HEALED, f"another {name}")
+    left = healed_by - time.monotonic()
+    until(lambda: answer(f"{product.url}/readyz") == 200, left, f"ready again after the end of the {name}")
+
+
+def test_the_supervisor_runs_without_celery_and_without_the_web(product: Product) -> None:
+    environment = Path(f"/proc/{pid_of(product, 'supervisor')}/environ").read_bytes().split(b"\0")
+    assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.worker_settings" in environment
+
+
+def _is_there_again(product: Product, name: str, victim: int) -> bool:
+    try:
+        return pid_of(product, name) != victim
+    except ValueError:
+        return False
+
+
+def test_static_files_are_kept_by_browsers_for_good_and_a_missing_one_is_404(product: Product) -> None:
+    with urllib.request.urlopen(f"{product.url}/sign-in/") as page:
+        stylesheet = re.search(r'/static/[^"]+\.css', page.read().decode())
+    assert stylesheet
+    with urllib.request.urlopen(product.url + stylesheet[0]) as file:
+        assert "immutable" in file.headers["Cache-Control"]
+    assert answer(f"{product.url}/static/no-such-file.css") == 404
+
+
+def test_a_second_one_on_the_same_folder_is_refused_and_names_the_first(product: Product) -> None:
+    second = Product(product.var, free_port())
+    said = up(second)
+    assert said.returncode == 1
+    assert f"as process {product.process.pid}" in said.stderr
+
+
+def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: Product) -> None:
+    with postgresql().connect(product.dsn) as session:
+        session.run("create table kept (x int)")
+    assert product.stop() == 0
+    none_left(product.var, 1)
+    began = time.monotonic()
+    product.start()
+    assert time.monotonic() - began < 10
+    with postgresql().connect(product.dsn) as session:
+        assert session.value("select count(*) from kept") == 0
+
+
+def test_killed_itself_it_leaves_nothing_behind_and_starts_again(product: Product) -> None:
+    assert len(processes(product.var)) > 8
+    product.process.kill()
+    product.process.wait()
+    none_left(product.var, 15)
+    product.start()
+
+
+def test_a_busy_port_is_named_and_nothing_is_started(tmp_path: Path) -> None:
+    port = free_port()
+    with listening(port):
+        said = up(Product(tmp_path / "var", port))
+    assert said.returncode == 1
+    assert f"Port {port} on 127.0.0.1 is taken" in said.stderr
+    assert not (tmp_path / "var/postgresql").exists()
+
+
+def up(product: Product) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "manage.py", "up"]
+    return subprocess.run(command, cwd=ROOT, env=product._environment, capture_output=True, text=True, timeout=60)
+
+
+def test_reset_refuses_while_it_runs(product: Product) -> None:
+    said = reset(product.var)
+    assert said.returncode == 1
+    assert f"running, as process {product.process.pid}" in said.stderr
+    assert answer(f"{product.url}/readyz") == 200
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5, 3])
+def test_interrupted_while_it_starts_it_leaves_nothing_and_starts_next_time(fresh: Product, seconds: float) -> None:
+    """Ctrl-C during initdb, during the restore, wherever these moments fall on this machine."""
+    fresh.launch()
+    began = time.monotonic()
+    until(lambda: time.monotonic() - began >= seconds, seconds + 1)
+    fresh.stop()
+    none_left(fresh.var, 1)
+    fresh.start()
+
+
+def test_a_second_ctrl_c_does_not_wait_for_anybody(fresh: Product) -> None:
+    fresh.start()
+    fresh.process.send_signal(signal.SIGINT)
+    until(lambda: "Stopping" in fresh.said(), 5, "the first one is heard")
+    assert fresh.stop(10) == 0
+    none_left(fresh.var, 1)
