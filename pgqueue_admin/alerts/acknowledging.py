@@ -1,0 +1,47 @@
+"""Acknowledging a warning: somebody knows. One service for page, admin and API, guarded and audited."""
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.utils import timezone
+
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Alert, AuditEntry
+from pgqueue_admin.wording.times import ago
+
+
+def acknowledge(number: int, person: User | AnonymousUser, origin: str) -> str:
+    """ "" when done, else the sentence that says what did not happen and why."""
+    now, who = timezone.now(), person.get_username()
+    unknown_to_all = Alert.objects.filter(pk=number, resolved_at=None, acknowledged_at=None)
+    with transaction.atomic():
+        if not unknown_to_all.update(acknowledged_by=who, acknowledged_at=now):
+            return _why_not(number)
+        _audit(number, who, "acknowledge", origin)
+    return ""
+
+
+def withdraw(number: int, person: User | AnonymousUser, origin: str) -> str:
+    """Put it back among the open ones."""
+    acknowledged = Alert.objects.filter(pk=number, resolved_at=None).exclude(acknowledged_at=None)
+    with transaction.atomic():
+        if not acknowledged.update(acknowledged_by="", acknowledged_at=None):
+            return "Nothing was changed. This warning is not acknowledged, or is over."
+        _audit(number, person.get_username(), "withdraw", origin)
+    return ""
+
+
+def _why_not(number: int) -> str:
+    alert = Alert.objects.filter(pk=number).first()
+    if alert is None:
+        return "Nothing was acknowledged. There is no such warning."
+    if alert.resolved_at:
+        return f"Nothing was acknowledged. This warning was over {ago(alert.resolved_at, timezone.now())}."
+    when = ago(alert.acknowledged_at or timezone.now(), timezone.now())
+    return f"Nothing was changed. {alert.acknowledged_by} acknowledged this warning {when}."
+
+
+def _audit(number: int, who: str, verb: str, origin: str) -> None:
+    alert = Alert.objects.get(pk=number)
+    subject = f"{number}: {alert.kind} {alert.subject} {alert.cause}".strip()[:400]
+    AuditEntry.objects.create(who=who, verb=verb, noun="alert", subject=subject, origin=origin)
+    notify.announce(notify.ALERT)

@@ -1,0 +1,122 @@
+"""The alerter: hears of deaths, reads on from its cursor, judges every few seconds, and mails."""
+
+import logging
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
+
+import django.db
+from django.core.mail import DNS_NAME
+from django.db import connections, transaction
+from django.db.models.functions import Now
+
+from pgqueue_admin.alerts import archive_reader, post, telling
+from pgqueue_admin.alerts.evaluate import Evaluation
+from pgqueue_admin.alerts.look import look
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.source import source
+from pgqueue_admin.workers import identity, ledger, vitals
+from pgqueue_admin.workers.waker import Waker
+
+log = logging.getLogger("pgqueue.alerts")
+CHANNEL = "dead_message"
+EVERY = 2.0
+SETTLE = 0.5  # one death seldom comes alone: the first mail should say how many
+
+
+class Alerter:
+    """NOTIFY only wakes it: after each wait, also after a lost connection, it reads what the cursor has not."""
+
+    def __init__(self, every: float = EVERY) -> None:
+        self.every = every
+        self.began = datetime.now(UTC)
+        self.waker = Waker()
+        self._archive = archive_reader.ArchiveReader()
+        self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
+        self._ears: Connection | None = None
+        self._said: set[str] = set()
+
+    def stop(self, *signal: object) -> None:
+        self._stopping = True
+        self.waker.set()
+
+    def run(self) -> None:
+        str(DNS_NAME)  # what the mail server is greeted with: looked up once, and never while a mail waits
+        while not self._stopping:
+            self._open_ears()
+            self.turn()
+            self._wait()
+        self._close_ears()
+
+    def turn(self) -> None:
+        """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
+        try:
+            with connections["default"].cursor():
+                changed = self.look_round()
+            self._beat()
+            if post.deliver(datetime.now(UTC)) or changed:
+                notify.announce(notify.ALERT)
+            self._said.discard("console")
+        except django.db.Error as error:
+            self._say_once("console", f"The console's database does not answer; nothing is judged meanwhile. {error}")
+            connections["default"].close()
+
+    def look_round(self) -> bool:
+        """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
+        with transaction.atomic(), archive_reader.cursor() as cursor:
+            reading = self._archive.read(source(), cursor)
+            seen = look(datetime.now(UTC), self.began, reading)
+            changes = Evaluation(seen).run()
+            mails = telling.write(seen, changes)
+        return bool(changes or mails)
+
+    def _wait(self) -> None:
+        ears = [self._ears] if self._ears else []
+        self.waker.wait(self.every, *ears)
+        if self._hears() and not self._stopping:
+            self.waker.wait(SETTLE)
+            self._hears()
+
+    def _hears(self) -> bool:
+        """Whether a death was announced. A broken session is opened anew before the next turn."""
+        if self._ears is None:
+            return False
+        try:
+            return bool(list(self._ears.notifications(0)))
+        except DatabaseError:
+            self._close_ears()
+            return False
+
+    def _open_ears(self) -> None:
+        if self._ears is not None and not self._ears.closed:
+            return
+        try:
+            self._ears = source().dialect.connect(source().dsn, application_name="pgqueue-admin alerter")
+            self._ears.listen(CHANNEL)
+            self._said.discard("ears")
+        except DatabaseError as error:
+            self._close_ears()
+            self._say_once("ears", f"Not listening for dead messages, looking every {self.every} s. {error}")
+
+    def _close_ears(self) -> None:
+        if self._ears is not None:
+            with suppress(DatabaseError):
+                self._ears.close()
+        self._ears = None
+
+    def _beat(self) -> None:
+        state = Process.State.DRAINING if self._stopping else Process.State.RUNNING
+        facts = {"role": "alerter", "state": state, "heartbeat_at": Now(), "memory_bytes": vitals.memory_bytes()}
+        ledger.record(self._me, facts)
+
+    @cached_property
+    def _me(self) -> identity.Identity:
+        return identity.mine()
+
+    def _say_once(self, what: str, sentence: str) -> None:
+        if what not in self._said:
+            log.warning(sentence)
+        self._said.add(what)

@@ -1,0 +1,127 @@
+"""Reads on in the archive of dead messages: what died since the cursor, and what lies dead now.
+
+The cursor is a snapshot of the database, not a time and not a number: a row whose transaction was open when we last
+looked is found by the difference of two snapshots, however late it commits.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.records.models import Cursor
+from pgqueue_admin.records.source import Source
+
+log = logging.getLogger("pgqueue.alerts")
+NAME = "alerter"
+MOVED_AT_LEAST = timedelta(seconds=30)  # an old snapshot makes each look dearer
+SHARE = 50  # counting may take one second in so many
+OLD_STOCK = timedelta(minutes=10)  # how long after the first start an error queue's old failures still come in
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Messages that lie dead: the queue they died in, the cause, how many."""
+
+    queue: str
+    cause: str
+    count: int
+    first_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Deaths(Group):
+    """Messages that died since the cursor. Some had failed before anybody watched, and count as told."""
+
+    before_we_began: int = 0
+    types: list[str] = field(default_factory=list)  # of messages, three at most
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    deaths: list[Deaths] = field(default_factory=list)
+    lying: list[Group] | None = None  # None: it cannot be read, and ``error`` says why
+    error: str = ""
+
+
+@contextmanager
+def cursor() -> Iterator[Cursor]:
+    """Locked in the caller's transaction: a second alerter waits, and then reads on from there."""
+    yield Cursor.objects.select_for_update().get_or_create(name=NAME)[0]
+
+
+class ArchiveReader:
+    """Deaths are looked for each time, by an index. What lies dead is counted, so as seldom as that is costly."""
+
+    def __init__(self) -> None:
+        self._lying: list[Group] | None = None
+        self._count_at = 0.0
+
+    def read(self, source: Source, cursor: Cursor) -> Reading:
+        deaths: list[Deaths] = []
+        try:
+            with source.reading() as connection, connection.transaction():
+                connection.run(source.dialect.alerts.one_snapshot())
+                deaths = _read_on(connection, source.dialect.alerts, cursor)
+                return Reading(deaths, self._count(connection, source.dialect.alerts, deaths))
+        except (SchemaMissing, TableMissing):
+            return Reading(error="The engine's tables are not in the queue database: run manage.py engine_schema")
+        except DatabaseError as error:
+            return Reading(deaths, error=str(error).splitlines()[0])
+
+    def _count(self, connection: Connection, statements: Any, deaths: list[Deaths]) -> list[Group]:
+        began = time.monotonic()
+        if self._lying is None or began >= self._count_at:
+            self._lying = [Group(*row) for row in connection.all(statements.lying())]
+            self._count_at = began + SHARE * (time.monotonic() - began)
+        else:
+            self._lying = _together(self._lying, deaths)
+        return self._lying
+
+
+def _together(lying: list[Group], deaths: list[Deaths]) -> list[Group]:
+    """What was counted a while ago, and what has died since: until the next count."""
+    groups = {(group.queue, group.cause): group for group in lying}
+    for died in deaths:
+        before = groups.get((died.queue, died.cause))
+        first_at = before.first_at if before else died.first_at
+        count = died.count + (before.count if before else 0)
+        groups[died.queue, died.cause] = Group(died.queue, died.cause, count, first_at)
+    return list(groups.values())
+
+
+def _read_on(connection: Connection, statements: Any, cursor: Cursor) -> list[Deaths]:
+    here: Any = connection.one(statements.here())
+    if cursor.position.get("database") != here.database:
+        _begin(cursor, here)
+        return []
+    if _end(here.snapshot) < _end(cursor.position["snapshot"]):
+        log.warning("The queues' database was set back in time: what dies from there on is news.")
+        cursor.position = {**cursor.position, "snapshot": here.snapshot}
+        cursor.save()
+    began = datetime.fromisoformat(cursor.position["began"])
+    until = {"since": cursor.position["snapshot"], "began": began, "old_stock_until": began + OLD_STOCK}
+    rows = connection.all(statements.died_since(), until)
+    deaths = [Deaths(*row[1:]) for row in rows if row.queue is not None]
+    if deaths or datetime.now(UTC) - cursor.moved_at > MOVED_AT_LEAST:
+        cursor.position = {**cursor.position, "snapshot": rows[0].snapshot}
+        cursor.save()
+    return deaths
+
+
+def _end(snapshot: str) -> int:
+    """The first transaction that had not begun: it only ever grows, but in a database restored from a backup."""
+    return int(snapshot.split(":")[1])
+
+
+def _begin(cursor: Cursor, here: Any) -> None:
+    """What lies there at the very first start counts as told, or a seeded archive would be a flood of mails."""
+    if cursor.position:
+        log.warning("The queues are in another database than before: what lies dead there counts as told.")
+    cursor.position = {"database": here.database, "snapshot": here.snapshot, "began": here.at.isoformat()}
+    cursor.save()

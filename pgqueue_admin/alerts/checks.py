@@ -1,0 +1,57 @@
+"""``manage.py check``: the same warnings, from the same functions, for whoever reads no page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import django.db
+from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Warning as CheckWarning
+
+from pgqueue_admin.alerts import mailbox, peek
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds import smtp_missing
+from pgqueue_admin.wording import warnings
+from pgqueue_admin.wording.figures import NBSP
+
+IDS = {
+    "unnamed_environment": "pgqueue.W001",
+    "smtp_missing": "pgqueue.W002",
+    "peek_range": "pgqueue.W003",
+    "ttbr_conflict": "pgqueue.W004",
+}
+
+
+@register("pgqueue")
+def environment(**options: Any) -> list[CheckMessage]:
+    """Needs no database."""
+    box = mailbox.configured()
+    found = list(smtp_missing.missing(box))
+    if not box.environment:
+        found.insert(0, Found("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment()))
+    return [said(each) for each in found]
+
+
+@register(Tags.database)
+def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """``check --database default``: each endpoint's peek delay against its range and against what its queue holds."""
+    return [said(found) for found in _faults()] if "default" in (databases or ()) else []
+
+
+def _faults() -> Iterator[Found]:
+    from pgqueue_admin.alerts.look import smallest_ttbrs
+    from pgqueue_admin.records.models import Endpoint
+
+    try:
+        ttbrs = smallest_ttbrs()
+        for endpoint in Endpoint.objects.all():
+            yield from peek.faults(endpoint, ttbrs.get((endpoint.schema, endpoint.table), []))
+    except django.db.Error:  # not migrated yet: migrate itself runs this check first
+        return
+
+
+def said(found: Found) -> CheckWarning:
+    return CheckWarning(
+        f"{found.subject}: {found.said.fact}.".replace(NBSP, " "),
+        hint=found.said.meaning.replace(NBSP, " "),
+        id=IDS[found.kind],
+    )

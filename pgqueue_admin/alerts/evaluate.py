@@ -1,0 +1,111 @@
+"""Opens, updates and resolves warnings: one open row per kind, subject and cause."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from pgqueue_admin.alerts.archive_reader import Deaths
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds import KINDS, dead_message
+from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.records.models import Alert
+
+SEEN_EVERY = timedelta(seconds=10)  # well below the time for which a figure may hover
+log = logging.getLogger("pgqueue.alerts")
+Identity = tuple[str, str, str]
+
+
+@dataclass
+class Changes:
+    """What this evaluation changed; a row that was only seen again is no change."""
+
+    opened: list[Alert] = field(default_factory=list)
+    resolved: list[Alert] = field(default_factory=list)
+    updated: list[Alert] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.resolved or self.updated)
+
+
+class Evaluation:
+    """One pass over all kinds. The caller holds the transaction, in which the cursor moves too."""
+
+    def __init__(self, look: Look):
+        self.look = look
+        self.changes = Changes()
+        self.open: dict[Identity, Alert] = {
+            (alert.kind, alert.subject, alert.cause): alert for alert in Alert.objects.filter(resolved_at=None)
+        }
+        self.still: set[Identity] = set()
+
+    def run(self) -> Changes:
+        self.count(self.look.deaths)
+        for kind in KINDS:
+            if kind.can_tell(self.look):
+                self.reconcile(kind)
+        return self.changes
+
+    def count(self, deaths: Iterable[Deaths]) -> None:
+        """New deaths, told by nobody yet. They warn even if somebody has retried them already."""
+        lying = {(group.queue, group.cause): group for group in self.look.lying or []}
+        for died in deaths:
+            found = dead_message.found(self.look, lying.get((died.queue, died.cause), died))
+            self.still.add(found.identity)
+            alert = self.open.get(found.identity) or self.start(found, count=0, told=0)
+            alert.count += died.count
+            alert.told_count += died.before_we_began
+            alert.save(update_fields=["count", "told_count"])
+
+    def reconcile(self, kind: Kind) -> None:
+        for found in kind.find(self.look):
+            self.still.add(found.identity)
+            if found.identity in self.open:
+                self.update(self.open[found.identity], found)
+            else:
+                self.start(found, count=found.count, told=found.count)
+        for identity, alert in list(self.open.items()):
+            if identity[0] == kind.name and identity not in self.still and self.over(alert, kind):
+                self.resolve(identity)
+
+    def over(self, alert: Alert, kind: Kind) -> bool:
+        return self.look.now - alert.seen_at >= kind.linger
+
+    def start(self, found: Found, count: int, told: int) -> Alert:
+        """What is found lying there, without a death having been read, counts as told (a restored message too)."""
+        alert = Alert(
+            kind=found.kind,
+            subject=found.subject,
+            cause=found.cause,
+            count=count,
+            told_count=told,
+            opened_at=found.since or self.look.now,
+        )
+        self.open[found.identity] = alert
+        self._say(alert, found)
+        alert.save()
+        self.changes.opened.append(alert)
+        log.warning("%s: %s", alert.queue or alert.subject, found.sentence)
+        return alert
+
+    def update(self, alert: Alert, found: Found) -> None:
+        seen_before, before = alert.seen_at, (alert.sentence, alert.meaning, alert.severity)
+        self._say(alert, found)
+        changed = (alert.sentence, alert.meaning, alert.severity) != before
+        if changed:
+            self.changes.updated.append(alert)
+        if changed or self.look.now - seen_before > SEEN_EVERY:
+            alert.save(update_fields=["severity", "queue", "sentence", "meaning", "value", "threshold", "seen_at"])
+
+    def resolve(self, identity: Identity) -> None:
+        alert = self.open.pop(identity)
+        alert.resolved_at = self.look.now
+        alert.save(update_fields=["resolved_at"])
+        self.changes.resolved.append(alert)
+
+    def _say(self, alert: Alert, found: Found) -> None:
+        alert.severity, alert.queue = found.severity, found.queue
+        alert.sentence, alert.meaning = found.said.fact, found.said.meaning
+        alert.value, alert.threshold = found.said.value[:100], found.said.threshold[:100]
+        alert.seen_at = self.look.now

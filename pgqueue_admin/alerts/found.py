@@ -1,0 +1,32 @@
+"""What a warning kind found at this moment; evaluation turns it into Alert rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgqueue_admin.wording.warnings import Said
+
+CRITICAL = "critical"
+WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that is off. Kind, subject and cause together say whether it is the same thing as before."""
+
+    kind: str
+    subject: str
+    said: Said
+    severity: str = WARNING
+    cause: str = ""
+    queue: str = ""  # canonical address, where there is one
+    count: int = 0  # of what is counted on: dead messages
+    since: datetime | None = None  # None: since it was found
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return self.kind, self.subject, self.cause
+
+    @property
+    def sentence(self) -> str:
+        """For where there is no "since": a check, a log line, a form's preview."""
+        return self.said.sentence

@@ -1,0 +1,35 @@
+"""What a warning kind is: its name, how it is titled, and the function that finds it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.look import Look
+
+
+def always(look: Look) -> bool:
+    return True
+
+
+def sees_queues(look: Look) -> bool:
+    return look.sees_queues
+
+
+def sees_archive(look: Look) -> bool:
+    return look.lying is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands."""
+
+    name: str
+    title: str
+    find: Callable[[Look], Iterable[Found]]
+    can_tell: Callable[[Look], bool] = always
+    mailed: bool = False
+    linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
+
+
+HOVERING = timedelta(seconds=30)

@@ -1,0 +1,47 @@
+"""Messages wait and nobody takes them. Of queues that are not ours this only seems so."""
+
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
+from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.records.models import Endpoint, Queue
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.wording import warnings
+
+QUIET_OURS = 30.0  # a restart takes a moment
+QUIET_FOREIGN = 120.0  # all that can be seen of them is that nothing leaves
+
+
+def find(look: Look) -> Iterator[Found]:
+    for queue in look.sampled():
+        if queue.kind == "input" and queue.latest.ready:
+            endpoint = look.ours.get((queue.schema, queue.table))
+            quiet = _quiet_ours(look, endpoint) if endpoint else _quiet_foreign(look, queue)
+            if quiet >= (QUIET_OURS if endpoint else QUIET_FOREIGN):
+                yield _found(look, queue, endpoint is not None, quiet)
+
+
+def _quiet_ours(look: Look, endpoint: Endpoint) -> float:
+    """Seconds since the last process ended; none while one runs, and none while a person has paused it."""
+    of_it = [process for process in look.processes if process.endpoint == endpoint.name]
+    alive = any(process.ended_at is None and look.now - process.heartbeat_at < HEARTBEAT_LOST for process in of_it)
+    if alive or endpoint.paused:
+        return 0.0
+    ended = [process.ended_at for process in of_it if process.ended_at]
+    return (look.now - max([look.watching_since, *ended])).total_seconds()
+
+
+def _quiet_foreign(look: Look, queue: Queue) -> float:
+    """Since the last one left, or since the oldest came if that was later: who just came waits rightly."""
+    since = filter(None, (queue.latest.left_at or queue.first_seen_at, queue.latest.oldest_at))
+    return (look.now - max(since)).total_seconds()
+
+
+def _found(look: Look, queue: Queue, ours: bool, quiet: float) -> Found:
+    address = look.address(queue)
+    said = warnings.nobody_receives(queue.latest.ready or 0, queue.latest.how, ours, quiet)
+    return Found("nobody_receives", address, said, CRITICAL if ours else WARNING, queue=address)
+
+
+KIND = Kind("nobody_receives", "no consumer", find, can_tell=sees_queues, linger=HOVERING)

@@ -1,0 +1,15 @@
+"""Queues past a target, as monitor judges them for every page: what is shown is what is judged."""
+
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.monitor import judge
+from pgqueue_admin.monitor.judge import State, Verdict
+from pgqueue_admin.records.models import Queue
+
+
+def past(look: Look, why: str) -> Iterator[tuple[Queue, Verdict]]:
+    for queue in look.sampled():
+        for verdict in judge.each(queue, queue.latest, look.now):
+            if verdict.why == why and verdict.state is not State.OK:
+                yield queue, verdict

@@ -1,0 +1,19 @@
+"""The oldest ready message waits longer than the queue's target."""
+
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
+from pgqueue_admin.alerts.kinds.off_target import past
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.wording import warnings
+
+
+def find(look: Look) -> Iterator[Found]:
+    for queue, verdict in past(look, "age"):
+        address, approximate = look.address(queue), queue.latest.oldest_how == "estimate"
+        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, approximate)
+        yield Found("queue_age", address, said, verdict.state, queue=address)
+
+
+KIND = Kind("queue_age", "oldest ready", find, can_tell=sees_queues, linger=HOVERING)

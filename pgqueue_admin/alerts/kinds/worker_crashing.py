@@ -1,0 +1,28 @@
+"""A child of the supervisor ends again and again."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pgqueue_admin.alerts.found import CRITICAL, Found
+from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.look import CRASH_WINDOW, Look
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.wording import warnings
+
+LIMIT = 2
+_CRASHED = (Process.State.CRASHED, Process.State.BACK_OFF)  # one that was lost went with its supervisor
+
+
+def find(look: Look) -> Iterator[Found]:
+    by_name: dict[str, list[Process]] = defaultdict(list)
+    for process in look.processes:
+        if process.ended_at and process.state in _CRASHED and process.ended_at > look.now - CRASH_WINDOW:
+            by_name[process.endpoint or process.role].append(process)
+    for name, ended in by_name.items():
+        if len(ended) > LIMIT:
+            last = max(ended, key=lambda process: process.ended_at or look.now)
+            said = warnings.worker_crashing(len(ended), CRASH_WINDOW.total_seconds(), LIMIT, last.last_error)
+            yield Found("worker_crashing", name, said, CRITICAL)
+
+
+KIND = Kind("worker_crashing", "process keeps ending", find)

@@ -1,0 +1,119 @@
+"""One mail as a row: subject, text and HTML, composed before it is sent and never changed after."""
+
+import textwrap
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from pgqueue_admin.alerts import figures, links, places, subject
+from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.records.models import Alert, AlertMail
+from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.wording.times import local, zone_name
+
+COLUMNS = 72
+COLOURS = {"plum": "#6e2a5d", "ocean": "#0b5394", "slate": "#475569", "brown": "#6b4423", "violet": "#5b3fa0"}
+About = AlertMail.About
+
+
+def write(look: Look, alert: Alert, about: About, last_in_hour: bool = False) -> AlertMail:
+    """The row that waits to be sent. What it says is what was known when the warning changed."""
+    context = facts(look, alert, about) | {"last_in_hour": last_in_hour}
+    first = alert.mails.order_by("id").first()
+    return AlertMail.objects.create(
+        alert=alert,
+        about=about,
+        message_id=message_id(look.mail, f"alert-{alert.pk}"),
+        in_reply_to=first.message_id if first else "",
+        to=", ".join(look.mail.recipients),
+        subject=subject_of(look, alert, about),
+        text=render("alert.txt", context),
+        html=render("alert.html", context),
+    )
+
+
+def write_test(mail: Mailbox, person: str, colour: str) -> AlertMail:
+    context = {"environment": mail.environment or "unnamed", "person": person, "colour": colour_of(colour)}
+    context["settings_url"] = links.absolute("alert_mails")
+    return AlertMail.objects.create(
+        about=About.TEST,
+        message_id=message_id(mail, "test"),
+        to=", ".join(mail.recipients),
+        subject=subject.compose(mail.environment, "test", "mail arrives", "", "", "", f", asked for by {person}"),
+        text=render("test.txt", context),
+        html=render("test.html", context),
+    )
+
+
+def message_id(mail: Mailbox, what: str) -> str:
+    """Made once, kept in the row: a mail that has to be sent again is known by it as the same."""
+    return f"<{what}.{uuid.uuid4()}@{mail.domain}>"
+
+
+def subject_of(look: Look, alert: Alert, about: About) -> str:
+    kind, where = BY_NAME[alert.kind], places.where(alert)
+    if about == About.RESOLVED:
+        lasted = duration(int((look.now - alert.opened_at).total_seconds()))
+        cause = f"by {places.short_cause(alert.cause)}" if alert.cause else ""
+        return subject.compose(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
+    opened = local(alert.opened_at, timezone.get_default_timezone())
+    fact = alert.value if alert.cause else f"{kind.title} {alert.value}"
+    before = "now" if about == About.GREW else ""
+    cause = f"by {places.short_cause(alert.cause)}" if alert.cause else ""
+    after = f"> {alert.threshold}, since {opened:%H:%M}"
+    return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
+
+
+def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
+    """What both parts show. Never a body, never a header's value (CONSOLE 11)."""
+    opened = local(alert.opened_at, timezone.get_default_timezone())
+    return {
+        "environment": look.environment or "unnamed",
+        "colour": colour_of(look.colour),
+        "severity": "resolved" if about == About.RESOLVED else alert.severity,
+        "resolved": about == About.RESOLVED,
+        "where": subject.one_line(places.where(alert)),
+        "queue": subject.one_line(alert.queue),
+        "kind": BY_NAME[alert.kind].title,
+        "fact": subject.one_line(alert.sentence),
+        "meaning": alert.meaning,
+        "since": both_zones(opened),
+        "lasted": duration(max(0, int((look.now - alert.opened_at).total_seconds()))),
+        "figures": figures.of(look, alert),
+        "types": [subject.one_line(name) for name in figures.types(look, alert)],
+        "links": figures.links_of(alert),
+        "warning_url": links.warning(alert.pk),
+        "next_at": 2 * alert.count,
+    }
+
+
+def both_zones(opened: datetime) -> str:
+    """``20 Nov 02:47:03 CET (01:47:03 UTC)``, once where they are the same."""
+    utc = opened.astimezone(timezone.get_fixed_timezone(0))
+    said = f"{opened.day} {opened:%b %H:%M:%S} {zone_name(opened)}"
+    return said if opened.utcoffset() == utc.utcoffset() else f"{said} ({utc:%H:%M:%S} UTC)"
+
+
+def colour_of(name: str) -> str:
+    return COLOURS.get(name, COLOURS["plum"])
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """Text is filled to 72 columns paragraph by paragraph; lines that are indented keep their shape."""
+    said = render_to_string(f"pgqueue_admin/mail/{template}", context)
+    return said if template.endswith(".html") else wrapped(said.replace(NBSP, " "))
+
+
+def wrapped(text: str) -> str:
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    return "\n".join(line if line.startswith(" ") else _filled(line) for line in lines) + "\n"
+
+
+def _filled(line: str) -> str:
+    return textwrap.fill(line, COLUMNS, break_long_words=False, break_on_hyphens=False)

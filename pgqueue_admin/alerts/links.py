@@ -1,0 +1,38 @@
+"""Addresses in mails. Each opens a page and asks there; none acts by itself."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.urls import reverse
+
+from pgqueue_admin.dialects import Address
+
+_RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that names no exception
+
+
+def absolute(page: str, **names: Any) -> str:
+    """The page's address for the world outside."""
+    return settings.PGQUEUE["PUBLIC_URL"] + reverse(page, kwargs=names)
+
+
+def warning(number: int) -> str:
+    return absolute("alert", number=number)
+
+
+def queue(address: Address) -> str:
+    return absolute("queue", schema=address.schema, table=address.table)
+
+
+def archive(queue_address: str, cause: str) -> str:
+    return settings.PGQUEUE["PUBLIC_URL"] + archive_path(queue_address, cause)
+
+
+def archive_path(queue_address: str, cause: str) -> str:
+    """The messages themselves, as the archive's own search finds them."""
+    terms = ["state:dead", f"queue:{queue_address}"]
+    if cause in _RESULTS:
+        terms.append(f"result:{cause}")
+    elif '"' not in cause:
+        terms.append(f'error:"{cause}"' if " " in cause else f"error:{cause}")
+    return reverse("archive") + "?" + urlencode({"q": " ".join(terms)})

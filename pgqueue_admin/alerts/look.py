@@ -1,0 +1,114 @@
+"""What the warning kinds look at: everything they judge, read once for all of them."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.conf import settings
+from django.db.models import Q
+
+from pgqueue_admin.alerts import mailbox
+from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Process, Queue, SmallestTtbr
+from pgqueue_admin.records.source import source
+
+TRIED_FOR = timedelta(days=1)
+CRASH_WINDOW = timedelta(minutes=5)
+
+
+@dataclass
+class Look:
+    """The console's own tables at one moment, and what the alerter knows beside them."""
+
+    now: datetime
+    watching_since: datetime
+    queues: list[Queue] = field(default_factory=list)  # with .latest, where there was a sample
+    endpoints: list[Endpoint] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)  # running, or ended within the crash window
+    ttbrs: dict[tuple[str, str], list[SmallestTtbr]] = field(default_factory=dict)  # by schema and table
+    lying: list[Group] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
+    deaths: list[Deaths] = field(default_factory=list)  # since the last look
+    archive_error: str = ""
+    failed_mails: list[AlertMail] = field(default_factory=list)
+    mail: mailbox.Mailbox = field(default_factory=mailbox.Mailbox)
+    environment: str = ""
+    colour: str = "plum"
+    sample_seconds: float = 1.0
+
+    def address(self, queue: Queue | Endpoint) -> str:
+        return source().dialect.canonical(Address(queue.schema, queue.table))
+
+    @cached_property
+    def by_address(self) -> dict[str, Queue]:
+        return {self.address(queue): queue for queue in self.queues}
+
+    @cached_property
+    def ours(self) -> dict[tuple[str, str], Endpoint]:
+        """Our endpoints by their input queue."""
+        return {(endpoint.schema, endpoint.table): endpoint for endpoint in self.endpoints if endpoint.ours}
+
+    def queue_of(self, alert: Alert) -> Queue | None:
+        return self.by_address.get(alert.queue)
+
+    def target_dead(self, address: str) -> int | None:
+        queue = self.by_address.get(address)
+        return queue.target_dead if queue else None
+
+    def dead_in(self, address: str) -> int:
+        """What lies there, and what has died and lies there no longer; the newest deaths are among what lies there."""
+        groups = {(group.queue, group.cause): group for group in [*self.deaths, *(self.lying or [])]}
+        return sum(group.count for group in groups.values() if group.queue == address)
+
+    def sampled(self) -> Iterator[Queue]:
+        return (queue for queue in self.queues if hasattr(queue, "latest") and not queue.gone_since)
+
+    @property
+    def newest_sample(self) -> datetime | None:
+        """Without a single queue there is nothing to sample: then the sampler's own heartbeat stands for it."""
+        samples = [queue.latest.at for queue in self.sampled()]
+        return max(samples or (each.heartbeat_at for each in self.processes if each.role == "sampler"), default=None)
+
+    @property
+    def sample_age(self) -> float:
+        """Seconds since the newest sample; counted from our own start at most, or each restart would cry stale."""
+        newest = self.newest_sample or self.watching_since
+        return (self.now - max(newest, self.watching_since)).total_seconds()
+
+    @property
+    def sample_limit(self) -> float:
+        """Three missed samples, and never so short that one slow statement counts."""
+        return max(3 * self.sample_seconds, 10.0)
+
+    @property
+    def sees_queues(self) -> bool:
+        newest = self.newest_sample
+        return newest is not None and (self.now - newest).total_seconds() <= self.sample_limit
+
+
+def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
+    return Look(
+        now=now,
+        watching_since=watching_since,
+        queues=list(Queue.objects.select_related("latest")),
+        endpoints=list(Endpoint.objects.all()),
+        processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),
+        ttbrs=smallest_ttbrs(),
+        lying=reading.lying,
+        deaths=reading.deaths,
+        archive_error=reading.error,
+        failed_mails=list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR)),
+        mail=mailbox.configured(),
+        environment=settings.PGQUEUE["ENVIRONMENT"],
+        colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
+        sample_seconds=settings.PGQUEUE["SAMPLE_SECONDS"],
+    )
+
+
+def smallest_ttbrs() -> dict[tuple[str, str], list[SmallestTtbr]]:
+    found: dict[tuple[str, str], list[SmallestTtbr]] = defaultdict(list)
+    for ttbr in SmallestTtbr.objects.select_related("queue"):
+        found[ttbr.queue.schema, ttbr.queue.table].append(ttbr)
+    return dict(found)

@@ -1,0 +1,27 @@
+"""What a warning is about, as people say it: the queue without quotes, the exception without its namespace."""
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.records.models import Alert
+from pgqueue_admin.records.source import source
+from pgqueue_admin.transport.type_names import short_type
+
+
+def address(alert: Alert) -> Address | None:
+    """The queue's address; None for a warning that is about no queue."""
+    try:
+        return source().dialect.parse_address(alert.queue) if alert.queue else None
+    except AddressNotUnderstood:
+        return None
+
+
+def where(alert: Alert) -> str:
+    """The table, with its schema only where that is not the usual one; else the subject."""
+    found = address(alert)
+    if found is None:
+        return alert.subject
+    return found.table if found.schema == source().default_schema else f"{found.schema}.{found.table}"
+
+
+def short_cause(cause: str) -> str:
+    return short_type(cause).rpartition("+")[2]

@@ -1,0 +1,124 @@
+"""Hands waiting mails to the server: at least once, and under the same Message-ID whenever again."""
+
+import logging
+import smtplib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.db import transaction
+from django.db.models import Q
+
+from pgqueue_admin.alerts import mailbox
+from pgqueue_admin.alerts.look import TRIED_FOR
+from pgqueue_admin.records.models import AlertMail
+
+log = logging.getLogger("pgqueue.alerts")
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
+State = AlertMail.State
+
+
+def deliver(now: datetime) -> int:
+    """Send what is due; returns how many rows changed. One connection for all, so a dead server costs one wait."""
+    due = [mail.pk for mail in outstanding(now) if is_due(mail, now)]
+    if not due:
+        return 0
+    server = get_connection()
+    try:
+        server.open()
+    except (OSError, smtplib.SMTPException) as error:
+        return failed(due, said(error), now)
+    try:
+        return sum(deliver_one(server, number, now) for number in due)
+    finally:
+        _quit(server)
+
+
+def outstanding(now: datetime) -> list[AlertMail]:
+    """The untried first; what could not be sent for a day is left as it is, failed and shown."""
+    wanted = Q(state=State.WAITING) | Q(state=State.FAILED, created_at__gt=now - TRIED_FOR)
+    return list(AlertMail.objects.filter(wanted).order_by("attempts", "id"))
+
+
+def is_due(mail: AlertMail, now: datetime) -> bool:
+    if mail.state == State.WAITING or mail.tried_at is None:
+        return True
+    pause = min(FIRST_PAUSE * 2 ** min(mail.attempts - 1, 10), LONGEST_PAUSE)
+    return now - mail.tried_at >= pause
+
+
+def deliver_one(server: Any, number: int, now: datetime) -> int:
+    """The row is locked until the server has answered, so that two alerters never send the same mail at once.
+
+    Killed between the server's 250 and the commit, it is still waiting and is sent again: twice, and only then.
+    """
+    with transaction.atomic():
+        mail = AlertMail.objects.select_for_update(skip_locked=True).filter(pk=number).exclude(state=State.SENT).first()
+        if mail is None:
+            return 0
+        try:
+            server.send_messages([message(mail)])
+        except (OSError, smtplib.SMTPException) as error:
+            return failed([number], said(error), now)
+        mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", datetime.now(UTC), now
+        mail.attempts += 1
+        mail.save(update_fields=["state", "error", "sent_at", "tried_at", "attempts"])
+        return 1
+
+
+def failed(numbers: list[int], error: str, now: datetime) -> int:
+    log.warning("%d mails could not be sent: %s", len(numbers), error)
+    mails = list(AlertMail.objects.filter(pk__in=numbers))
+    for mail in mails:
+        mail.state, mail.error, mail.tried_at, mail.attempts = State.FAILED, error, now, mail.attempts + 1
+    return AlertMail.objects.bulk_update(mails, ["state", "error", "tried_at", "attempts"])
+
+
+class Message(EmailMultiAlternatives):
+    """A subject of 78 characters stays on one line: folded, some readers show its blanks."""
+
+    def message(self, **options: Any) -> Any:
+        made = super().message(**options)
+        made.policy = made.policy.clone(max_line_length=200)
+        return made
+
+
+def message(mail: AlertMail) -> Message:
+    """Date and Message-ID are the row's: a copy sent again is the same mail."""
+    box = mailbox.configured()
+    made = Message(mail.subject, mail.text, box.from_header, mail.to.split(", "), headers=headers(mail, box))
+    made.attach_alternative(mail.html, "text/html")
+    return made
+
+
+def headers(mail: AlertMail, box: mailbox.Mailbox) -> dict[str, str]:
+    made = {
+        "Message-ID": mail.message_id,
+        "Date": mail.created_at.strftime("%a, %d %b %Y %H:%M:%S +0000"),
+        "List-Id": f"pgqueue warnings <warnings.{box.domain}>",
+        "Auto-Submitted": "auto-generated",
+        "X-Pgqueue-Alert": f"{mail.alert_id or 'test'}; {mail.about}",
+    }
+    if mail.in_reply_to:
+        made |= {"In-Reply-To": mail.in_reply_to, "References": mail.in_reply_to}
+    return made
+
+
+def said(error: Exception) -> str:
+    """The server's words where it said any."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return "; ".join(f"{to}: {code} {_text(words)}" for to, (code, words) in error.recipients.items())
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"{error.smtp_code} {_text(error.smtp_error)}"
+    return f"The mail server does not answer: {error}"
+
+
+def _text(words: bytes | str) -> str:
+    return words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
+
+
+def _quit(server: Any) -> None:
+    try:
+        server.close()
+    except (OSError, smtplib.SMTPException):
+        log.debug("the mail server hung up first", exc_info=True)

@@ -1,0 +1,41 @@
+"""A mail's subject: environment, severity, queue, fact and threshold in 78 characters, whatever the names hold."""
+
+import unicodedata
+
+LONGEST = 78
+_SHORTEST = 8
+
+
+def one_line(text: str) -> str:
+    """Controls, line ends, separators and bidi marks become spaces: a name can add no header and turn no line."""
+    kept = "".join(" " if unicodedata.category(mark)[0] == "C" or mark in "\u2028\u2029" else mark for mark in text)
+    return " ".join(kept.split())
+
+
+def clip(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: max(1, length - 1)].rstrip() + "…"
+
+
+def compose(environment: str, state: str, before: str, queue: str, middle: str, cause: str, after: str = "") -> str:
+    """``[production] critical: Billing 24 dead by GatewayTimeout > 0, since 02:47``.
+
+    What is too long is taken from the cause first, then from the queue, then from the environment.
+    """
+    names = [one_line(name) for name in (cause, queue, environment or "unnamed")]
+    rest = [one_line(part) for part in (state, before, middle, after)]
+    line = _line(names, rest)
+    for place in range(len(names)):
+        excess = len(line) - LONGEST
+        if excess > 0:
+            names[place] = clip(names[place], max(_SHORTEST, len(names[place]) - excess))
+            line = _line(names, rest)
+    if len(line) > LONGEST:
+        line = _line(["", *names[1:]], rest)
+    return clip(line, LONGEST)
+
+
+def _line(names: list[str], rest: list[str]) -> str:
+    cause, queue, environment = names
+    state, before, middle, after = rest
+    text = " ".join(part for part in (f"[{environment}] {state}:", before, queue, middle, cause, after) if part)
+    return text.replace(" ,", ",")

@@ -1,0 +1,143 @@
+"""A real SMTP server, deaths in a real archive, and the alerter as the process it is."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Connection
+
+ROOT = Path(__file__).resolve().parents[2]
+BILLING = '"public"."Billing"'
+
+
+class Mailbox:
+    """aiosmtpd's handler. ``answer`` is what the server says to the end of DATA; ``after`` runs once that was said."""
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        self.after: Callable[[], None] | None = None
+        self.answer = "250 2.0.0 taken"
+        self.refuse_recipients = ""
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if self.refuse_recipients:
+            return self.refuse_recipients
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 ok"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        if self.answer.startswith("250"):
+            mail = message_from_bytes(envelope.content or b"", policy=policy.default)  # type: ignore[arg-type]
+            self.mails.append(mail)  # type: ignore[arg-type]
+        if self.after:
+            await server.push(self.answer)
+            self.after()
+        return self.answer
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+@pytest.fixture
+def port() -> int:
+    """Free a moment ago: the server below is asked by number, before it listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+    return number
+
+
+@pytest.fixture
+def smtp(mailbox: Mailbox, port: int) -> Iterator[Controller]:
+    controller = Controller(mailbox, hostname="127.0.0.1", port=port)
+    controller.start()
+    yield controller
+    controller.stop()
+
+
+@pytest.fixture
+def die(connect: Callable[[str], Connection], console_database: str) -> Callable[..., None]:
+    """Let messages die in the archive: ``die(3, "Shop.Refused")``."""
+    connection = connect(console_database)
+
+    def die(number: int = 1, exception: str = "Shop.Refused", queue: str = BILLING, **facts: Any) -> None:
+        for _ in range(number):
+            store.bury(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
+
+    return die
+
+
+class Alerter:
+    """``manage.py alerter`` of its own, on the test's databases and mail server."""
+
+    def __init__(self, environ: dict[str, str], log: Path):
+        self.environ, self.log = environ, log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **changes: str) -> "Alerter":
+        with self.log.open("ab") as log:
+            command = [sys.executable, "manage.py", "alerter"]
+            environ = {**self.environ, **changes}
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
+        return self
+
+    def kill(self) -> None:
+        assert self.process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(15)
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+
+@pytest.fixture
+def alerter(console_database: str, smtp: Controller, port: int, tmp_path: Path, var_folder: Path) -> Iterator[Alerter]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PGQUEUE_VAR": str(var_folder),
+        "DATABASE_URL": console_database,
+        "EMAIL_URL": f"smtp://127.0.0.1:{port}",
+        "EMAIL_FROM": "pgqueue@ravenhill.example",
+        "ALERT_TO": "oncall@ravenhill.example",
+        "ENVIRONMENT": "production",
+        "PUBLIC_URL": "https://pgqueue.ravenhill.example",
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
+    }
+    alerter = Alerter(environ, tmp_path / "alerter.log")
+    yield alerter
+    alerter.stop()
+
+
+@pytest.fixture
+def operator(console_database: str) -> Client:
+    """A browser without scripts, signed in as somebody who may do everything."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("ana"))
+    return client

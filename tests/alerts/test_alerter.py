@@ -1,0 +1,163 @@
+"""The alerter as a process, against a real archive and a real mail server (C7)."""
+
+import re
+import time
+from collections.abc import Callable
+
+from django.test import Client
+
+from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Cursor, Process, Queue
+from tests.alerts.conftest import Alerter, Mailbox
+from tests.waiting import until
+
+Die = Callable[..., None]
+
+
+def watching() -> bool:
+    return Cursor.objects.exists() and Process.objects.filter(role="alerter").exists()
+
+
+def test_a_death_is_mailed_within_5_seconds(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    died = time.monotonic()
+    die(3, "Shop.Billing.Gateway+RefusedException", message_type="Shop.TakePayment")
+    (mail,) = until(lambda: mailbox.mails, 10, "a mail")
+    assert time.monotonic() - died < 5
+    assert mail["Subject"].startswith("[production] critical: Billing 3 dead by RefusedException > 0, since ")
+    assert mail["To"] == "oncall@ravenhill.example"
+    assert mail["From"] == "pgqueue production <pgqueue@ravenhill.example>"
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["List-Id"] == "pgqueue warnings <warnings.ravenhill.example>"
+    assert mail["X-Pgqueue-Alert"] == f"{Alert.objects.get(kind='dead_message').pk}; opened"
+    row = until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    assert mail["Message-ID"] == row.message_id
+
+
+def test_one_mail_that_is_complete_in_plain_text(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    secret = {"exception_message": "card 4111-1111", "body": b"secret body", "headers": '{"secret":"header"}'}
+    die(1, "Shop.Refused", message_type="Shop.TakePayment", **secret)
+    (mail,) = until(lambda: mailbox.mails, 10, "a mail")
+    text = mail.get_body(("plain",)).get_content()
+    html = mail.get_body(("html",)).get_content()
+    assert all(len(line) <= 72 for line in text.splitlines() if "https://" not in line)
+    for part in (text, html):
+        assert "Billing" in part
+        assert "Shop.TakePayment" in part
+        assert "Refused" in part
+        assert "https://pgqueue.ravenhill.example/alerts/" in part
+        assert not re.search("4111|secret", part)
+    assert not re.search("<img|<script|<link", html)
+
+
+def test_what_died_while_it_was_down_is_mailed_when_it_is_back(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    alerter.kill()
+    die(3)
+    alerter.start()
+    (mail,) = until(lambda: mailbox.mails, 20, "a mail")
+    assert "Billing 3 dead" in mail["Subject"]
+
+
+def test_what_lay_there_at_the_first_start_counts_as_told(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    die(4, "Shop.Old")
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    seeded = until(Alert.objects.filter(kind="dead_message").first, 5, "it is shown all the same")
+    assert (seeded.count, seeded.told_count) == (4, 4)
+    die(1, "Shop.New")
+    until(lambda: mailbox.mails, 10, "a mail about the new one")
+    assert list(AlertMail.objects.values_list("alert__cause", flat=True)) == ["Shop.New"]
+
+
+def test_a_flood_makes_a_handful_of_mails(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    for _ in range(10):
+        die(25, "Shop.Refused")
+        die(25, "Shop.Timeout")
+    counted = lambda: sum(Alert.objects.filter(kind="dead_message").values_list("count", flat=True)) == 500  # noqa: E731
+    until(counted, 20, "all 500 are counted")
+    until(lambda: not AlertMail.objects.exclude(state="sent").exists(), 10, "nothing waits")
+    assert len(mailbox.mails) == 2
+    assert {alert.cause for alert in Alert.objects.filter(kind="dead_message")} == {"Shop.Refused", "Shop.Timeout"}
+
+
+def test_killed_between_the_servers_250_and_the_commit(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    """Sent again, under the same Message-ID: the one case in which a mail comes twice."""
+
+    def kill_the_sender() -> None:
+        mailbox.after = None
+        alerter.kill()
+
+    mailbox.after = kill_the_sender
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    die(1)
+    until(lambda: mailbox.mails and mailbox.after is None, 15, "the server took it, and the sender is gone")
+    assert AlertMail.objects.get().state == "waiting"
+    alerter.start()
+    until(lambda: len(mailbox.mails) == 2, 20, "sent again")
+    until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    first, again = mailbox.mails
+    assert first["Message-ID"] == again["Message-ID"]
+    assert (first["Subject"], first["Date"]) == (again["Subject"], again["Date"])
+
+
+def test_a_server_that_refuses_is_quoted_and_tried_again(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
+    mailbox.answer = "550 5.7.1 not from you"
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    die(1)
+    failed = until(AlertMail.objects.filter(state="failed").first, 10, "it failed")
+    assert "550 5.7.1 not from you" in failed.error
+    until(Alert.objects.filter(kind="mail_failing", resolved_at=None).first, 10, "a warning says so")
+    mailbox.answer = "250 2.0.0 taken"
+    until(AlertMail.objects.filter(state="sent").first, 20, "it is tried again")
+    assert AlertMail.objects.get().attempts >= 2
+    until(Alert.objects.filter(kind="mail_failing").exclude(resolved_at=None).first, 10, "and the warning is over")
+
+
+def test_without_the_engines_tables_it_says_so_and_goes_on(
+    alerter: Alerter, connect: Callable, console_database: str
+) -> None:
+    connect(console_database).run("drop schema messages cascade")
+    alerter.start()
+    warning = until(Alert.objects.filter(kind="archive_unreadable").first, 20, "a warning")
+    assert "manage.py engine_schema" in warning.meaning
+    assert alerter.process is not None
+    assert alerter.process.poll() is None
+
+
+def test_sigterm_ends_it(alerter: Alerter) -> None:
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    alerter.stop()
+    assert alerter.process is not None
+    assert alerter.process.returncode == 0
+
+
+def test_looking_at_every_link_of_a_mail_changes_nothing(
+    alerter: Alerter, mailbox: Mailbox, die: Die, operator: Client
+) -> None:
+    Queue.objects.create(schema="public", table="Billing", kind="input")
+    alerter.start()
+    until(watching, 20, "the alerter watches")
+    die(1)
+    (mail,) = until(lambda: mailbox.mails, 10, "a mail")
+    until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    alerter.stop()
+    said = "".join(mail.get_body((kind,)).get_content() for kind in ("plain", "html"))
+    links = set(re.findall(r"https://pgqueue\.ravenhill\.example[^\s\"<]*", said))
+    before = everything()
+    for link in links:
+        assert operator.get(link.removeprefix("https://pgqueue.ravenhill.example")).status_code == 200
+    assert len(links) >= 3
+    assert everything() == before
+
+
+def everything() -> list[object]:
+    return [list(model.objects.order_by("pk").values()) for model in (Alert, AlertMail, Cursor, Process, AuditEntry)]

@@ -1,0 +1,230 @@
+"""Reading on in the archive: nothing is missed, nothing is counted twice."""
+
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from pgqueue_admin.alerts import archive_reader
+from pgqueue_admin.alerts.archive_reader import ArchiveReader, Deaths, Reading
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records.models import Cursor
+from pgqueue_admin.records.source import source
+from tests.alerts.conftest import BILLING
+
+Die = Callable[..., None]
+REFUSED = DeadMessage(queue=BILLING, exception_type="Shop.Refused")
+
+
+def read() -> Reading:
+    with transaction.atomic(), archive_reader.cursor() as cursor:
+        return ArchiveReader().read(source(), cursor)
+
+
+def died(reading: Reading) -> dict[tuple[str, str], int]:
+    return {(each.queue, each.cause): each.count for each in reading.deaths}
+
+
+def test_each_death_once(console_database: str, die: Die) -> None:
+    assert died(read()) == {}
+    die(2)
+    die(1, "Shop.Timeout")
+    assert died(read()) == {(BILLING, "Shop.Refused"): 2, (BILLING, "Shop.Timeout"): 1}
+    assert died(read()) == {}
+
+
+def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect: Callable[[str], Connection]) -> None:
+    """Its seq is lower than what was read already; its transaction was open then."""
+    read()
+    late = connect(console_database)
+    with late.transaction():
+        store.bury(late, REFUSED)
+        die(3)
+        assert died(read()) == {(BILLING, "Shop.Refused"): 3}
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+    assert died(read()) == {}
+
+
+class DiesBetween:
+    """The alerter's statements; somebody commits a death just before the second of a look."""
+
+    def __init__(self, die: Die):
+        self._die = die
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(source().dialect.alerts, name)
+
+    def lying(self) -> Any:
+        self._die(1)
+        return source().dialect.alerts.lying()
+
+
+def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die) -> None:
+    """What lies there and what is new are read from one snapshot: a death is in both or in neither."""
+    die(2)
+    seen = SimpleNamespace(reading=source().reading, dialect=SimpleNamespace(alerts=DiesBetween(die)))
+    with transaction.atomic(), archive_reader.cursor() as cursor:
+        first = ArchiveReader().read(seen, cursor)  # type: ignore[arg-type]
+    assert [group.count for group in first.lying or []] == [2]
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_a_savepoint_and_a_rollback(console_database: str, connect: Callable[[str], Connection]) -> None:
+    read()
+    writer = connect(console_database)
+    with writer.transaction():
+        store.bury(writer, REFUSED)
+        with contextlib.suppress(ZeroDivisionError), writer.transaction():
+            store.bury(writer, REFUSED)
+            raise ZeroDivisionError
+        with writer.transaction():
+            store.bury(writer, REFUSED)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 2}
+
+
+def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: str, die: Die) -> None:
+    read()
+    die(2)
+    with transaction.atomic(), archive_reader.cursor() as cursor:
+        first = ArchiveReader().read(source(), cursor)
+        transaction.set_rollback(True)
+    assert died(first) == died(read()) == {(BILLING, "Shop.Refused"): 2}
+
+
+def test_what_is_retried_meanwhile_has_died_all_the_same(
+    console_database: str, die: Die, connect: Callable[[str], Connection]
+) -> None:
+    read()
+    die(1)
+    connect(console_database).run("update messages.message_archive set became = 'retried'")
+    reading = read()
+    assert died(reading) == {(BILLING, "Shop.Refused"): 1}
+    assert reading.lying == []
+
+
+def test_successes_are_no_deaths(console_database: str, connect: Callable[[str], Connection]) -> None:
+    read()
+    store.bury(connect(console_database), DeadMessage(queue=BILLING, kind="control", result="success"))
+    reading = read()
+    assert (reading.deaths, reading.lying) == ([], [])
+
+
+def test_without_an_exception_the_result_is_the_cause(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    read()
+    insert = (
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " values (now(), '{}', 'lock_expired', 'worker')"
+    )
+    connect(console_database).run(insert)
+    assert died(read()) == {('"messages"."message"', "lock_expired"): 1}
+
+
+def test_what_failed_before_we_began_and_is_ingested_soon_after_counts_as_told(console_database: str, die: Die) -> None:
+    read()
+    die(2, died_at=datetime.now(UTC) - timedelta(days=1))
+    die(1)
+    (deaths,) = read().deaths
+    assert (deaths.count, deaths.before_we_began) == (3, 2)
+
+
+def test_later_an_old_failure_is_news(console_database: str, die: Die) -> None:
+    """Somebody else's clock may be wrong: after the first minutes only the archive's own time counts."""
+    read()
+    cursor = Cursor.objects.get()
+    began = datetime.now(UTC) - archive_reader.OLD_STOCK
+    cursor.position |= {"began": began.isoformat()}
+    cursor.save()
+    die(2, died_at=datetime.now(UTC) - timedelta(days=1))
+    (deaths,) = read().deaths
+    assert (deaths.count, deaths.before_we_began) == (2, 0)
+
+
+def test_another_database_is_begun_afresh(console_database: str, die: Die, caplog: pytest.LogCaptureFixture) -> None:
+    read()
+    Cursor.objects.update(position={**Cursor.objects.get().position, "database": "123/45"})
+    die(2)
+    assert died(read()) == {}
+    assert "another database than before" in caplog.text
+    die(1)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_a_database_that_was_set_back_in_time_is_read_on_from_there(
+    console_database: str, die: Die, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Restored from a backup, it counts transactions from there again: a place ahead of it would hide deaths."""
+    read()
+    cursor = Cursor.objects.get()
+    ahead = int(cursor.position["snapshot"].split(":")[1]) + 1_000_000
+    cursor.position |= {"snapshot": f"{ahead}:{ahead}:"}
+    cursor.save()
+    read()
+    assert "set back" in caplog.text
+    die(1)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_without_tables_the_command_is_named_and_nothing_is_lost(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    connection = connect(console_database)
+    connection.run("alter schema messages rename to elsewhere")
+    assert "manage.py engine_schema" in read().error
+    connection.run("alter schema elsewhere rename to messages")
+    store.bury(connection, REFUSED)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_types_are_named(console_database: str, die: Die) -> None:
+    read()
+    die(1, message_type="Shop.B")
+    die(2, message_type="Shop.A")
+    (deaths,) = read().deaths
+    assert isinstance(deaths, Deaths)
+    assert deaths.types == ["Shop.A", "Shop.B"]
+
+
+def test_between_two_counts_the_dead_are_added_up(console_database: str, die: Die) -> None:
+    """A large archive is counted seldom; what has just died may not look as if it were gone."""
+    reader = ArchiveReader()
+
+    def lying() -> dict[str, int]:
+        with transaction.atomic(), archive_reader.cursor() as cursor:
+            return {group.cause: group.count for group in reader.read(source(), cursor).lying or []}
+
+    die(1, "Shop.Refused")
+    assert lying() == {"Shop.Refused": 1}
+    reader._count_at = float("inf")  # as after a count that took long
+    die(2, "Shop.Refused")
+    die(3, "Shop.Timeout")
+    assert lying() == {"Shop.Refused": 3, "Shop.Timeout": 3}
+    assert lying() == {"Shop.Refused": 3, "Shop.Timeout": 3}
+    reader._count_at = 0
+    assert lying() == {"Shop.Refused": 3, "Shop.Timeout": 3}
+
+
+def test_deaths_are_told_even_if_the_dead_cannot_be_counted(
+    console_database: str, die: Die, connect: Callable[[str], Connection]
+) -> None:
+    read()
+    die(2)
+    connect(console_database).run("alter table messages.message_archive rename column state to former_state")
+    reading = read()
+    assert died(reading) == {(BILLING, "Shop.Refused"): 2}
+    assert reading.lying is None
+    assert reading.error
+
+
+def test_names_of_any_length_find_room(console_database: str, die: Die) -> None:
+    read()
+    die(1, "E" * 1_500, queue='"public"."' + '""' * 400 + '"')
+    (deaths,) = read().deaths
+    assert (len(deaths.queue), len(deaths.cause)) == (400, 400)

@@ -1,0 +1,51 @@
+"""``manage.py check`` says what the page says, in the page's words."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.core.management import call_command
+
+from pgqueue_admin.alerts import peek
+from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.wording.figures import NBSP
+
+
+def ours(**options: Any) -> list[tuple[str, str]]:
+    found = run_checks(**options)
+    return [(each.id, f"{each.msg} {each.hint}") for each in found if each.id and each.id.startswith("pgqueue.W")]
+
+
+def test_environment_and_mail(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": ""}
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    found = dict(ours())
+    assert "Set ENVIRONMENT" in found["pgqueue.W001"]
+    assert "Set EMAIL_URL" in found["pgqueue.W002"]
+
+
+def test_all_is_set(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": "production", "ALERT_TO": ["ana@example.org"]}
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    assert ours() == []
+
+
+@pytest.mark.usefixtures("console_database")
+def test_peek_settings_are_asked_only_with_the_database() -> None:  # T15, T16
+    slow = Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=12_000)
+    queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
+    SmallestTtbr.objects.create(queue=queue, message_type="Shop.StockHold", ttbr_ms=5_000, seen_at=queue.first_seen_at)
+    assert [number for number, _ in ours() if number > "pgqueue.W002"] == []
+    found = dict(ours(databases=["default"]))
+    for fault in peek.faults(slow, queue.ttbrs.all()):
+        number = {"peek_range": "pgqueue.W003", "ttbr_conflict": "pgqueue.W004"}[fault.kind]
+        assert found[number] == f"Warehouse: {fault.sentence}".replace(NBSP, " ")
+
+
+@pytest.mark.usefixtures("console_database")
+def test_the_command_shows_them_and_does_not_fail() -> None:
+    Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=50)
+    out = StringIO()
+    call_command("check", databases=["default"], stderr=out)
+    assert "pgqueue.W003" in out.getvalue()

@@ -1,0 +1,180 @@
+"""Opening, updating, resolving; which mails are due; acknowledging."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from pgqueue_admin.alerts import acknowledging, telling
+from pgqueue_admin.alerts.archive_reader import Deaths, Group
+from pgqueue_admin.alerts.evaluate import Changes, Evaluation
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint
+from tests.alerts.conftest import BILLING
+
+START = datetime(2026, 11, 20, 2, 47, tzinfo=UTC)
+BOX = Mailbox(sender="pgqueue@example.org", to=("oncall@example.org",), environment="production")
+
+pytestmark = pytest.mark.usefixtures("console_database")
+
+
+class Clock:
+    """Passes of the alerter at times of the test's choosing."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def look(self, minutes: float = 0, died: dict[str, int] | None = None, **facts: Any) -> Look:
+        self.now += timedelta(minutes=minutes)
+        deaths = [Deaths(BILLING, cause, count, self.now) for cause, count in (died or {}).items()]
+        lying = facts.pop("lying", [Group(*each) for each in self.lying(died)])
+        about = {"environment": "production", "mail": BOX, "lying": lying, "deaths": deaths, **facts}
+        return Look(now=self.now, watching_since=self.now, **about)
+
+    def lying(self, died: dict[str, int] | None) -> list[tuple[str, str, int, datetime]]:
+        known = {alert.cause: alert.count for alert in Alert.objects.filter(resolved_at=None, kind="dead_message")}
+        for cause, count in (died or {}).items():
+            known[cause] = known.get(cause, 0) + count
+        return [(BILLING, cause, count, START) for cause, count in known.items()]
+
+    def turn(self, minutes: float = 0, died: dict[str, int] | None = None, **facts: Any) -> list[str]:
+        """What is mailed in this pass."""
+        seen = self.look(minutes, died, **facts)
+        with transaction.atomic():
+            changes = Evaluation(seen).run()
+            written = telling.write(seen, changes)
+        AlertMail.objects.filter(pk__in=[mail.pk for mail in written]).update(created_at=self.now)
+        return [mail.subject for mail in written]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def endpoint(delay: int) -> list[Endpoint]:
+    return [Endpoint(name="Notifications", schema="public", table="Notifications", peek_delay_ms=delay)]
+
+
+def evaluate(seen: Look) -> Changes:
+    return Evaluation(seen).run()
+
+
+def test_one_open_row_as_long_as_it_lasts(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    first = evaluate(clock.look(endpoints=endpoint(12_000)))
+    assert [alert.kind for alert in first.opened if alert.queue] == ["peek_range"]
+    again = evaluate(clock.look(1, endpoints=endpoint(12_000)))
+    assert not again
+    longer = evaluate(clock.look(1, endpoints=endpoint(15_000)))
+    assert [alert.value for alert in longer.updated] == ["15\u00a0s"]
+    over = evaluate(clock.look(1, endpoints=endpoint(1_000)))
+    assert [alert.kind for alert in over.resolved] == ["peek_range"]
+    alert = Alert.objects.get(kind="peek_range")
+    assert alert.resolved_at == clock.now
+    assert caplog.text.count("Peek delay is") == 1  # logged on opening, and only then
+    evaluate(clock.look(1, endpoints=endpoint(12_000)))
+    assert Alert.objects.filter(kind="peek_range").count() == 2
+
+
+def test_what_cannot_be_told_now_stays_as_it_stands(clock: Clock) -> None:
+    evaluate(clock.look(died={"Refused": 1}))
+    changes = evaluate(clock.look(1, lying=None, archive_error="The database does not answer."))
+    assert not changes.resolved
+    assert Alert.objects.get(kind="dead_message").resolved_at is None
+
+
+def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> None:
+    assert clock.turn(died={"Refused": 3}) == ["[production] critical: Billing 3 dead by Refused > 0, since 02:47"]
+    assert clock.turn(1, died={"Refused": 3}) == []  # doubled, but too soon
+    assert clock.turn(3.9, died={"Refused": 1}) == []
+    assert clock.turn(0.1) == ["[production] critical: now Billing 7 dead by Refused > 0, since 02:47"]
+    assert clock.turn(60, died={"Refused": 6}) == []  # long ago, but not doubled
+    assert clock.turn(0, died={"Refused": 1}) != []
+
+
+def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:
+    clock.turn(died={"Refused": 3})
+    (over,) = clock.turn(71, lying=[])
+    assert over.replace("\u00a0", " ") == "[production] resolved: Billing dead messages by Refused, after 1 h 11 min"
+    first, last = AlertMail.objects.order_by("id")
+    assert last.in_reply_to == first.message_id
+    assert clock.turn(1, lying=[]) == []
+
+
+def test_who_was_not_told_of_the_beginning_is_not_told_of_the_end(clock: Clock) -> None:
+    clock.turn(lying=[Group(BILLING, "Old", 3, START)])
+    assert clock.turn(1, lying=[]) == []
+    assert Alert.objects.get(kind="dead_message").resolved_at
+
+
+def test_a_death_that_was_retried_at_once_is_mailed_and_then_over(clock: Clock) -> None:
+    seen = clock.look(died={"Refused": 1}, lying=[])
+    assert len(telling.write(seen, Evaluation(seen).run())) == 1
+    assert len(clock.turn(1, lying=[])) == 1
+    assert set(AlertMail.objects.values_list("about", flat=True)) == {"opened", "resolved"}
+
+
+def test_acknowledged_ones_are_silent_until_the_end(clock: Clock) -> None:
+    clock.turn(died={"Refused": 1})
+    alert = Alert.objects.get(kind="dead_message")
+    ana = User.objects.create_user("ana")
+    assert acknowledging.acknowledge(alert.pk, ana, "console") == ""
+    assert clock.turn(10, died={"Refused": 50}) == []
+    assert len(clock.turn(1, lying=[])) == 1
+
+
+def test_the_second_to_acknowledge_is_told_who_was_first(clock: Clock) -> None:
+    clock.turn(died={"Refused": 1})
+    alert = Alert.objects.get(kind="dead_message")
+    ana, tomas = User.objects.create_user("ana"), User.objects.create_user("tomas")
+    acknowledging.acknowledge(alert.pk, ana, "console")
+    assert "ana acknowledged this warning" in acknowledging.acknowledge(alert.pk, tomas, "console")
+    alert.refresh_from_db()
+    assert alert.acknowledged_by == "ana"
+    assert acknowledging.withdraw(alert.pk, tomas, "console") == ""
+    assert "not acknowledged" in acknowledging.withdraw(alert.pk, tomas, "console")
+    assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
+        ("ana", "acknowledge"),
+        ("tomas", "withdraw"),
+    ]
+
+
+def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:
+    assert len(clock.turn(died={f"Cause{number}": 1 for number in range(30)})) == 20
+    last = AlertMail.objects.order_by("id").last()
+    assert last is not None
+    assert "last mail for now: 20 an hour" in " ".join(last.text.split())
+    assert telling.room_again(clock.now) == START + timedelta(hours=1)
+    assert clock.turn(59.9) == []
+    assert len(clock.turn(0.2)) == 10
+
+
+def test_without_an_address_nothing_is_written_and_nothing_forgotten(clock: Clock) -> None:
+    assert clock.turn(died={"Refused": 1}, mail=Mailbox(server=True)) == []
+    assert len(clock.turn(1)) == 1
+
+
+def test_restored_messages_are_no_deaths(clock: Clock) -> None:
+    assert clock.turn(lying=[Group(BILLING, "Refused", 5, START)]) == []
+    assert clock.turn(1, died={"Refused": 1}) == ["[production] critical: Billing 6 dead by Refused > 0, since 02:47"]
+
+
+def test_hostile_names_stay_in_their_place(clock: Clock) -> None:
+    name = '"public"."Bil\nBcc: all@example.org\r\n<script>alert(1)</script>"'
+    seen = Look(
+        now=START,
+        watching_since=START,
+        environment="production\nX-Evil: 1",
+        mail=BOX,
+        lying=[Group(name, "A\nB", 1, START)],
+        deaths=[Deaths(name, "A\nB", 1, START, 0, ["T\nX: <b>"])],
+    )
+    (mail,) = telling.write(seen, Evaluation(seen).run())
+    assert len(mail.subject.splitlines()) == 1
+    assert "\nBcc:" not in mail.text
+    assert "\nX-Evil" not in mail.text
+    assert "<script>" not in mail.html
+    assert "&lt;script&gt;" in mail.html

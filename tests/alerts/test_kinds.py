@@ -1,0 +1,227 @@
+"""Each warning kind by its numbers."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.alerts.archive_reader import Deaths, Group
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds import BY_NAME, dead_message
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.records.models import AlertMail, Endpoint, LatestSample, Process, Queue, SmallestTtbr
+from pgqueue_admin.wording.figures import NBSP
+
+NOW = datetime(2026, 11, 20, 3, 12, 44, tzinfo=UTC)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def queue(table: str = "Billing", kind: str = "input", sample: dict[str, Any] | None = None, **facts: Any) -> Queue:
+    facts = {"first_seen_at": ago(9_999), **facts}
+    row = Queue(schema="public", table=table, kind=kind, **facts)
+    row.latest = LatestSample(queue=row, **{"at": NOW, "changed_at": NOW, **(sample or {})})
+    return row
+
+
+def look(**facts: Any) -> Look:
+    return Look(**{"now": NOW, "watching_since": ago(9_999), "environment": "production", **facts})
+
+
+def found(kind: str, seen: Look) -> list[Found]:
+    return list(BY_NAME[kind].find(seen))
+
+
+def severities(kind: str, seen: Look) -> list[str]:
+    return [str(each.severity) for each in found(kind, seen)]
+
+
+@pytest.mark.parametrize(("age", "expected"), [(59, []), (60, []), (61, ["critical"])])
+def test_queue_age(age: int, expected: list[str]) -> None:
+    sampled = queue(sample={"ready": 3, "oldest_at": ago(age)}, target_age_seconds=60)
+    assert severities("queue_age", look(queues=[sampled])) == expected
+
+
+def test_an_age_that_is_estimated_says_so() -> None:
+    sampled = queue(sample={"ready": 3, "oldest_at": ago(105), "oldest_how": "estimate"}, target_age_seconds=60)
+    (aged,) = found("queue_age", look(queues=[sampled]))
+    assert aged.said.fact.replace("\u00a0", " ") == "Oldest ready message is ≈ 1 min 45 s old, target 1 min"
+
+
+@pytest.mark.parametrize(("depth", "target", "expected"), [(10, 10, []), (11, 10, ["critical"]), (11, None, [])])
+def test_queue_depth(depth: int, target: int | None, expected: list[str]) -> None:
+    assert severities("queue_depth", look(queues=[queue(sample={"depth": depth}, target_depth=target)])) == expected
+
+
+@pytest.mark.parametrize(("dead", "expected"), [(0, []), (1, ["critical"])])
+def test_dead_count_of_an_error_queue(dead: int, expected: list[str]) -> None:
+    assert severities("dead_count", look(queues=[queue("error", "error", {"dead": dead}, target_dead=0)])) == expected
+
+
+def test_an_error_queue_past_the_cap_is_not_said_to_be_counted() -> None:
+    for how, said in (("estimate", "≈ 41,200 dead messages"), ("capped", "10,000+ dead messages")):
+        sample = {"dead": 41_200 if how == "estimate" else 10_000, "how": how}
+        (dead,) = found("dead_count", look(queues=[queue("error", "error", sample, target_dead=0)]))
+        assert dead.said.fact.replace(NBSP, " ").startswith(said)
+
+
+def test_what_lies_in_the_archive_is_told_by_cause_and_not_twice() -> None:
+    lying = [Group('"public"."Billing"', "Shop.Gateway+Refused", 3, ago(60))]
+    seen = look(queues=[queue(sample={"dead": 3}, target_dead=0)], lying=lying)
+    assert found("dead_count", seen) == []
+    (dead,) = found("dead_message", seen)
+    assert dead.said.fact == "3 dead messages by Refused, target 0"
+    assert (dead.queue, dead.cause, dead.severity) == ('"public"."Billing"', "Shop.Gateway+Refused", "critical")
+
+
+@pytest.mark.parametrize(("target", "severity"), [(0, "critical"), (2, "critical"), (3, "warning")])
+def test_the_dead_of_a_queue_against_its_target(target: int, severity: str) -> None:
+    lying = [Group('"public"."Billing"', "A", 2, NOW), Group('"public"."Billing"', "B", 1, NOW)]
+    seen = look(queues=[queue(target_dead=target)], lying=lying)
+    assert severities("dead_message", seen) == [severity, severity]
+
+
+def test_who_has_just_died_is_dead_once() -> None:
+    """What lies there includes the newest deaths: four of them are within a target of five."""
+    four = [Deaths('"public"."Billing"', "A", 4, NOW)]
+    for lying in ([Group('"public"."Billing"', "A", 4, NOW)], [], None):
+        for target, severity in ((5, "warning"), (3, "critical")):
+            seen = look(queues=[queue(target_dead=target)], lying=lying, deaths=four)
+            assert dead_message.found(seen, four[0]).severity == severity
+
+
+@pytest.mark.parametrize(
+    ("left", "oldest", "expected"),
+    [(119, 500, []), (120, 500, ["warning"]), (500, 119, []), (None, 500, ["warning"])],
+)
+def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, expected: list[str]) -> None:
+    sample = {"ready": 4, "left_at": ago(left) if left else None, "oldest_at": ago(oldest)}
+    seen = found("nobody_receives", look(queues=[queue(sample=sample)]))
+    assert [each.severity for each in seen] == expected
+    assert all("seems to" in each.sentence for each in seen)
+
+
+def test_an_empty_queue_needs_nobody() -> None:
+    assert found("nobody_receives", look(queues=[queue(sample={"ready": 0, "left_at": ago(9_999)})])) == []
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "processes", "expected"),
+    [
+        ({}, [], ["critical"]),
+        ({"paused": True}, [], []),
+        ({}, [{"heartbeat_at": ago(1)}], []),
+        ({}, [{"heartbeat_at": ago(11)}], ["critical"]),
+        ({}, [{"heartbeat_at": ago(29), "ended_at": ago(29)}], []),
+        ({}, [{"heartbeat_at": ago(30), "ended_at": ago(30)}], ["critical"]),
+    ],
+)
+def test_nobody_receives_a_queue_of_ours(
+    endpoint: dict[str, Any], processes: list[dict[str, Any]], expected: list[str]
+) -> None:
+    ours = Endpoint(name="Billing", schema="public", table="Billing", **endpoint)
+    running = [Process(role="endpoint", endpoint="Billing", **facts) for facts in processes]
+    seen = look(queues=[queue(sample={"ready": 1})], endpoints=[ours], processes=running)
+    assert severities("nobody_receives", seen) == expected
+    assert all("seems" not in each.sentence for each in found("nobody_receives", seen))
+
+
+def test_peek_range_and_ttbr_conflict_of_each_endpoint() -> None:
+    slow = Endpoint(name="Notifications", schema="public", table="Notifications", peek_delay_ms=12_000)
+    declared = Endpoint(name="Mailer", ours=False, schema="public", table="Mailer", peek_delay_ms=5_000)
+    seen = look(
+        endpoints=[slow, declared],
+        ttbrs={("public", "Mailer"): [SmallestTtbr(message_type="Shop.MailToSend", ttbr_ms=5_000)]},
+    )
+    assert [(each.subject, each.queue) for each in found("peek_range", seen)] == [
+        ("Notifications", '"public"."Notifications"')
+    ]
+    (risk,) = found("ttbr_conflict", seen)
+    assert (risk.subject, risk.cause, risk.severity) == ("Mailer", "Shop.MailToSend", "warning")
+    assert "declared peek delay" in risk.sentence
+
+
+@pytest.mark.parametrize(("ends", "expected"), [(2, []), (3, ["critical"])])
+def test_worker_crashing(ends: int, expected: list[str]) -> None:
+    crashed = [
+        Process(
+            role="endpoint", endpoint="Shipping", state="crashed", ended_at=ago(60 * n), last_error="Traceback\nboom"
+        )
+        for n in range(ends)
+    ]
+    too_old = Process(role="endpoint", endpoint="Shipping", state="crashed", ended_at=ago(300))
+    went_with_its_supervisor = Process(role="endpoint", endpoint="Shipping", state="lost", ended_at=ago(1))
+    stopped = Process(role="endpoint", endpoint="Shipping", state="stopped", ended_at=ago(1))
+    seen = look(processes=[*crashed, too_old, went_with_its_supervisor, stopped])
+    assert severities("worker_crashing", seen) == expected
+    assert all("It said: boom." in each.sentence for each in found("worker_crashing", seen))
+
+
+@pytest.mark.parametrize(("age", "every", "expected"), [(10, 1, []), (10.1, 1, ["critical"]), (29, 10, [])])
+def test_sampler_stale(age: float, every: float, expected: list[str]) -> None:
+    seen = look(queues=[queue(sample={"at": ago(age)})], sample_seconds=every)
+    assert severities("sampler_stale", seen) == expected
+
+
+def test_after_a_restart_the_sampler_gets_its_time() -> None:
+    assert found("sampler_stale", look(queues=[queue(sample={"at": ago(86_400)})], watching_since=ago(9))) == []
+
+
+def test_without_queues_the_samplers_heartbeat_counts() -> None:
+    assert found("sampler_stale", look(processes=[Process(role="sampler", heartbeat_at=ago(1))])) == []
+    (never,) = found("sampler_stale", look())
+    assert never.said.fact == "No sample was ever taken"
+
+
+@pytest.mark.parametrize("kind", ["queue_age", "queue_depth", "dead_count", "nobody_receives", "sequence_near_end"])
+def test_old_figures_are_not_judged(kind: str) -> None:
+    stale = look(queues=[queue(sample={"at": ago(60)})])
+    assert not BY_NAME[kind].can_tell(stale)
+    assert BY_NAME[kind].can_tell(look(queues=[queue()]))
+
+
+@pytest.mark.parametrize(
+    ("last", "end", "expected"),
+    [
+        (1_825_361_099, 2**31 - 1, []),
+        (1_825_361_100, 2**31 - 1, ["warning"]),
+        (2_040_109_466, 2**31 - 1, ["critical"]),
+        (5_000_000_000, 2**63 - 1, []),
+        (5_000_000_000, None, []),
+    ],
+)
+def test_sequence_near_end(last: int, end: int | None, expected: list[str]) -> None:
+    assert severities("sequence_near_end", look(queues=[queue(sample={"sent_total": last}, seq_end=end)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("box", "subjects"),
+    [
+        (Mailbox(server=False), ["EMAIL_URL"]),
+        (Mailbox(server=True), ["ALERT_TO"]),
+        (Mailbox(server=True, to=("ana@example.org",)), []),
+    ],
+)
+def test_smtp_missing(box: Mailbox, subjects: list[str]) -> None:
+    assert [each.subject for each in found("smtp_missing", look(mail=box))] == subjects
+
+
+def test_mail_failing() -> None:
+    (failing,) = found("mail_failing", look(failed_mails=[AlertMail(error="550 no")] * 2))
+    assert failing.said.fact == "2 mails could not be sent"
+    assert "550 no" in failing.sentence
+
+
+@pytest.mark.parametrize(("name", "number"), [("", 1), ("production", 0)])
+def test_unnamed_environment(name: str, number: int) -> None:
+    assert len(found("unnamed_environment", look(environment=name))) == number
+
+
+def test_archive_unreadable() -> None:
+    assert found("archive_unreadable", look()) == []
+    (unreadable,) = found("archive_unreadable", look(archive_error="run manage.py engine_schema"))
+    assert "engine_schema" in unreadable.sentence
+    assert "Nothing is lost" in unreadable.sentence

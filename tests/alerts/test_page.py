@@ -1,0 +1,169 @@
+"""The Warnings page: what is open, who was told, acknowledging, mails (C6)."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from pgqueue_admin.alerts import letter
+from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Process
+
+pytestmark = pytest.mark.usefixtures("console_database")
+
+
+def warning(**facts: Any) -> Alert:
+    at = datetime.now(UTC) - timedelta(minutes=14)
+    usual = {
+        "kind": "peek_range", "subject": "Notifications", "severity": "warning", "sentence": "Peek delay is 12 s",
+        "meaning": "Set it lower.", "value": "12 s", "threshold": "10 s", "opened_at": at, "seen_at": at,
+    }  # fmt: skip
+    return Alert.objects.create(**{**usual, **facts})
+
+
+def dead(**facts: Any) -> Alert:
+    usual = {"kind": "dead_message", "subject": '"public"."Billing"', "queue": '"public"."Billing"', "cause": "Refused"}
+    return warning(**{**usual, "severity": "critical", "count": 3, "value": "3 dead", "threshold": "0", **facts})
+
+
+def viewer() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user("vera"))
+    return client
+
+
+def text(client: Client, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    said = re.sub(r"<[^>]*>", " ", answer.content.decode().partition("<main")[2])
+    return re.sub(r"\s+", " ", said).replace("&gt;", ">").replace("&quot;", '"')
+
+
+def test_the_page_opens_with_its_answer(operator: Client) -> None:
+    dead()
+    warning()
+    said = text(operator, "/alerts/")
+    assert "2 open: 1 critical, 1 can wait" in said
+    assert said.index("critical Billing · dead messages") < said.index(
+        "warning Notifications · peek delay out of range"
+    )
+    assert "Peek delay is 12 s . Set it lower. Open its settings 12 s 10 s" in said
+    assert "14 min" in said
+    assert "screen and log" in said
+
+
+def test_each_empty_list_teaches(operator: Client) -> None:
+    assert "Nothing open" in text(operator, "/alerts/")
+    assert "Acknowledge an open warning to say that you know" in text(operator, "/alerts/?state=acknowledged")
+    assert "comes here by itself when its cause is gone" in text(operator, "/alerts/?state=resolved")
+    assert "A test mail shows whether mail arrives at all" in text(operator, "/alerts/mail/")
+
+
+def test_bad_values_fall_back(operator: Client) -> None:
+    warning()
+    assert "Notifications" in text(operator, "/alerts/?state=nonsense&after=~~")
+    assert operator.get("/alerts/999999/").status_code == 404
+
+
+def test_acknowledge_and_take_back(operator: Client) -> None:
+    alert = warning()
+    answer = operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"next": "/alerts/?state=open"})
+    assert (answer.status_code, answer["Location"]) == (303, "/alerts/?state=open")
+    assert "Nothing open, 1 acknowledged" in text(operator, "/alerts/")
+    assert "ana, " in text(operator, "/alerts/?state=acknowledged")
+    operator.post(f"/alerts/{alert.pk}/acknowledgement/")
+    assert "ana acknowledged this warning" in text(operator, "/alerts/")
+    operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"withdraw": "yes"})
+    assert "1 can wait" in text(operator, "/alerts/")
+    assert list(AuditEntry.objects.order_by("id").values_list("verb", flat=True)) == ["acknowledge", "withdraw"]
+
+
+def test_acts_need_the_right_and_a_post() -> None:
+    alert, client = warning(), viewer()
+    assert "needs operator" in text(client, "/alerts/")
+    for path in (f"/alerts/{alert.pk}/acknowledgement/", "/alerts/mail/"):
+        client.post(path)
+        assert "Nothing was changed" in (said := text(client, "/alerts/")) or "No mail was sent" in said
+    assert client.get(f"/alerts/{alert.pk}/acknowledgement/").status_code == 405
+    alert.refresh_from_db()
+    assert alert.acknowledged_at is None
+    assert not AlertMail.objects.exists()
+
+
+def test_strangers_see_nothing() -> None:
+    warning()
+    for path in ("/alerts/", "/alerts/1/", "/alerts/mail/", "/alerts/mail/1/"):
+        answer = Client().get(path)
+        assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={path}")
+
+
+def test_that_nobody_watches_is_said(operator: Client) -> None:
+    assert "The alerter never ran here" in text(operator, "/alerts/")
+    now = datetime.now(UTC)
+    process = Process(role="alerter", host="a", pid=1, start_ticks=1, started_at=now, heartbeat_at=now)
+    process.save()
+    assert "alerter" not in text(operator, "/alerts/")
+    Process.objects.update(heartbeat_at=now - timedelta(seconds=40))
+    assert "The alerter has not reported for 40" in text(operator, "/alerts/")
+
+
+def test_who_was_told(operator: Client) -> None:
+    alert = dead(told_count=3)
+    assert "nobody: it lay there before" in text(operator, "/alerts/")
+    mail = AlertMail.objects.create(alert=alert, message_id="<1@x>", to="oncall@x", subject="[p] s", text="t")
+    assert "mail to oncall@x waits" in text(operator, "/alerts/")
+    mail.state, mail.error, mail.tried_at = "failed", "550 no such user", datetime.now(UTC)
+    mail.save()
+    assert "550 no such user" in text(operator, "/alerts/")
+    mail.state, mail.sent_at = "sent", datetime.now(UTC)
+    mail.save()
+    assert f"oncall@x, {mail.sent_at:%H:%M}" in text(operator, "/alerts/")
+
+
+def test_a_test_mail_is_written_and_shown(operator: Client, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"]}
+    answer = operator.post("/alerts/mail/", {"next": "/alerts/mail/"})
+    assert (answer.status_code, answer["Location"]) == (303, "/alerts/mail/")
+    mail = AlertMail.objects.get()
+    assert (mail.about, mail.to, mail.state) == ("test", "oncall@example.org", "waiting")
+    assert "waits for the alerter" in text(operator, "/alerts/mail/")
+    assert "ana asked for this one" in text(operator, f"/alerts/mail/{mail.pk}/")
+
+
+def test_without_an_address_no_test_mail_is_pretended(operator: Client, settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    operator.post("/alerts/mail/")
+    assert "set ALERT_TO" in text(operator, "/alerts/mail/")
+    assert not AlertMail.objects.exists()
+
+
+def test_resolved_ones_are_paged_by_when_they_were_over(operator: Client) -> None:
+    now = datetime.now(UTC)
+    for number in range(51):
+        warning(subject=f"Endpoint{number:02}", resolved_at=now - timedelta(seconds=number))
+    first = operator.get("/alerts/?state=resolved").content.decode()
+    assert "Endpoint49" in first
+    assert "Endpoint50" not in first
+    older = re.search(r'href="(\?[^"]*after=[^"]*)"', first)
+    assert older
+    assert "Endpoint50" in text(operator, "/alerts/" + older[1].replace("&amp;", "&"))
+
+
+def test_hostile_names_are_text(operator: Client) -> None:
+    alert = dead(queue='"public"."<script>alert(1)</script>"', sentence="<b>", cause="<i>", meaning="<u>")
+    mail = letter.write_test(Mailbox(environment="<env>"), "<who>", "plum")
+    for path in ("/alerts/", f"/alerts/{alert.pk}/", f"/alerts/mail/{mail.pk}/"):
+        body = operator.get(path).content.decode()
+        assert not re.search("<script>alert|<b>\\s*<|<i>|<u>|<who>|<env>", body.partition("<main")[2])
+
+
+def test_looking_changes_nothing(operator: Client) -> None:
+    alert = dead()
+    mail = AlertMail.objects.create(alert=alert, message_id="<1@x>", to="oncall@x", subject="[p] s", text="t")
+    before = [list(model.objects.values()) for model in (Alert, AlertMail, AuditEntry)]
+    for path in ("/alerts/", f"/alerts/{alert.pk}/", "/alerts/mail/", f"/alerts/mail/{mail.pk}/"):
+        text(operator, path)
+    assert [list(model.objects.values()) for model in (Alert, AlertMail, AuditEntry)] == before

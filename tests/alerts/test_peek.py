@@ -1,0 +1,95 @@
+"""T15 and T16 at their exact boundaries."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from pgqueue_admin.alerts import peek
+from pgqueue_admin.alerts.peek import Lifetime
+
+HOLD = Lifetime("Shop.Warehouse.StockHold", 5_000)
+
+
+@dataclass(frozen=True)
+class Settings:
+    peek_delay_ms: int
+    ours: bool = True
+    name: str = "Warehouse"
+
+
+def kinds(delay: int, *ttbrs: Lifetime) -> list[tuple[str, str]]:
+    return [(found.kind, found.severity) for found in peek.faults(Settings(delay), ttbrs)]
+
+
+@pytest.mark.parametrize("delay", [100, 101, 1_000, 9_999, 10_000])
+def test_within_the_range_nothing_is_said(delay: int) -> None:  # T15
+    assert kinds(delay) == []
+
+
+@pytest.mark.parametrize("delay", [0, 1, 99, 10_001, 60_000])
+def test_outside_of_it_both_ends_warn(delay: int) -> None:  # T15
+    assert kinds(delay) == [("peek_range", "warning")]
+
+
+def test_what_is_said_of_the_range() -> None:
+    (long,) = peek.faults(Settings(12_000))
+    assert long.sentence.replace("\u00a0", " ") == (
+        "Peek delay is 12 s, allowed is 100 ms to 10 s. Up to 12 s pass before an idle queue is looked at, "
+        "and messages may back up. Set peek delay (QueuePeeker.Delay) to 10 s or less."
+    )
+    (short,) = peek.faults(Settings(50))
+    assert "20 times a second" in short.sentence
+    assert "needless load" in short.sentence
+
+
+def test_just_past_the_limit_does_not_read_as_the_limit() -> None:
+    (found,) = peek.faults(Settings(10_001))
+    assert found.said.value == "10.001\u00a0s"
+
+
+@pytest.mark.parametrize(
+    ("delay", "expected"),
+    [
+        (4_999, []),
+        (5_000, [("ttbr_conflict", "warning")]),  # as long: at risk
+        (5_001, [("ttbr_conflict", "critical")]),  # longer: lost
+    ],
+)
+def test_the_delay_against_a_ttbr(delay: int, expected: list[tuple[str, str]]) -> None:  # T16
+    assert kinds(delay, HOLD) == expected
+
+
+def test_type_ttbr_delay_and_cure_are_named() -> None:  # T16
+    (found,) = peek.faults(Settings(6_000), [HOLD])
+    sentence = found.sentence.replace("\u00a0", " ")
+    assert "StockHold lives 5 s" in sentence
+    assert "peek delay is 6 s" in sentence
+    assert "is lost" in sentence
+    assert "Set peek delay (QueuePeeker.Delay) below 5 s" in sentence
+    assert found.cause == HOLD.message_type
+
+
+def test_at_risk_is_not_said_as_lost() -> None:
+    (found,) = peek.faults(Settings(5_000), [HOLD])
+    assert "at risk" in found.sentence
+    assert "lost" not in found.sentence
+
+
+def test_all_is_said_at_once_and_a_type_at_a_time() -> None:
+    found = peek.faults(Settings(12_000), [Lifetime("A.Late", 11_000), HOLD, Lifetime("A.Fine", 12_001)])
+    assert [(each.kind, each.cause) for each in found] == [
+        ("peek_range", ""),
+        ("ttbr_conflict", HOLD.message_type),
+        ("ttbr_conflict", "A.Late"),
+    ]
+
+
+def test_a_ttbr_shorter_than_the_range_is_cured_at_the_message() -> None:
+    (found,) = peek.faults(Settings(100), [Lifetime("A.Blink", 80)])
+    assert "give Blink a longer time to be received" in found.sentence
+
+
+def test_what_is_only_declared_is_called_so() -> None:
+    found = peek.faults(Settings(12_000, ours=False), [HOLD])
+    assert all("declared peek delay" in each.sentence.lower() for each in found)
+    assert all("in its own code" in each.sentence for each in found)

@@ -1,0 +1,101 @@
+"""Handing mails to a server that takes them, refuses them, or is not there."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from django.db import connections, transaction
+
+from pgqueue_admin.alerts import letter, post
+from pgqueue_admin.alerts.mailbox import Mailbox as Addresses
+from pgqueue_admin.records.models import AlertMail
+from tests.alerts.conftest import Mailbox
+
+NOW = datetime.now(UTC)
+
+pytestmark = pytest.mark.usefixtures("console_database")
+
+
+@pytest.fixture(autouse=True)
+def _server(settings: Any, port: int) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
+    settings.DEFAULT_FROM_EMAIL = "Queue watch <pgqueue@example.org>"
+
+
+def waiting(*to: str) -> AlertMail:
+    return letter.write_test(Addresses(to=to or ("ana@example.org",), environment="production"), "ana", "plum")
+
+
+def test_a_mail_is_taken(smtp: Controller, mailbox: Mailbox) -> None:
+    mail = waiting("ana@example.org", "oncall@example.org")
+    assert post.deliver(NOW) == 1
+    (taken,) = mailbox.mails
+    assert taken["Subject"] == "[production] test: mail arrives, asked for by ana"
+    assert taken["To"] == "ana@example.org, oncall@example.org"
+    assert taken["From"] == "Queue watch <pgqueue@example.org>"
+    mail.refresh_from_db()
+    assert (mail.state, mail.attempts, mail.error) == ("sent", 1, "")
+    assert post.deliver(NOW) == 0
+
+
+def test_a_refused_recipient_is_quoted(smtp: Controller, mailbox: Mailbox) -> None:
+    mailbox.refuse_recipients = "550 5.1.1 no such user"
+    mail = waiting()
+    post.deliver(NOW)
+    mail.refresh_from_db()
+    assert (mail.state, mail.error) == ("failed", "ana@example.org: 550 5.1.1 no such user")
+
+
+def test_a_server_that_is_not_there_costs_one_try_for_all() -> None:
+    mails = [waiting(), waiting()]
+    assert post.deliver(NOW) == 2
+    for mail in mails:
+        mail.refresh_from_db()
+        assert mail.state == "failed"
+        assert "The mail server does not answer" in mail.error
+        assert "refused" in mail.error.lower()
+
+
+def test_tries_come_further_apart_and_end_after_a_day(smtp: Controller, mailbox: Mailbox) -> None:
+    mailbox.answer = "451 4.3.0 later"
+    mail, now, tries = waiting(), NOW, []
+    for _ in range(7):
+        while not post.deliver(now):
+            now += timedelta(seconds=1)
+        tries.append(round((now - NOW).total_seconds()))
+    assert [later - sooner for sooner, later in pairwise(tries)] == [5, 10, 20, 40, 80, 160]
+    AlertMail.objects.update(created_at=NOW - timedelta(days=2))
+    assert post.deliver(now + timedelta(hours=1)) == 0
+    mail.refresh_from_db()
+    assert (mail.state, mail.error) == ("failed", "451 4.3.0 later")
+
+
+def test_a_mail_in_another_senders_hands_is_left_to_it(
+    smtp: Controller, mailbox: Mailbox, console_database: str, connect: Any
+) -> None:
+    mail, other = waiting(), connect(console_database)
+    with other.transaction():
+        other.run("select from pgqueue_alertmail where id = %(id)s for update", {"id": mail.pk})
+        assert post.deliver(NOW) == 0
+    assert mailbox.mails == []
+    assert post.deliver(NOW) == 1
+
+
+def test_without_a_server_it_is_a_file(settings: Any, tmp_path: Path) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    settings.EMAIL_FILE_PATH = str(tmp_path / "mail")
+    mail = waiting()
+    assert post.deliver(NOW) == 1
+    (written,) = (tmp_path / "mail").iterdir()
+    assert mail.message_id in written.read_text()
+
+
+def test_nothing_is_left_open(smtp: Controller) -> None:
+    waiting()
+    post.deliver(NOW)
+    assert not transaction.get_connection().in_atomic_block
+    assert connections["default"].get_autocommit()
