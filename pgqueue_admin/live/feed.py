@@ -1,0 +1,74 @@
+"""One followed topic: rendered once per wake-up, the difference sent to everybody who follows it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from django.db import connections
+
+from pgqueue_admin.live import frames
+from pgqueue_admin.live.client import Client
+from pgqueue_admin.live.topics import Topic
+
+log = logging.getLogger(__name__)
+AGAIN_SECONDS = 1.0
+
+
+class Feed:
+    def __init__(self, topic: Topic, argument: str):
+        self.topic, self.argument = topic, argument
+        self.clients: set[Client] = set()
+        self._last: dict[str, str] = {}
+        self._wanted = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def wake(self) -> None:
+        """Render again. Wake-ups during a rendering make one more, never a queue of them."""
+        self._wanted.set()
+
+    def join(self, client: Client) -> None:
+        """A new follower gets everything once: samples may have come between its page and its stream."""
+        self.clients.add(client)
+        client.behind.add(self)
+        self.wake()
+
+    def leave(self, client: Client) -> bool:
+        """Whether nobody is left."""
+        self.clients.discard(client)
+        if not self.clients:
+            self.end()
+        return not self.clients
+
+    def end(self) -> None:
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                self._send(await asyncio.to_thread(self._render))
+            except Exception:
+                # pages keep their figures and say their age by themselves
+                log.warning("could not render %s:%s for open pages", self.topic.name, self.argument, exc_info=True)
+                await asyncio.sleep(AGAIN_SECONDS)
+                self.wake()  # nobody may announce anything for long
+
+    def _render(self) -> Mapping[str, str]:
+        try:
+            return self.topic.render(self.argument)
+        finally:
+            connections.close_all()  # this thread's; outside a request nobody else gives them back
+
+    def _send(self, values: Mapping[str, str]) -> None:
+        changed = {key: value for key, value in values.items() if self._last.get(key) != value}
+        self._last = dict(values)
+        everything = b""
+        difference = frames.figures(changed) if changed else b""
+        for client in list(self.clients):
+            if self in client.behind:
+                everything = everything or frames.figures(values)
+                client.behind.discard(self)
+                client.push(everything, self)
+            elif difference:
+                client.push(difference, self)

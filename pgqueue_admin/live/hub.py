@@ -1,0 +1,58 @@
+"""Who follows what. Lives on the event loop; started by the first open page, kept for the process's life."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from pgqueue_admin.live import listener, topics
+from pgqueue_admin.live.client import Client
+from pgqueue_admin.live.feed import Feed
+
+MOST_TOPICS = 8  # a page follows two or three; an address with hundreds is no page of ours
+
+
+class Hub:
+    def __init__(self, dsn: Callable[[], str]):
+        self._dsn = dsn
+        self._feeds: dict[str, Feed] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def join(self, addresses: Iterable[str]) -> Client:
+        """Open a stream on these topics; unknown ones are ignored."""
+        self._listen()
+        client = Client()
+        for address in sorted(set(addresses))[:MOST_TOPICS]:
+            if found := topics.find(address):
+                if address not in self._feeds:
+                    self._feeds[address] = Feed(*found)
+                self._feeds[address].join(client)
+        return client
+
+    def leave(self, client: Client) -> None:
+        for address, feed in list(self._feeds.items()):
+            if client in feed.clients and feed.leave(client):
+                del self._feeds[address]
+
+    @property
+    def feeds(self) -> list[Feed]:
+        return list(self._feeds.values())
+
+    async def close(self) -> None:
+        """End listening and every feed (tests; a web process ends with its loop)."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for feed in self.feeds:
+            feed.end()
+
+    def streams(self) -> int:
+        return len(set().union(*(feed.clients for feed in self._feeds.values())))
+
+    def _listen(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async for channel in listener.wakes(self._dsn(), topics.channels()):
+            for feed in self._feeds.values():
+                if not channel or channel in feed.topic.woken_by:
+                    feed.wake()

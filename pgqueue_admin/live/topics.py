@@ -1,0 +1,34 @@
+"""The register of what pages may follow. Renderers are brought by the console when the web process starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+# A renderer gets what stands behind the colon of "queue:12" and answers with the inner HTML by key. Keys that start
+# with @ are not places on the page: @at (the sample's instant), @title, @say (what the live region speaks).
+Render = Callable[[str], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    render: Render
+    woken_by: frozenset[str]  # NOTIFY channels
+
+
+_topics: dict[str, Topic] = {}
+
+
+def register(name: str, render: Render, *woken_by: str) -> None:
+    _topics[name] = Topic(name, render, frozenset(woken_by))
+
+
+def find(address: str) -> tuple[Topic, str] | None:
+    """The topic and its argument: ``queue:12`` is topic ``queue`` about ``12``."""
+    name, _, argument = address.partition(":")
+    topic = _topics.get(name)
+    return (topic, argument) if topic else None
+
+
+def channels() -> set[str]:
+    """Every channel that any topic wants to be woken by."""
+    return {channel for topic in _topics.values() for channel in topic.woken_by}

@@ -1,0 +1,135 @@
+"""Fan-out: rendered once, the difference sent to all; who is slow catches up (L6, L7)."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.live import client as clients
+from pgqueue_admin.live import frames, topics
+from pgqueue_admin.live.client import Client
+from pgqueue_admin.live.hub import Hub
+
+
+class Board:
+    """A topic of the tests: what it says, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.values = {"a": "1", "b": "1"}
+        self.rendered = 0
+        self.broken = False
+
+    def render(self, argument: str) -> dict[str, str]:
+        self.rendered += 1
+        if self.broken:
+            raise DatabaseDown
+        return {**self.values, "about": argument}
+
+
+@pytest.fixture
+def board(monkeypatch) -> Board:
+    monkeypatch.setattr(topics, "_topics", {})
+    board = Board()
+    topics.register("board", board.render, "test_wake")
+    return board
+
+
+@pytest.fixture
+async def hub(database, board) -> AsyncIterator[Hub]:
+    hub = Hub(lambda: database)
+    yield hub
+    await hub.close()
+
+
+async def told(client: Client) -> dict[str, str]:
+    frame = await client.next(5)
+    assert frame is not None, "nothing came within 5 s"
+    return json.loads(frame.decode().split("data: ", 1)[1])
+
+
+async def listening(dsn: str) -> None:
+    asked = (
+        "select count(*) from pg_stat_activity where application_name = 'pgqueue-admin live' and query like 'listen %'"
+    )
+    with postgresql().connect(dsn) as connection:
+        await soon(lambda: connection.value(asked) == 1)
+
+
+async def soon(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def woken(dsn: str, board: Board) -> None:
+    """A wake-up that has been rendered."""
+    before = board.rendered
+    with postgresql().connect(dsn) as connection:
+        connection.notify("test_wake")
+    await soon(lambda: board.rendered > before)
+
+
+async def test_a_new_follower_gets_everything_then_only_what_changed(hub, board, database):
+    client = hub.join(["board:x"])
+    assert await told(client) == {"a": "1", "b": "1", "about": "x"}
+    await listening(database)
+    board.values["b"] = "2"
+    await woken(database, board)
+    assert await told(client) == {"b": "2"}
+
+
+async def test_a_wake_up_renders_once_for_all_who_follow(hub, board, database):
+    followers = [hub.join(["board:x"]) for _ in range(20)]
+    for follower in followers:
+        await told(follower)
+    await listening(database)
+    await woken(database, board)
+    before = board.rendered
+    board.values["a"] = "2"
+    await woken(database, board)
+    assert [await told(follower) for follower in followers] == [{"a": "2"}] * 20
+    assert board.rendered == before + 1
+
+
+async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub, board, database):
+    client = hub.join(["board:x"])
+    await told(client)
+    await listening(database)
+    for number in range(clients.ROOM + 10):
+        board.values["a"] = str(number)
+        await woken(database, board)
+    for _ in range(clients.ROOM):
+        await told(client)
+    board.values["b"] = "last"
+    await woken(database, board)
+    assert await told(client) == {"a": str(clients.ROOM + 9), "b": "last", "about": "x"}
+
+
+async def test_a_topic_that_fails_keeps_quiet_and_recovers(hub, board, database):
+    client = hub.join(["board:x"])
+    await told(client)
+    await listening(database)
+    board.broken = True
+    await woken(database, board)
+    board.broken, board.values["a"] = False, "back"
+    await woken(database, board)
+    assert await told(client) == {"a": "back"}
+
+
+async def test_nobody_left_means_nothing_rendered(hub, board):
+    client = hub.join(["board:x", "nothing", "board:y"])
+    assert (hub.streams(), len(hub.feeds)) == (1, 2)
+    hub.leave(client)
+    assert (hub.streams(), len(hub.feeds)) == (0, 0)
+
+
+async def test_a_quiet_stream_beats():
+    assert await Client().next(0.01) is None
+    assert frames.BEAT == b"event: beat\ndata: {}\n\n"
+
+
+def test_an_event_stays_on_one_line():
+    assert frames.figures({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'

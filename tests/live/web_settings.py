@@ -1,0 +1,8 @@
+"""The web server's settings with the tests' key, and static files that were not collected."""
+
+from pgqueue_admin.config.web_settings import *  # noqa: F403
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
