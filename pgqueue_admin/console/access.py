@@ -1,0 +1,26 @@
+"""Who may do what, as pages say it. The judgement is that of ``operations.rights``, as for every other way in."""
+
+from typing import Any
+
+from pgqueue_admin.console import role
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.operations import rights
+from pgqueue_admin.operations.rights import PERMISSIONS, Refusal
+
+__all__ = ["PERMISSIONS", "Refusal", "allowed", "may"]
+
+WORDS = {"retry": "retry", "discard": "discard", "run": "run processes", "set": "change settings"}
+ON_QUEUES = frozenset({"retry", "discard", "restore"})
+
+
+def may(person: Any, verb: str, address: Address | None = None) -> Refusal | None:
+    """None if ``person`` may, and the database lets us: a role that only SELECTs disables every act on queues."""
+    if refusal := rights.may(person, verb, address):
+        return refusal
+    known = role.current() if verb in ON_QUEUES else None
+    return Refusal(known.refusal) if known and known.refusal else None
+
+
+def allowed(person: Any) -> list[str]:
+    """What ``person`` may do, in words, for the menu under their name."""
+    return [word for verb, word in WORDS.items() if not rights.may(person, verb)]

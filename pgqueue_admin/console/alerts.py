@@ -1,0 +1,211 @@
+"""Warnings as their page shows them: rows, counts, who was told, and whether anybody watches."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count, Prefetch, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.alerts import links, mailbox, places, telling
+from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
+from pgqueue_admin.console import paging, parts
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.records.models import Alert, AlertMail, Process
+from pgqueue_admin.wording.durations import duration
+
+STATES = {
+    "open": Q(resolved_at=None, acknowledged_at=None),
+    "acknowledged": Q(resolved_at=None) & ~Q(acknowledged_at=None),
+    "resolved": ~Q(resolved_at=None),
+}
+WORDS = {
+    "screen": mark_safe("screen and log"),
+    "before": mark_safe("nobody: it lay there before"),
+    "nobody": mark_safe("nobody yet"),
+}
+_NEXT = {
+    "peek_range": ("Open its settings", "endpoint"),
+    "ttbr_conflict": ("Open its settings", "endpoint"),
+    "worker_crashing": ("See the process", "workers"),
+    "sampler_stale": ("See the processes", "workers"),
+    "nobody_receives": ("See who runs", "workers"),
+    "mail_failing": ("See the mails", "alert_mails"),
+}
+PAGE = 50
+SILENT_AFTER = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One warning as a row of the table."""
+
+    alert: Alert
+    now: datetime
+    held_until: datetime | None = None
+
+    @property
+    def title(self) -> str:
+        kind = BY_NAME.get(self.alert.kind)
+        return kind.title if kind else self.alert.kind
+
+    @property
+    def address(self) -> Address | None:
+        return places.address(self.alert)
+
+    @property
+    def where(self) -> str:
+        return places.where(self.alert)
+
+    @property
+    def next_step(self) -> tuple[str, str] | None:
+        """What to press next: the words, and where they lead."""
+        if self.alert.kind == "dead_message":
+            return "Open them", links.archive_path(self.alert.queue, self.alert.cause)
+        word, page = _NEXT.get(self.alert.kind, ("", ""))
+        named = {"name": self.alert.subject} if page == "endpoint" else None
+        return (word, reverse(page, kwargs=named)) if page else None
+
+    @property
+    def tone(self) -> str:
+        if self.alert.resolved_at or self.alert.acknowledged_at:
+            return ""
+        return {"critical": "crit", "warning": "warn"}.get(self.alert.severity, "")
+
+    @property
+    def lasted(self) -> float:
+        return max(0.0, float(int(((self.alert.resolved_at or self.now) - self.alert.opened_at).total_seconds())))
+
+    def live(self) -> dict[str, str]:
+        """Inner HTML by the key of its place."""
+        said = {"value": self.alert.value, "sentence": self.alert.sentence, "told": self.told}
+        return {f"alert.{self.alert.pk}.{key}": conditional_escape(text) for key, text in said.items()}
+
+    @property
+    def told(self) -> SafeString:
+        """Whom it was told, and when; in plain words why nobody was."""
+        mails, kind = list(self.alert.mails.all()), BY_NAME.get(self.alert.kind)
+        if mails:
+            return _mailed(mails)
+        if kind is None or not kind.mailed:
+            return WORDS["screen"]
+        if self.alert.count <= self.alert.told_count:
+            return WORDS["before"]
+        return format_html("held back until {}", parts.when(self.held_until)) if self.held_until else WORDS["nobody"]
+
+
+def _mailed(mails: list[AlertMail]) -> SafeString:
+    last, to = mails[-1], mails[-1].to if mailbox.configured().server else "a file"
+    if last.state != AlertMail.State.SENT:
+        return format_html("mail to {} {}", to, "failed, tried again" if last.error else "waits")
+    at = [parts.when(mail.sent_at) for mail in mails if mail.sent_at]
+    return format_html("{}, {}", to, parts.joined(at[:1] + at[1:][-1:], " and "))
+
+
+def in_state(state: str, after: list[Any] | None = None) -> QuerySet[Alert]:
+    """Open ones are few and all shown; resolved ones page by when they were over, newest first."""
+    found = Alert.objects.filter(STATES[state])
+    order = ["-resolved_at", "-id"] if state == "resolved" else ["severity", "-opened_at", "-id"]
+    if state == "resolved" and after:
+        found = found.filter(Q(resolved_at__lt=after[0]) | Q(resolved_at=after[0], id__lt=after[1]))
+    return found.order_by(*order).prefetch_related(Prefetch("mails", AlertMail.objects.order_by("id")))
+
+
+def key_of(cursor: str | None) -> list[Any] | None:
+    """When and number, of the last row of the page before; None for what is no such cursor."""
+    key = paging.unpack(cursor)
+    if not key or len(key) != 2 or not isinstance(key[0], str) or not isinstance(key[1], int):
+        return None
+    try:
+        at = parse_datetime(key[0])
+        return [at.astimezone(UTC), key[1]] if at and at.tzinfo else None
+    except (ValueError, OverflowError):  # a thirteenth month; a year that UTC does not reach
+        return None
+
+
+def cursor_after(alert: Alert) -> str:
+    return paging.pack(alert.resolved_at.isoformat(), alert.pk) if alert.resolved_at else ""
+
+
+def rows(alerts: Iterable[Alert]) -> list[Row]:
+    now = timezone.now()
+    held = telling.room_again(now)
+    return [Row(alert, now, held) for alert in alerts]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many of each, and the sentence that opens the page."""
+
+    open: int
+    critical: int
+    acknowledged: int
+    resolved_today: int
+    mails_today: int
+
+    @property
+    def state(self) -> str:
+        return "crit" if self.critical else "warn" if self.open else "good"
+
+    @property
+    def verdict(self) -> str:
+        can_wait = self.open - self.critical
+        if not self.open:
+            return "Nothing open" + (f", {self.acknowledged} acknowledged" if self.acknowledged else "")
+        if not self.critical:
+            return f"Nothing is critical; {can_wait} can wait"
+        return f"{self.open} open: {self.critical} critical" + (f", {can_wait} can wait" if can_wait else "")
+
+    @cached_property
+    def kinds(self) -> int:
+        return len(KINDS)
+
+
+def counts() -> Counts:
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    found = Alert.objects.filter(Q(resolved_at=None) | Q(resolved_at__gte=today)).aggregate(
+        open=Count("pk", filter=STATES["open"]),
+        critical=Count("pk", filter=STATES["open"] & Q(severity="critical")),
+        acknowledged=Count("pk", filter=STATES["acknowledged"]),
+        resolved_today=Count("pk", filter=STATES["resolved"]),
+    )
+    return Counts(**found, mails_today=AlertMail.objects.filter(created_at__gte=today).count())
+
+
+def last_closed() -> datetime | None:
+    return (
+        Alert.objects.exclude(resolved_at=None).order_by("-resolved_at").values_list("resolved_at", flat=True).first()
+    )
+
+
+def nobody_watches() -> str:
+    """ "" while the alerter reports, else the sentence that says since when it does not."""
+    now = timezone.now()
+    last = Process.objects.filter(role="alerter").order_by("-heartbeat_at").first()
+    if last and last.ended_at is None and now - last.heartbeat_at <= SILENT_AFTER:
+        return ""
+    silent = duration(int((now - last.heartbeat_at).total_seconds())) if last else ""
+    since = f"has not reported for {silent}" if last else "never ran here"
+    return f"The alerter {since}. What stands below is as it was, and nobody is mailed. Start it: manage.py supervise."
+
+
+def live(_: str) -> dict[str, str]:
+    """The topic: counts, and value, sentence and who was told of each row that is open."""
+    found = counts()
+    page = {
+        "alerts.open": str(found.open),
+        "alerts.acknowledged": str(found.acknowledged),
+        "alerts.resolved": str(found.resolved_today),
+        "alerts.mails": str(found.mails_today),
+        "alerts.verdict": found.verdict,
+        "@title": found.verdict,
+    }
+    for row in rows(in_state("open")):
+        page |= row.live()
+    return page

@@ -1,0 +1,35 @@
+"""How an act answers: a sentence that stays until the next page, and a 303 back to where the person came from."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+
+class SeeOther(HttpResponseRedirect):
+    status_code = 303
+
+
+def back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:
+    """To ``next``, filter and cursor kept."""
+    return SeeOther(came_from(request) or otherwise)
+
+
+def came_from(request: HttpRequest) -> str:
+    """``next`` where it is an address of ours, else nothing: no other host, and nothing that runs."""
+    wanted = request.POST.get("next", "")
+    here, secure = {request.get_host()}, request.is_secure()
+    ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=here, require_https=secure)
+    return wanted if ours and wanted.startswith("/") else ""
+
+
+def done(request: HttpRequest, sentence: str) -> None:
+    messages.success(request, sentence, extra_tags="good")
+
+
+def refused(request: HttpRequest, sentence: str) -> None:
+    """What did not happen comes first in the sentence."""
+    messages.warning(request, sentence, extra_tags="warn")
+
+
+def failed(request: HttpRequest, sentence: str) -> None:
+    messages.error(request, sentence, extra_tags="crit")

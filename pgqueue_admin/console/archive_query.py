@@ -1,0 +1,140 @@
+"""The archive's search: what a person types, as a Filter, or in words why it is none. A wrong term never widens it."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.records.models import Queue
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.names import listed
+
+DEAD = "state:dead"
+STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
+RESULTS = ("success", "failed", "rejected", "lock_expired")
+KINDS = ("transport", "control", "lease")
+_TERM = re.compile(r'(?P<not>-?)(?:(?P<field>[A-Za-z_.]+):)?(?P<value>(?:"[^"]*"?|[^\s"])*)')
+
+
+class NotUnderstood(ValueError):
+    """``wrong`` is the part of the query that cannot be read."""
+
+    def __init__(self, wrong: str, why: str):
+        self.wrong, self.why = wrong, why
+        super().__init__(f"{wrong}: {why}")
+
+
+@dataclass(frozen=True)
+class Query:
+    """``text`` as typed. With an ``error``, nothing is searched."""
+
+    text: str
+    filter: Filter = field(default_factory=Filter)
+    error: NotUnderstood | None = None
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether words make the database read row by row instead of by an index."""
+        return bool(self.filter.words)
+
+
+def read(text: str | None) -> Query:
+    """No query asks for what lies dead; an empty one asks for everything."""
+    text = DEAD if text is None else text.strip().replace("\0", "")
+    try:
+        return Query(text, _filter(_TERM.finditer(text)))
+    except NotUnderstood as error:
+        return Query(text, error=error)
+
+
+def _filter(terms: Iterable[re.Match[str]]) -> Filter:
+    found = Filter(state="")
+    for term in terms:
+        if term[0]:
+            found = _with(found, term)
+    return found
+
+
+def _with(found: Filter, term: re.Match[str]) -> Filter:
+    value, name = _unquoted(term["value"]), (term["field"] or "").lower()
+    if term["not"] and value:
+        raise NotUnderstood(term[0], "leaving out with - is not known yet. Search without it.")
+    if not name and term[0] in {"OR", "AND", "(", ")"}:
+        raise NotUnderstood(term[0], "every term must hold; there is no OR yet.")
+    if not name:
+        return replace(found, words=(*found.words, value)) if value else found
+    if name not in _READERS:
+        raise NotUnderstood(term[0], f"{name}: is no field here. Try {', '.join(f'{each}:' for each in _READERS)}.")
+    if not value:
+        raise NotUnderstood(term[0], f"write what to look for behind {name}: without a blank.")
+    return replace(found, **_READERS[name](found, value, term[0]))
+
+
+def _unquoted(value: str) -> str:
+    """A phrase loses its quotes; an address keeps those of its parts."""
+    return value.strip('"') if value.count('"') <= 2 and value.startswith('"') else value
+
+
+def _one_of(field_name: str, allowed: tuple[str, ...]) -> Callable[[Filter, str, str], dict[str, Any]]:
+    def reader(_found: Filter, value: str, term: str) -> dict[str, Any]:
+        if value not in allowed:
+            raise NotUnderstood(term, f"{value} is none of {', '.join(allowed)}.")
+        return {field_name: value}
+
+    return reader
+
+
+def _text(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
+    return lambda _found, value, _term: {field_name: value}
+
+
+def _message(found: Filter, value: str, _term: str) -> dict[str, Any]:
+    return {"words": (*found.words, value)}
+
+
+def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
+    number = whole(value)
+    if number is None:
+        raise NotUnderstood(term, f"{value} is no operation's number.")
+    return {"operation": number}
+
+
+def _id(_found: Filter, value: str, term: str) -> dict[str, Any]:
+    if value.isdecimal():
+        raise NotUnderstood(term, "id: takes a message id; type an archive number into the box at the top.")
+    return {"message_id": value}
+
+
+def _queue(_found: Filter, value: str, term: str) -> dict[str, Any]:
+    """An address as endpoints write it; a bare table name is enough while only one schema has it."""
+    try:
+        address = source().dialect.parse_address(value, source().default_schema)
+    except AddressNotUnderstood as error:
+        raise NotUnderstood(term, str(error)) from error
+    named = [Address(*row) for row in Queue.objects.filter(table=value).values_list("schema", "table")]
+    if len(named) > 1:
+        schemas = listed([each.schema for each in named])
+        raise NotUnderstood(term, f"{value} is in {schemas}: write {_written(named[0])}.")
+    return {"queue": source().dialect.canonical(named[0] if named else address)}
+
+
+def _written(address: Address) -> str:
+    return f"queue:{address.schema}.{address.table}"
+
+
+_READERS: dict[str, Callable[[Filter, str, str], dict[str, Any]]] = {
+    "queue": _queue,
+    "type": _text("type"),
+    "error": _text("exception"),
+    "message": _message,
+    "id": _id,
+    "state": _one_of("state", STATES),
+    "endpoint": _text("endpoint"),
+    "result": _one_of("result", RESULTS),
+    "kind": _one_of("kind", KINDS),
+    "op": _operation,
+}

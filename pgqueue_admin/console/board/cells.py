@@ -1,0 +1,153 @@
+"""The HTML of each cell of a row, by name. The page and its live topic take it from here: they cannot differ."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from django.urls import reverse
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.console import parts
+from pgqueue_admin.console.board import charts
+from pgqueue_admin.console.board.rows import Row
+from pgqueue_admin.wording import durations, figures, times, visible
+
+
+def ready(row: Row) -> SafeString:
+    return parts.figure(row.latest.ready, row.latest.how) if row.latest else _not_yet()
+
+
+def depth(row: Row) -> SafeString:
+    return parts.figure(row.latest.depth, row.latest.how) if row.latest else _not_yet()
+
+
+def in_flight(row: Row) -> SafeString:
+    return parts.figure(row.latest.in_flight if row.latest else None, "hint")
+
+
+def delayed(row: Row) -> SafeString:
+    return parts.figure(row.latest.delayed, row.latest.delayed_how) if row.latest else parts.figure(None)
+
+
+def expired(row: Row) -> SafeString:
+    return parts.figure(row.latest.expired, row.latest.how) if row.latest else _not_yet()
+
+
+def dead(row: Row) -> SafeString:
+    count = row.latest.dead if row.latest else None
+    said = parts.figure(count, row.dead_how)
+    return format_html('<b class="crit-t">{}</b>', said) if count else said
+
+
+def span(row: Row) -> SafeString:
+    return parts.figure(row.span)
+
+
+def entering(row: Row) -> SafeString:
+    return _rate(row.latest.in_per_second if row.latest else None)
+
+
+def leaving(row: Row) -> SafeString:
+    figures_ = row.latest
+    said = _rate(figures_.out_per_second if figures_ else None)
+    stuck = row.consumers.nobody and row.waiting
+    return format_html('<b class="crit-t">{}</b>', said) if stuck and figures_ and not figures_.out_per_second else said
+
+
+def oldest(row: Row, still: bool = False) -> SafeString:
+    """Age and target with a bullet. The browser moves both on: ``still`` leaves that to it, so that an unchanged head
+    reads the same in every sample and costs the stream nothing."""
+    target = row.queue.target_age_seconds
+    against = format_html(' <span class="faint">/ {}</span>', charts.target_words(target))
+    if row.age is None or row.latest is None or row.latest.oldest_at is None:
+        return format_html('<span class="fig" data-kind="unknown">{}</span>{}', figures.UNKNOWN, against)
+    seconds = 0.0 if still else row.age
+    said = age(row.latest.oldest_at, seconds, target, row.latest.oldest_how, row.state)
+    return format_html("<span>{}{}{}</span>", said, against, charts.bullet(seconds, target))
+
+
+def age(since: datetime, seconds: float, target: float | None, how: str, tone: str = "") -> SafeString:
+    about = f"≈{figures.NBSP}" if how in figures.APPROXIMATE else ""
+    past = f" {'warn-t' if tone == 'warn' else 'crit-t'}" if target and seconds > target else ""
+    return format_html(
+        '<b class="age{}" data-since="{}" data-target="{}" data-tone="{}" data-about="{}" data-kind="{}">{}</b>',
+        past,
+        times.iso(since),
+        target or "",
+        tone,
+        about,
+        how,
+        about + durations.duration(seconds if seconds < 10 else float(int(seconds))),
+    )
+
+
+def trend(row: Row) -> SafeString:
+    tone = {"grows": "crit-t" if row.state == "crit" else "", "empties": "good-t"}.get(row.trend.tone, "")
+    return format_html('<span class="{}">{}</span>', tone, row.trend.words)
+
+
+def consumers(row: Row) -> SafeString:
+    said = row.consumers
+    return format_html('<span class="{}">{}</span>', "crit-t" if said.tone == "crit" else "", said.words)
+
+
+def state(row: Row) -> SafeString:
+    """For screen readers, and for whoever does not see the bar at the edge."""
+    return mark_safe({"crit": " (critical)", "warn": " (warning)"}.get(row.state, ""))
+
+
+def strip(row: Row, longest: int) -> SafeString:
+    return charts.strip(row.make_up, longest)
+
+
+def spark(row: Row) -> SafeString:
+    since = charts.share_of_hour(row.breach_since, row.now) if row.breach_since and row.state == "crit" else None
+    return charts.spark(row.points, row.address.table, since)
+
+
+def _rate(per_second: float | None) -> SafeString:
+    said = figures.rate(per_second)
+    kind = "unknown" if per_second is None else "counted"
+    unit = said.unit.removeprefix("/s")
+    return format_html('<span class="fig" data-kind="{}">{}{}</span>', kind, said.number, f" {unit}" if unit else "")
+
+
+def _not_yet() -> SafeString:
+    return mark_safe('<span class="fig faint" data-kind="unknown" title="not counted yet">–</span>')
+
+
+def board(rows: Sequence[Row], most: int) -> SafeString:
+    """Names and depths in columns, for those that need nobody."""
+    more = len(rows) - most
+    rest = f'<li><a href="{reverse("queues")}">{more:,} more</a></li>' if more > 0 else ""
+    return mark_safe(f'<ul class="board">{"".join(_named(row) for row in rows[:most])}{rest}</ul>')
+
+
+def _named(row: Row) -> str:
+    name, zero = escape(visible.plain(row.address.table)), "" if row.latest and row.latest.depth else " z"
+    return f'<li><a href="{escape(row.path)}" title="{name}">{name}</a><span class="n{zero}">{depth(row)}</span></li>'
+
+
+Cell = Callable[[Row], SafeString]
+CELLS: dict[str, Cell] = {
+    "ready": ready,
+    "depth": depth,
+    "flight": in_flight,
+    "delayed": delayed,
+    "expired": expired,
+    "dead": dead,
+    "span": span,
+    "in": entering,
+    "out": leaving,
+    "oldest": oldest,
+    "trend": trend,
+    "consumers": consumers,
+    "word": state,
+}
+
+
+def live(row: Row) -> dict[str, str]:
+    """What the stream sends of a row: cells by key, and the class of the row."""
+    said: dict[str, str] = {f"{row.key}.{name}": cell(row) for name, cell in CELLS.items()}
+    said[f"{row.key}.oldest"] = oldest(row, still=True)
+    return {**said, f"{row.key}.state": row.state}

@@ -1,0 +1,52 @@
+"""Who consumes a queue, said so that it is never more than can be known."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from pgqueue_admin.records.board import Known, Newest
+from pgqueue_admin.records.processes import OfEndpoint as Team
+from pgqueue_admin.wording.figures import counted
+
+__all__ = ["SEEMS_AFTER", "Said", "Team", "said"]
+
+SEEMS_AFTER = timedelta(minutes=2)
+RECEIVED_FROM = frozenset({"input", "lease"})
+
+
+class Said(NamedTuple):
+    words: str
+    tone: str = ""
+    nobody: bool = False
+
+
+def said(queue: Known, latest: Newest | None, team: Team | None, now: datetime) -> Said:
+    if team is not None:
+        return _ours(team, latest)
+    if queue.kind == "error" and queue.ingest:
+        return Said("archived by us")
+    if queue.kind not in RECEIVED_FROM:
+        return Said("not expected")
+    return _foreign(latest, now)
+
+
+def _ours(team: Team, latest: Newest | None) -> Said:
+    if team.endpoint.paused:
+        return Said("paused")
+    if team.have:
+        return Said(counted(team.have, "process", "processes"))
+    return Said("none", "crit" if latest and latest.ready else "", nobody=True)
+
+
+def _foreign(latest: Newest | None, now: datetime) -> Said:
+    """From outside one sees rows in somebody's hands, and rows that leave; no more."""
+    if latest is None or latest.ready is None:
+        return Said("not known")
+    if latest.in_flight:
+        return Said("somebody receives")
+    if latest.left_at and now - latest.left_at < SEEMS_AFTER:
+        return Said("somebody receives")
+    if not latest.ready:
+        return Said("cannot tell: empty")
+    if now - latest.changed_at < SEEMS_AFTER:
+        return Said("cannot tell yet")
+    return Said("nobody seems to receive", "crit", nobody=True)

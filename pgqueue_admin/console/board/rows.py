@@ -1,0 +1,153 @@
+"""The rows: every queue that was found with its newest sample, its verdict, and who consumes it. Few statements."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from django.utils import timezone
+
+from pgqueue_admin.console import paths
+from pgqueue_admin.console.board import consumers, history
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.monitor import judge
+from pgqueue_admin.records import board as records
+from pgqueue_admin.records import processes
+from pgqueue_admin.records.models import Alert, Queue
+from pgqueue_admin.records.queues import subject
+from pgqueue_admin.wording.trends import Trend, trend
+
+BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed among what waits
+
+
+@dataclass
+class Row:
+    """One queue as pages show it."""
+
+    queue: records.Known
+    latest: records.Newest | None
+    now: datetime
+    team: consumers.Team | None = None
+    points: list[int | None] = field(default_factory=list)
+    breach_since: datetime | None = None  # the oldest open warning about it
+
+    @cached_property
+    def key(self) -> str:
+        return f"q{self.queue.pk}"
+
+    @cached_property
+    def address(self) -> Address:
+        return Address(self.queue.schema, self.queue.table)
+
+    @property
+    def path(self) -> str:
+        return paths.queue(self.address)
+
+    @cached_property
+    def verdict(self) -> judge.Verdict:
+        """What is not measured yet passes no target."""
+        return judge.against(self.queue, self.latest, self.now) if self.latest else judge.Verdict(judge.State.OK)
+
+    @cached_property
+    def state(self) -> str:
+        """The class of the table row: crit, warn or nothing."""
+        if self.verdict.state == judge.State.OK:
+            return "warn" if self.breach_since else ""
+        return "crit" if self.verdict.state == judge.State.CRITICAL else "warn"
+
+    @property
+    def dead_how(self) -> str:
+        """In an error queue every row is dead, and known as its depth is; the archive's are counted."""
+        return self.latest.how if self.latest and self.queue.kind == "error" else "counted"
+
+    @property
+    def waiting(self) -> int:
+        return (self.latest.ready or 0) if self.latest else 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.make_up)
+
+    @property
+    def make_up(self) -> tuple[int, int, int, int]:
+        figures = self.latest
+        if figures is None:
+            return 0, 0, 0, 0
+        return figures.ready or 0, figures.in_flight or 0, figures.delayed or 0, figures.expired or 0
+
+    @cached_property
+    def age(self) -> float | None:
+        return judge.age(self.latest, self.now) if self.latest else None
+
+    @cached_property
+    def trend(self) -> Trend:
+        figures = self.latest
+        if figures is None:
+            return Trend("not counted yet")
+        return trend(figures.ready, figures.in_per_second, figures.out_per_second, self.queue.kind)
+
+    @property
+    def growth(self) -> float:
+        figures = self.latest
+        return (figures.in_per_second or 0.0) - (figures.out_per_second or 0.0) if figures else 0.0
+
+    @property
+    def span(self) -> int | None:
+        figures = self.latest
+        if figures is None or figures.head_seq is None or figures.tail_seq is None:
+            return None
+        return figures.tail_seq - figures.head_seq + 1
+
+    @cached_property
+    def consumers(self) -> consumers.Said:
+        return consumers.said(self.queue, self.latest, self.team, self.now)
+
+
+def load(
+    queues: Iterable[Queue] | None = None,
+    teams: Iterable[consumers.Team] | None = None,
+    alerts: Iterable[Alert] | None = None,
+) -> list[Row]:
+    """Rows of these queues, or of all that are there. Teams and open warnings are read, unless the caller has them."""
+    now = timezone.now()
+    found = records.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
+    by_endpoint = {each.endpoint.name: each for each in (processes.by_endpoint() if teams is None else teams)}
+    since = _open_since(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)
+    rows = [Row(queue, latest, now, by_endpoint.get(queue.endpoint)) for queue, latest in found]
+    for row in rows:
+        row.breach_since = since.get(subject(row.queue)) if since else None
+    return rows
+
+
+def _open_since(alerts: Iterable[Alert]) -> dict[str, datetime]:
+    """By address: when the oldest open warning that nobody acknowledged began."""
+    found: dict[str, datetime] = {}
+    for alert in alerts:
+        if alert.queue and alert.acknowledged_at is None:
+            found[alert.queue] = min(alert.opened_at, found.get(alert.queue, alert.opened_at))
+    return found
+
+
+def worst_first(rows: Iterable[Row]) -> list[Row]:
+    """By how far past its target, then by growth (CONSOLE 4, Overview 4)."""
+    return sorted(rows, key=_badness)
+
+
+def _badness(row: Row) -> tuple[int, float, float, int, str, str]:
+    severity, ratio = row.verdict.badness
+    beside = row.queue.kind in BESIDE
+    return -severity, -ratio, -row.growth, 0 if beside else -row.waiting, *row.address
+
+
+def with_history(rows: list[Row]) -> list[Row]:
+    """Give these rows their last hour."""
+    points = history.last_hour([row.queue.pk for row in rows], rows[0].now) if rows else {}
+    for row in rows:
+        row.points = points.get(row.queue.pk, [])
+    return rows
+
+
+def longest(rows: Iterable[Row]) -> int:
+    """The scale of the make-up strips: the largest among those that were counted to the end."""
+    finite = [row.total for row in rows if row.latest and row.latest.how == "counted"]
+    return max(finite, default=1) or 1

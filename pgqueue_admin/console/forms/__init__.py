@@ -1,0 +1,1 @@
+"""What a person may send, read and judged field by field."""

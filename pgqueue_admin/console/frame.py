@@ -1,0 +1,105 @@
+"""What the frame of every page needs: environment, rail, clock, theme, and how fresh the figures are."""
+
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+
+from pgqueue_admin.console import access, navigation, role
+
+THEMES = ("system", "light", "dark")
+COLOURS = ("plum", "ocean", "slate", "brown", "violet")  # none of them red, amber or green
+MISSED_SAMPLES = 3
+
+
+class Frame:
+    """Asked for by base.html only, so that a page without the frame pays nothing."""
+
+    def __init__(self, request: HttpRequest):
+        self._request = request
+
+    @property
+    def environment(self) -> str:
+        return settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
+
+    @property
+    def colour(self) -> str:
+        wanted = settings.PGQUEUE["ENVIRONMENT_COLOUR"]
+        return wanted if wanted in COLOURS else COLOURS[0]
+
+    @property
+    def theme(self) -> str:
+        wanted = self._request.COOKIES.get("theme", "")
+        return wanted if wanted in THEMES else "system"
+
+    themes = THEMES
+
+    @property
+    def utc(self) -> bool:
+        return self._request.COOKIES.get("utc") == "on"
+
+    @property
+    def zone(self) -> str:
+        return timezone.get_current_timezone_name()
+
+    @property
+    def single_keys(self) -> bool:
+        return self._request.COOKIES.get("keys") != "off"
+
+    @property
+    def search_url(self) -> str:
+        return navigation.path_of("finder")
+
+    @property
+    def admin_url(self) -> str:
+        return navigation.path_of("admin:index")
+
+    @property
+    def role(self) -> role.Role | None:
+        return role.current()
+
+    @cached_property
+    def rights(self) -> list[str]:
+        """What this person may do, in words."""
+        return access.allowed(self._request.user)
+
+    @property
+    def sample_seconds(self) -> float:
+        return float(settings.PGQUEUE["SAMPLE_SECONDS"])
+
+    @cached_property
+    def _counts(self) -> navigation.Counts:
+        return navigation.Counts()
+
+    @cached_property
+    def rail(self) -> list[navigation.Group]:
+        return navigation.groups(self._request, self._counts)
+
+    @property
+    def quick(self) -> list[navigation.Entry]:
+        return navigation.quick(self.rail)
+
+    @property
+    def now(self) -> Any:
+        return timezone.localtime()
+
+    @cached_property
+    def sampled_at(self) -> Any:
+        newest = self._counts.newest
+        return timezone.localtime(newest) if newest else None
+
+    @cached_property
+    def age(self) -> float | None:
+        return max(0.0, (timezone.now() - self.sampled_at).total_seconds()) if self.sampled_at else None
+
+    @property
+    def stale(self) -> bool:
+        """Whether so many samples are missing that every figure must say its age (L6)."""
+        return self.age is None or self.age > MISSED_SAMPLES * max(self.sample_seconds, 1.0)
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Context processor."""
+    return {"frame": Frame(request)}

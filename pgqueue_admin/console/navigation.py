@@ -1,0 +1,123 @@
+"""The rail: groups named by verbs, entries in order, and the count that stands right of a name."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from pgqueue_admin.records import rail
+from pgqueue_admin.wording import times
+from pgqueue_admin.wording.figures import figure
+
+# group, entries: url name, word on the screen, name of the count below
+GROUPS = (
+    ("", (("overview", "Overview", ""), ("alerts", "Warnings", "warnings"))),
+    ("Look", (("queues", "Queues", "queues"),)),
+    ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
+    ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
+    ("Watch", (("settings", "Settings", ""),)),
+)
+QUICK = ("overview", "queues", "archive", "alerts")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    word: str
+    url: str
+    current: bool
+    count: str = ""
+    counts: bool = False  # whether it has a count, which may be none at the moment
+    tone: str = ""  # "", mild (attention) or hot (unacknowledged trouble)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    word: str
+    entries: list[Entry] = field(default_factory=list)
+
+
+def path_of(name: str) -> str:
+    """The path of a page, or "" while it does not exist: absent, never a dead link."""
+    try:
+        return reverse(name)
+    except NoReverseMatch:
+        return ""
+
+
+class Counts:
+    """What stands right of the names: the figure and its tone. Asked for at most once a page."""
+
+    @cached_property
+    def _read(self) -> rail.Counts:
+        return rail.counts()
+
+    @property
+    def newest(self) -> datetime | None:
+        """The newest sample's instant."""
+        return self._read.newest
+
+    @property
+    def warnings(self) -> tuple[str, str]:
+        return _loud(self._read.warnings, "hot" if self._read.critical else "mild")
+
+    @property
+    def queues(self) -> tuple[str, str]:
+        return figure(self._read.queues), ""
+
+    @property
+    def dead(self) -> tuple[str, str]:
+        return _loud(self._read.dead, "hot")
+
+    @property
+    def operations(self) -> tuple[str, str]:
+        return _loud(self._read.operations, "mild")
+
+    @property
+    def endpoints(self) -> tuple[str, str]:
+        return figure(self._read.endpoints), ""
+
+    @property
+    def workers(self) -> tuple[str, str]:
+        up, wanted = self._read.up, self._read.wanted
+        return (f"{up} of {wanted}", "mild") if up < wanted else (figure(up) if up else "", "")
+
+
+def _loud(count: int | None, tone: str) -> tuple[str, str]:
+    """Nothing at all where there is none."""
+    return (figure(count), tone) if count else ("", "")
+
+
+def groups(request: HttpRequest, counts: Counts) -> list[Group]:
+    """The rail for this page. The entry of the page, or of the noun above it, is the current one."""
+    found = []
+    for word, entries in GROUPS:
+        shown = [_entry(request, counts, *entry) for entry in entries if path_of(entry[0])]
+        if shown:
+            found.append(Group(word, shown))
+    return found
+
+
+def live(_: str) -> dict[str, str]:
+    """Topic ``frame``, on every page: how fresh the figures are, and the counts of the rail."""
+    counts = Counts()
+    newest = counts.newest
+    named = [(name, count) for _, entries in GROUPS for name, _, count in entries if count and path_of(name)]
+    said = {f"nav.{name}": getattr(counts, count)[0] for name, count in named}
+    tones = {f"nav.{name}.tone": f"n {getattr(counts, count)[1]}" for name, count in named}
+    return {"@at": times.iso(newest) if newest else "", **said, **tones}
+
+
+def quick(rail: list[Group]) -> list[Entry]:
+    """The bottom bar of narrow screens."""
+    by_name = {entry.name: entry for group in rail for entry in group.entries}
+    return [by_name[name] for name in QUICK if name in by_name]
+
+
+def _entry(request: HttpRequest, counts: Counts, name: str, word: str, count: str) -> Entry:
+    url = path_of(name)
+    current = request.path == url if url == "/" else request.path.startswith(url)
+    said, tone = getattr(counts, count) if count else ("", "")
+    return Entry(name, word, url, current, said, bool(count), tone)

@@ -1,0 +1,13 @@
+"""Whole numbers as they come in addresses and forms."""
+
+import re
+
+_WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)  # what a bigint holds
+
+
+def whole(text: str | None, most: int = 10**18) -> int | None:
+    """The number, or None for what is none or too large."""
+    if not _WHOLE.fullmatch(text or ""):
+        return None
+    number = int(text or "")
+    return number if number <= most else None

@@ -1,0 +1,70 @@
+"""How an act on messages is said: before, after, and when it was refused."""
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.wording import figures, names, times
+
+VERBS = {"retry": "Retry", "discard": "Discard", "restore": "Restore"}
+PAST = {"retry": "retried", "discard": "discarded", "restore": "restored"}
+KEEP = {"retry": "Leave them dead", "discard": "Keep them", "restore": "Leave them discarded"}
+STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
+EFFECT = {
+    "retry": "Each goes back into the queue it failed in, without its failure headers. A retry cannot be undone; "
+    "what is not yet sent can be cancelled at any time.",
+    "discard": "Each leaves the dead and is kept. Restore brings it back at any time.",
+    "restore": "Each lies dead again, ready to be retried.",
+}
+
+
+def what(operation: Operation) -> str:
+    """``Retry 1,284 messages to Billing``."""
+    return f"{VERBS[operation.kind]} {messages(operation.count)} {_where(operation)}".strip()
+
+
+def button(operation: Operation, environment: str) -> str:
+    """``Retry 1,284 in production``."""
+    return f"{VERBS[operation.kind]} {operation.count:,} in {environment or 'unnamed'}"
+
+
+def messages(count: int) -> str:
+    return figures.counted(count, "message")
+
+
+def _where(operation: Operation) -> str:
+    tables = [table_of(address) for address in operation.queues]
+    return f"{'to' if operation.kind == 'retry' else 'of'} {names.listed(tables)}" if tables else ""
+
+
+def table_of(canonical: str) -> str:
+    """The table's name out of ``"public"."Billing"``."""
+    return canonical.rpartition('."')[2].removesuffix('"').replace('""', '"') or canonical
+
+
+def result(kind: str, outcome: Outcome) -> str:
+    """What became of one message, and which operation it was."""
+    where = f" to {table_of(outcome.target)}" if outcome.target else ""
+    number = f" Operation {outcome.operation}." if outcome.operation else ""
+    if outcome.result == "done":
+        return f"1 message {PAST[kind]}{where}.{number}"
+    why = outcome.why or "It was not as it was when you looked."
+    return f"Nothing was {PAST[kind]}. {why}{_since(outcome.when_before)}"
+
+
+def _since(instant: datetime | None) -> str:
+    return f" That was {times.ago(instant, timezone.now())}." if instant else ""
+
+
+def ended(operation: Operation) -> str:
+    """All classes that are not zero: ``412 retried, 6 skipped, 866 not sent and still dead where they were.``"""
+    left = operation.count - operation.done - operation.skipped - operation.failed
+    classes = [
+        (operation.done, PAST[operation.kind]),
+        (operation.skipped, "skipped"),
+        (operation.failed, f"failed and {STILL[operation.kind]}"),
+        (left, f"not touched and {STILL[operation.kind]}"),
+    ]
+    return ", ".join(f"{count:,} {word}" for count, word in classes if count) or "Nothing was in the set"

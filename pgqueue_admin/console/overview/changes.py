@@ -1,0 +1,76 @@
+"""What people and machines did, in words: the audit, and processes that ended badly."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgqueue_admin.console import navigation, settings_words
+from pgqueue_admin.records.models import AuditEntry, Process
+from pgqueue_admin.wording.figures import counted
+
+PAST = {
+    "retry": "retried", "discard": "discarded", "restore": "restored", "set": "set", "undo": "took back",
+    "start": "started", "stop": "stopped", "scale": "scaled", "pause": "paused", "resume": "resumed",
+    "acknowledge": "acknowledged", "declare": "declared", "withdraw": "withdrew", "cancel": "cancelled",
+}  # fmt: skip
+ICONS = {
+    "retry": "back", "discard": "quiet", "restore": "back", "set": "gear", "undo": "back", "start": "play",
+    "stop": "quiet", "scale": "gear", "pause": "pause", "resume": "play", "acknowledge": "ok",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    at: datetime
+    who: str
+    did: str
+    icon: str
+    path: str = ""
+
+    @property
+    def short(self) -> str:
+        """At most 18 characters, for the ribbon."""
+        said = f"{self.who} {self.did}"
+        return said if len(said) <= 18 else f"{said[:17]}…"
+
+
+def latest(most: int = 40) -> list[Change]:
+    """Newest first: so many of what people did, and of processes that ended."""
+    entries = [of_entry(entry) for entry in AuditEntry.objects.all()[:most]]
+    crashed = [of_crash(process) for process in _crashes().order_by("-ended_at")[:most]]
+    return sorted([*entries, *crashed], key=lambda change: change.at, reverse=True)
+
+
+def of_entry(entry: AuditEntry) -> Change:
+    path = f"{navigation.path_of('operations')}{entry.operation_id}/" if entry.operation_id else ""
+    return Change(entry.at, entry.who, _did(entry), ICONS.get(entry.verb, "info"), path)
+
+
+def _did(entry: AuditEntry) -> str:
+    verb = PAST.get(entry.verb, entry.verb)
+    if entry.noun in {"endpoint", "queue"} and entry.after and entry.verb in {"set", "undo"}:
+        return f"set {entry.subject}: {settings_words.change(entry.before, entry.after)}"
+    if entry.count > 1:
+        return f"{verb} {counted(entry.count, 'message')}{_about(entry)}"
+    return f"{verb} {_one(entry)}"
+
+
+def _about(entry: AuditEntry) -> str:
+    return f", operation {entry.operation_id}" if entry.operation_id else ""
+
+
+def _one(entry: AuditEntry) -> str:
+    return f"message {entry.subject}" if entry.noun == "message" else entry.subject
+
+
+def of_crash(process: Process) -> Change:
+    name = process.endpoint or process.role
+    why = process.last_error.strip().split("\n")[0][:80] or f"exit code {process.exit_code}"
+    ended = process.ended_at or process.heartbeat_at
+    return Change(
+        ended, process.host, f"{name}, pid {process.pid}, ended: {why}", "dead", navigation.path_of("workers")
+    )
+
+
+def _crashes():  # type: ignore[no-untyped-def]
+    bad = (Process.State.CRASHED, Process.State.BACK_OFF, Process.State.LOST)
+    return Process.objects.filter(state__in=bad).exclude(ended_at=None)

@@ -1,0 +1,45 @@
+"""What an open Overview is told with each sample. Rows are a topic of their own: a page keeps those it began with."""
+
+from django.template.loader import render_to_string
+
+from pgqueue_admin.console.board import cells
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.console.overview.needs import MOST, Need
+from pgqueue_admin.console.overview.view import View
+from pgqueue_admin.records.models import Queue
+
+ORDERED = 30  # rows whose order is told: those that a page may show
+
+
+def overview(_: str) -> dict[str, str]:
+    view = View()
+    said: dict[str, str] = {f"total.{total.name}": total.value for total in view.totals}
+    said |= {f"total.{total.name}.more": total.detail for total in view.totals}
+    said |= {f"need.{need.key}": row(need) for need in view.needs[:MOST]}
+    return {
+        **said,
+        "@order": ",".join(str(each.queue.pk) for each in view.rows[:ORDERED]),
+        "verdict": heading(view),
+        "verdict.rest": view.verdict.rest,
+        "@needs": ",".join(need.key for need in view.needs),
+        "@say": view.verdict.sentence,
+        "@title": view.verdict.title,
+    }
+
+
+def rows(ids: str) -> dict[str, str]:
+    """Topic ``rows:3,8,12``: the cells of these queues."""
+    wanted = [number for each in ids.split(",")[:500] if (number := whole(each)) is not None]
+    said: dict[str, str] = {}
+    for each in board.load(Queue.objects.filter(pk__in=wanted).select_related("latest")):
+        said |= cells.live(each)
+    return said
+
+
+def heading(view: View) -> str:
+    return render_to_string("pgqueue_admin/overview/heading.html", {"verdict": view.verdict})
+
+
+def row(need: Need) -> str:
+    return render_to_string("pgqueue_admin/overview/need.html", {"need": need, "still": True})

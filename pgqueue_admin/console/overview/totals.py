@@ -1,0 +1,114 @@
+"""The six figures: all queues together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.console import parts
+from pgqueue_admin.console.board.rows import Row
+from pgqueue_admin.records import board
+from pgqueue_admin.records.models import Alert
+from pgqueue_admin.records.processes import OfEndpoint
+from pgqueue_admin.wording.figures import counted, figure, integer
+
+WORK = frozenset({"input", "lease"})
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One figure of the strip: its swatch or icon, its value, and the line below."""
+
+    name: str
+    word: str
+    value: SafeString
+    detail: SafeString
+    series: str = ""
+    icon: str = ""
+    tone: str = ""
+
+
+@dataclass
+class Totals:
+    rows: Sequence[Row]
+    teams: Sequence[OfEndpoint]
+    causes: Sequence[Alert]
+    now: datetime
+    work: list[Row] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.work = [row for row in self.rows if row.queue.kind in WORK]
+
+    def all(self) -> list[Total]:
+        return [self.ready(), self.in_flight(), self.delayed(), self.dead(), self.entering(), self.leaving()]
+
+    def ready(self) -> Total:
+        value = self._sum(row.latest.ready for row in self.work if row.latest)
+        how = _how(row.latest.how for row in self.work if row.latest)
+        backlog = sum(1 for row in self.work if row.waiting)
+        detail = f"in {backlog} of {counted(len(self.work), 'input queue')}"
+        return Total("ready", "Ready", parts.figure(value, how), _text(detail), series="ready")
+
+    def in_flight(self) -> Total:
+        value = self._sum(row.latest.in_flight for row in self.work if row.latest)
+        slots = sum(team.slots for team in self.teams)
+        busy = sum(team.busy for team in self.teams)
+        detail = f"{integer(busy)} of our {integer(slots)} slots busy" if slots else "a hint, read without locks"
+        return Total("flight", "In flight", parts.figure(value, "hint"), _text(detail), series="flight")
+
+    def delayed(self) -> Total:
+        value = self._sum(row.latest.delayed for row in self.work if row.latest)
+        due = min((row.latest.next_due_at for row in self.work if row.latest and row.latest.next_due_at), default=None)
+        detail = parts.due(due, self.now) if due and value else _text("nothing delayed")
+        how = _how(row.latest.delayed_how for row in self.work if row.latest)
+        return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
+
+    def dead(self) -> Total:
+        lying = [row for row in self.rows if row.latest and row.queue.kind == "error"]
+        known = board.dead(self.now)
+        value = self._sum([*(row.latest.dead for row in lying if row.latest), known.archived])
+        grown = _grown(value, known)
+        causes = counted(len(self.causes), "cause") if self.causes else ""
+        detail = ", ".join(part for part in (grown, causes) if part) or ("none" if value == 0 else "")
+        tone = "hot" if value else ""
+        return Total(
+            "dead",
+            "Dead",
+            parts.figure(value, _how(row.dead_how for row in lying)),
+            _text(detail),
+            series="dead",
+            tone=tone,
+        )
+
+    def entering(self) -> Total:
+        value = self._sum(row.latest.in_per_second for row in self.work if row.latest)
+        return Total("in", "In", parts.rate(value), _text("into input queues"), icon="in")
+
+    def leaving(self) -> Total:
+        value = self._sum(row.latest.out_per_second for row in self.work if row.latest)
+        return Total("out", "Out", parts.rate(value), _text("out of input queues"), icon="up")
+
+    @staticmethod
+    def _sum(values: Iterable[Any]) -> Any:
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
+
+
+def _grown(value: int | None, known: board.Dead) -> str:
+    """Since an hour ago, if anybody counted then."""
+    if not value or known.archived_then is None:
+        return ""
+    more = value - known.archived_then - (known.lying_then or 0)
+    return f"+{figure(more)} in 1 h" if more > 0 else ""
+
+
+def _text(said: str) -> SafeString:
+    return format_html("{}", said) if said else mark_safe("")
+
+
+def _how(known: Iterable[str]) -> str:
+    """One figure that was not counted to its end makes the sum an estimate."""
+    return "counted" if set(known) <= {"counted"} else "estimate"

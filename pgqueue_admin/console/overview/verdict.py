@@ -1,0 +1,81 @@
+"""The sentence that opens the page: what a person would say who has looked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from pgqueue_admin.console.board.rows import Row
+from pgqueue_admin.console.overview.needs import Need
+from pgqueue_admin.records.models import Alert
+from pgqueue_admin.wording import figures, names, times
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    tone: str  # crit, warn, good, blind
+    sentence: str
+    title: str
+    rest: str
+
+    @property
+    def icon(self) -> str:
+        return {"crit": "crit", "warn": "warn", "good": "ok", "blind": "clock"}[self.tone]
+
+
+def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None) -> Verdict:
+    """``blind_since``: the newest sample, when it is too old to be believed."""
+    if blind_since is not None:
+        return _blind(blind_since)
+    warnings = [alert for alert in alerts if alert.severity == "warning" and alert.acknowledged_at is None]
+    if needs:
+        return _needed(needs, warnings, rows)
+    if warnings:
+        count = figures.counted(len(warnings), "warning")
+        return Verdict("warn", f"Nothing is broken; {count} can wait", f"{count} can wait", _within(rows, ()))
+    return _calm(rows, [alert for alert in alerts if alert.acknowledged_at])
+
+
+def _blind(since: datetime) -> Verdict:
+    at = times.local(since, timezone.get_current_timezone())
+    said = f"The console cannot see: no sample since {at:%H:%M:%S}"
+    return Verdict("blind", said, "No sample", "Everything below is the last that was seen. Nothing was lost.")
+
+
+def _needed(needs: Sequence[Need], warnings: Sequence[Alert], rows: Sequence[Row]) -> Verdict:
+    noun = "queue" if all(need.is_queue for need in needs) else "thing"
+    one = len(needs) == 1
+    sentence = f"{figures.in_words(len(needs))} {noun if one else noun + 's'} {'needs' if one else 'need'} you"
+    title = f"{len(needs)} need{'s' if one else ''} you: {names.listed([need.where for need in needs], 2)}"
+    rest = _within(rows, needs)
+    if warnings:
+        rest += f" {figures.counted(len(warnings), 'warning')} can wait."
+    return Verdict("crit", sentence[0].upper() + sentence[1:], title, rest)
+
+
+def _within(rows: Sequence[Row], needs: Sequence[Need]) -> str:
+    needed = {need.key for need in needs}
+    fine = sum(row.verdict.state == "ok" and row.key not in needed for row in _measured(rows))
+    if not fine:
+        return ""
+    other = "other " if needs else ""
+    noun = f"{other}queue is" if fine == 1 else f"{other}queues are"
+    return f"{fine:,} {noun} within target."
+
+
+def _calm(rows: Sequence[Row], acknowledged: Sequence[Alert]) -> Verdict:
+    measured = _measured(rows)
+    if rows and not measured:
+        return Verdict("blind", "No queue was measured yet", "No sample", "The sampler looks once a second.")
+    fine = sum(row.verdict.state == "ok" for row in measured)
+    rest = f"{figures.counted(len(acknowledged), 'acknowledged warning')} stays quiet." if acknowledged else ""
+    if fine == len(measured):
+        said = "The only queue is within target" if fine == 1 else f"All {fine:,} queues are within target"
+        return Verdict("good", said, "All within target", rest)
+    return Verdict("good", f"{fine:,} of {len(measured):,} queues are within target", "Nothing needs you", rest)
+
+
+def _measured(rows: Sequence[Row]) -> list[Row]:
+    """What was never measured is within no target."""
+    return [row for row in rows if row.latest]

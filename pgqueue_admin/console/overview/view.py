@@ -1,0 +1,74 @@
+"""Everything the first page shows, read once: for a request, and for the live topic."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.conf import settings
+from django.utils import timezone
+
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.overview import needs, totals, verdict
+from pgqueue_admin.records import processes
+from pgqueue_admin.records.models import Alert
+
+BACKLOG = 8
+CAUSES = 5
+
+
+def _most_first(alert: Alert) -> tuple[int, str]:
+    lying = "".join(digit for digit in alert.value if digit.isdecimal())  # grouped, never shortened below 100 M
+    return -int(lying or 0), alert.cause
+
+
+@dataclass
+class View:
+    now: datetime = field(default_factory=timezone.now)
+
+    @cached_property
+    def rows(self) -> list[board.Row]:
+        return board.worst_first(board.load(teams=self.teams, alerts=self.alerts))
+
+    @cached_property
+    def teams(self) -> list[processes.OfEndpoint]:
+        return processes.by_endpoint()
+
+    @cached_property
+    def alerts(self) -> list[Alert]:
+        return list(Alert.objects.filter(resolved_at=None))
+
+    @cached_property
+    def needs(self) -> list[needs.Need]:
+        return needs.find(self.alerts, self.rows)
+
+    @property
+    def blind_since(self) -> datetime | None:
+        """The newest sample, if three have been missed since."""
+        newest = max((row.latest.at for row in self.rows if row.latest), default=None)
+        allowed = timedelta(seconds=3 * max(1.0, settings.PGQUEUE["SAMPLE_SECONDS"]))
+        return newest if newest and self.now - newest > allowed else None
+
+    @cached_property
+    def verdict(self) -> verdict.Verdict:
+        return verdict.judge(self.needs, self.alerts, self.rows, self.blind_since)
+
+    @property
+    def totals(self) -> list[totals.Total]:
+        return totals.Totals(self.rows, self.teams, self.causes, self.now).all()
+
+    @cached_property
+    def backlog(self) -> list[board.Row]:
+        """Those that wait or are off target, worst first."""
+        waiting = [row for row in self.rows if row.state or (row.waiting and row.queue.kind not in board.BESIDE)]
+        return waiting[:BACKLOG]
+
+    @cached_property
+    def within(self) -> list[board.Row]:
+        """All others, by name, for the board at the end."""
+        above = {row.key for row in self.backlog}
+        return sorted((row for row in self.rows if row.key not in above), key=lambda row: row.address.table.lower())
+
+    @cached_property
+    def causes(self) -> list[Alert]:
+        """Dead messages by the queue they died in and by cause."""
+        return sorted((alert for alert in self.alerts if alert.kind == "dead_message"), key=_most_first)

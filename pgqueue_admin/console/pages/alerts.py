@@ -1,0 +1,107 @@
+"""What did the system notice, and who knows? The room is alerts, the word on the screen is Warning."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from pgqueue_admin.alerts import acknowledging, letter, mailbox
+from pgqueue_admin.console import access, alerts, answers, paging
+from pgqueue_admin.records.models import Alert, AlertMail
+
+
+def frame_of(request: HttpRequest) -> dict[str, Any]:
+    """What every page of this noun shows."""
+    return {
+        "counts": alerts.counts(),
+        "silent": alerts.nobody_watches(),
+        "box": mailbox.configured(),
+        "refusal": access.may(request.user, "acknowledge"),
+        "refusal_test": access.may(request.user, "set"),
+    }
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    state = request.GET.get("state", "open")
+    state = state if state in alerts.STATES else "open"
+    found = alerts.in_state(state, alerts.key_of(request.GET.get("after")))
+    shown = alerts.rows(found[: alerts.PAGE + 1] if state == "resolved" else found)
+    more = state == "resolved" and len(shown) > alerts.PAGE
+    about = {
+        "state": state,
+        "rows": shown[: alerts.PAGE] if more else shown,
+        "older": alerts.cursor_after(shown[alerts.PAGE - 1].alert) if more else "",
+        "last_closed": alerts.last_closed() if not shown else None,
+        "mails": AlertMail.objects.select_related("alert")[:8],
+    }
+    return render(request, "pgqueue_admin/alerts/page.html", frame_of(request) | about)
+
+
+@require_safe
+def one(request: HttpRequest, number: int) -> HttpResponse:
+    alert = get_object_or_404(Alert.objects.prefetch_related("mails"), pk=number)
+    about = {"row": alerts.rows([alert])[0], "mails": alert.mails.order_by("id")}
+    return render(request, "pgqueue_admin/alerts/alert.html", frame_of(request) | about)
+
+
+@require_POST
+def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
+    """Given, or with ``withdraw`` taken back."""
+    refusal = access.may(request.user, "acknowledge")
+    act = acknowledging.withdraw if "withdraw" in request.POST else acknowledging.acknowledge
+    why_not = f"Nothing was changed. Acknowledging {refusal}." if refusal else act(number, request.user, "console")
+    if why_not:
+        answers.refused(request, why_not)
+    elif "withdraw" in request.POST:
+        answers.done(request, "Put back among the open warnings.")
+    else:
+        answers.done(
+            request, "Acknowledged. It is grey now, and only its end is mailed. Take it back under Acknowledged."
+        )
+    return answers.back(request, reverse("alert", args=[number]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def mails(request: HttpRequest) -> HttpResponse:
+    """The mails; a POST asks for a test mail."""
+    if request.method == "POST":
+        return send_test(request)
+    before = paging.integer(request.GET.get("before"))
+    found = AlertMail.objects.select_related("alert").filter(**({"pk__lt": before} if before else {}))
+    shown = list(found[: alerts.PAGE + 1])
+    older = paging.pack(shown[alerts.PAGE - 1].pk) if len(shown) > alerts.PAGE else ""
+    about = {"mails": shown[: alerts.PAGE], "older": older}
+    return render(request, "pgqueue_admin/alerts/mails.html", frame_of(request) | about)
+
+
+def send_test(request: HttpRequest) -> HttpResponse:
+    box = mailbox.configured()
+    refusal = access.may(request.user, "set")
+    if refusal:
+        answers.refused(request, f"No mail was sent. Sending a test mail {refusal}.")
+    elif not box.takes_mail:
+        answers.refused(request, "No mail was sent. No address is configured: set ALERT_TO.")
+    else:
+        letter.write_test(box, request.user.get_username(), settings.PGQUEUE["ENVIRONMENT_COLOUR"])
+        answers.done(request, f"A test mail to {', '.join(box.recipients)} waits for the alerter. Its state is below.")
+    return answers.back(request, reverse("alert_mails"))
+
+
+@require_safe
+def mail(request: HttpRequest, number: int) -> HttpResponse:
+    found = get_object_or_404(AlertMail.objects.select_related("alert"), pk=number)
+    about = {"mail": found, "thread": found.alert.mails.order_by("id") if found.alert else []}
+    return render(request, "pgqueue_admin/alerts/mail.html", frame_of(request) | about)
+
+
+urlpatterns = [
+    path("alerts/", page, name="alerts"),
+    path("alerts/<int:number>/", one, name="alert"),
+    path("alerts/<int:number>/acknowledgement/", acknowledgement, name="alert_acknowledgement"),
+    path("alerts/mail/", mails, name="alert_mails"),
+    path("alerts/mail/<int:number>/", mail, name="alert_mail"),
+]

@@ -1,0 +1,65 @@
+"""A body as a file: its exact bytes, sent piece by piece, never opened by the browser."""
+
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.console import trouble
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.live.pieces import pieces
+from pgqueue_admin.monitor import bodies, discovery
+from pgqueue_admin.records.source import source
+
+PIECE = 1_000_000
+
+
+@require_safe
+def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpResponseBase:
+    address = Address(schema, table)
+
+    def read(offset: int) -> bytes | None:
+        with source().reading() as connection:
+            known = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+            found = bodies.body(connection, known, row_id, offset, PIECE) if known else None
+            return found.part if found else None
+
+    return _download(read, str(row_id))
+
+
+@require_safe
+def archived(request: HttpRequest, archive_id: int) -> HttpResponseBase:
+    def read(offset: int) -> bytes | None:
+        with source().reading() as connection:
+            found = store.body(connection, archive_id, offset, PIECE)
+            return bytes(found.content) if found and found.size is not None else None
+
+    return _download(read, f"archive-{archive_id}")
+
+
+def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBase:
+    """The first piece is read before the answer begins: what is not there is said, not sent empty."""
+    try:
+        first = read(0)
+    except (TableMissing, SchemaMissing) as gone:
+        raise Http404("Its table is gone, and the message with it.") from gone
+    except DatabaseError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    if first is None:
+        raise Http404("This message is not here now, or its body is NULL.")
+    response = StreamingHttpResponse(
+        pieces(lambda offset: (read(offset) or b"") if offset else first), content_type="application/octet-stream"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{name}.bin"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/messages/<uuid:row_id>/body/", waiting, name="waiting_body"),
+    path("archive/<int:archive_id>/body/", archived, name="archived_body"),
+]

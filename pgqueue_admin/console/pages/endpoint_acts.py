@@ -1,0 +1,107 @@
+"""Start, stop, scale, pause, resume and undo: a view per verb, each one call to records."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from pgqueue_admin.console import access, answers, settings_words
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.records import declarations, endpoints
+from pgqueue_admin.records.endpoint_faults import MOST_PROCESSES
+from pgqueue_admin.records.models import AuditEntry
+from pgqueue_admin.wording.figures import counted
+
+
+@require_POST
+def start(request: HttpRequest, name: str) -> HttpResponse:
+    def act() -> str:
+        row = endpoints.start(name, request.user, "console")
+        return f"{name} starts: {counted(row.desired_processes, 'process', 'processes')} wanted, within 2 s."
+
+    return _answer(request, "run", act)
+
+
+@require_POST
+def stop(request: HttpRequest, name: str) -> HttpResponse:
+    def act() -> str:
+        row = endpoints.stop(name, request.user, "console")
+        within = settings_words.value("drain_seconds", row.drain_seconds)
+        return f"{name} stops. What is in hand is finished within {within}."
+
+    return _answer(request, "run", act)
+
+
+@require_POST
+def scale(request: HttpRequest, name: str) -> HttpResponse:
+    wanted = request.POST.get("processes", "")
+
+    def act() -> str:
+        processes = whole(wanted, MOST_PROCESSES)
+        if processes is None:
+            raise endpoints.ActRefused(f"Nothing was changed. Processes are 0 to {MOST_PROCESSES}; {wanted!r} is not.")
+        endpoints.scale(name, processes, request.user, "console")
+        return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
+
+    return _answer(request, "run", act)
+
+
+@require_POST
+def pause(request: HttpRequest, name: str) -> HttpResponse:
+    def act() -> str:
+        endpoints.pause(name, request.user, "console")
+        return f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
+
+    return _answer(request, "run", act)
+
+
+@require_POST
+def resume(request: HttpRequest, name: str) -> HttpResponse:
+    def act() -> str:
+        endpoints.resume(name, request.user, "console")
+        return f"{name} receives again."
+
+    return _answer(request, "run", act)
+
+
+@require_POST
+def undo(request: HttpRequest, name: str, entry_id: int) -> HttpResponse:
+    def act() -> str:
+        endpoints.undo(entry_id, request.user, "console")
+        entry = AuditEntry.objects.get(pk=entry_id)
+        return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
+
+    return _answer(request, "set", act)
+
+
+@require_POST
+def withdraw(request: HttpRequest, name: str) -> HttpResponse:
+    def act() -> str:
+        declarations.withdraw(name, request.user, "console")
+        return f"{name} is no longer declared. Nothing was changed where it runs."
+
+    return _answer(request, "set", act)
+
+
+def _answer(request: HttpRequest, verb: str, act: Callable[[], str]) -> HttpResponse:
+    """The right, the act, its sentence, and back to where the person was."""
+    if refusal := access.may(request.user, verb):
+        answers.refused(request, f"Nothing was changed: {refusal}.")
+    else:
+        try:
+            answers.done(request, act())
+        except (endpoints.ActRefused, AuditEntry.DoesNotExist) as error:
+            answers.refused(request, str(error))
+    return answers.back(request, "/endpoints/")
+
+
+urlpatterns = [
+    path("endpoints/<name:name>/start/", start, name="endpoint_start"),
+    path("endpoints/<name:name>/stop/", stop, name="endpoint_stop"),
+    path("endpoints/<name:name>/scale/", scale, name="endpoint_scale"),
+    path("endpoints/<name:name>/pause/", pause, name="endpoint_pause"),
+    path("endpoints/<name:name>/resume/", resume, name="endpoint_resume"),
+    path("endpoints/<name:name>/withdraw/", withdraw, name="endpoint_withdraw"),
+    path("endpoints/<name:name>/undo/<int:entry_id>/", undo, name="endpoint_undo"),
+]

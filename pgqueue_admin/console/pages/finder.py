@@ -1,0 +1,121 @@
+"""Finds a message by whatever id a person has copied: message id, row id, archive number."""
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.console import trouble
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.records.models import Queue
+from pgqueue_admin.records.source import source
+
+
+class Sighting(NamedTuple):
+    url: str
+    where: str
+    state: str
+    type: str
+    at: Any
+
+
+class Found(NamedTuple):
+    sightings: list[Sighting]
+    tables: int  # how many queues were asked for the row id
+    unread: list[str]  # and which could not be
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """The box on top of every page: an id, a queue's name, or a search of the archive."""
+    q = request.GET.get("q", "").strip()
+    if not q:
+        return render(request, "pgqueue_admin/finder/page.html", {"any_id": ""})
+    if ":" in q:
+        return redirect(f"{reverse('archive')}?{urlencode({'q': q})}")
+    return _queue(q) or redirect("find_message", q)
+
+
+@require_safe
+def find(request: HttpRequest, any_id: str) -> HttpResponse:
+    found, problem = trouble.read(lambda connection: _find(connection, any_id))
+    if found and len(found.sightings) == 1:
+        return redirect(found.sightings[0].url)
+    about = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
+    status = 404 if found and not found.sightings else 200
+    return render(request, "pgqueue_admin/finder/page.html", about, status=status)
+
+
+def _find(connection: Connection, any_id: str) -> Found:
+    archived = [_archived(row) for row in _sightings(connection, any_id)]
+    row_id = _uuid(any_id)
+    if row_id is None:
+        return Found(archived, 0, [])
+    waiting, tables, unread = _waiting(connection, row_id)
+    return Found([*waiting, *archived], tables, unread)
+
+
+def _sightings(connection: Connection, any_id: str) -> list[Any]:
+    """The archive may not be there: a database given by URL has no table of ours."""
+    try:
+        return store.sightings(connection, any_id)
+    except DatabaseError:
+        return []
+
+
+def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:
+    """By primary key only: headers are not indexed, and reading them all would be a load."""
+    found: list[Sighting] = []
+    tables = [table for table in discovery.find(connection, source().schemas) if table.has_messages]
+    keyed = [table for table in tables if table.has_primary_key]
+    unread = [table.address.table for table in tables if not table.has_primary_key]
+    for table in keyed:
+        try:
+            message = browse.message(connection, table, row_id)
+        except DatabaseError:
+            unread.append(table.address.table)
+            continue
+        if message:
+            found.append(_waits(table.address, message))
+    return found, len(keyed), unread
+
+
+def _waits(address: Address, message: Message) -> Sighting:
+    url = reverse("waiting_message", args=[address.schema, address.table, message.id])
+    return Sighting(url, address.table, message.state, message.type, message.sent_at)
+
+
+def _archived(row: Any) -> Sighting:
+    where = f"archive {row.id:,}"
+    return Sighting(reverse("archived_message", args=[row.id]), where, row.state, row.message_type or "", row.died_at)
+
+
+def _queue(q: str) -> HttpResponse | None:
+    """A queue's own name leads to the queue, the start of several to their list."""
+    named = list(Queue.objects.filter(table__iexact=q)[:2])
+    if len(named) == 1:
+        return redirect("queue", schema=named[0].schema, table=named[0].table)
+    if named or Queue.objects.filter(table__istartswith=q).exists():
+        return redirect(f"{reverse('queues')}?{urlencode({'q': q})}")
+    return None
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
+
+
+urlpatterns = [
+    path("messages/", search, name="finder"),
+    path("messages/<name:any_id>/", find, name="find_message"),
+]

@@ -1,0 +1,117 @@
+"""What is this message, what happened to it, what may I do? One page for those that wait and for archived ones."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import ArchivedMessage
+from pgqueue_admin.console import trouble
+from pgqueue_admin.console.reading import acts, body, error, facts, neighbours, timeline
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor import bodies, browse, discovery
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.records.models import AuditEntry
+
+TEMPLATE = "pgqueue_admin/message/page.html"
+
+
+class Waiting(NamedTuple):
+    message: Message
+    body: body.Shown
+
+
+class Archived(NamedTuple):
+    message: ArchivedMessage
+    body: body.Shown
+    events: list[Any]
+    beside: neighbours.Beside | None
+
+
+@require_safe
+def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpResponse:
+    address = Address(schema, table)
+    found, problem = trouble.read(lambda connection: _read_waiting(connection, address, row_id, request))
+    if found is None:
+        return _missing(request, problem, address=address, id=str(row_id))
+    known = facts.of_waiting(found.message, address)
+    steps = timeline.steps(known, [], timezone.now())
+    return render(request, TEMPLATE, {"facts": known, "body": found.body, "steps": steps})
+
+
+@require_safe
+def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
+    found, problem = trouble.read(lambda connection: _read_archived(connection, archive_id, request))
+    if found is None:
+        return _missing(request, problem, id=str(archive_id))
+    known = facts.of_archived(found.message)
+    about = {
+        "facts": known,
+        "body": found.body,
+        "steps": timeline.steps(known, found.events, timezone.now()),
+        "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
+        "acts": acts.of_archived(request.user, known),
+        "beside": found.beside,
+        "events": found.events,
+        "audit": AuditEntry.objects.filter(noun="message", subject=str(archive_id))[:20],
+    }
+    return render(request, TEMPLATE, about)
+
+
+def _read_waiting(connection: Connection, address: Address, row_id: str, request: HttpRequest) -> Waiting | None:
+    table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    message = browse.message(connection, table, row_id) if table and table.has_messages else None
+    if table is None or message is None:
+        return None
+    return Waiting(message, _waiting_body(connection, table, message, request))
+
+
+def _waiting_body(connection: Connection, table: QueueTable, message: Message, request: HttpRequest) -> body.Shown:
+    def read(start: int, length: int) -> bytes | None:
+        found = bodies.body(connection, table, message.id, start, length)
+        return found.part if found else None
+
+    def bodystring() -> tuple[str, bool] | None:
+        found = bodies.bodystring(connection, table, message.id)
+        return (found.text, found.from_column) if found else None
+
+    known = facts.of_waiting(message, table.address)
+    return body.shown(read, bodystring, message.body_size, known.content_type, request.GET.dict())
+
+
+def _read_archived(connection: Connection, archive_id: int, request: HttpRequest) -> Archived | None:
+    message = store.get(connection, archive_id)
+    if message is None:
+        return None
+    shown = _archived_body(connection, message, request)
+    events = store.events(connection, archive_id)
+    return Archived(message, shown, events, neighbours.of(connection, message, request.GET.get("q")))
+
+
+def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.Shown:
+    def read(start: int, length: int) -> bytes | None:
+        found = store.body(connection, message.id, start, length)
+        return bytes(found.content) if found else None
+
+    def bodystring() -> tuple[str, bool] | None:
+        raw = read(0, bodies.PART)
+        return None if raw is None else (bodies.readable(raw), False)
+
+    known = facts.of_archived(message)
+    return body.shown(read, bodystring, message.body_bytes, known.content_type, request.GET.dict())
+
+
+def _missing(request: HttpRequest, problem: trouble.Trouble | None, **about: Any) -> HttpResponse:
+    status = 404 if problem is None or problem.kind == "gone" else 200
+    return render(request, "pgqueue_admin/message/missing.html", {"trouble": problem, **about}, status=status)
+
+
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/messages/<uuid:row_id>/", waiting, name="waiting_message"),
+    path("archive/<int:archive_id>/", archived, name="archived_message"),
+]

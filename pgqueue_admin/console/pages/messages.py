@@ -1,0 +1,70 @@
+"""Which messages wait here? A queue's messages, page by page; looking locks nothing and takes nothing (C3)."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import paging, trouble
+from pgqueue_admin.console.reading import waiting
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.records.models import Queue
+from pgqueue_admin.transport.headers import short_type
+
+
+class Row(NamedTuple):
+    message: Message
+    type: str
+    line: str | None
+
+
+class Found(NamedTuple):
+    table: QueueTable | None
+    page: Page | None
+    rows: list[Row]
+
+
+@require_safe
+def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    address = Address(schema, table)
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    wanted = waiting.asked(request.GET.dict())
+    found, problem = trouble.read(lambda connection: _read(connection, address, wanted, _head(queue)))
+    about = {"address": address, "queue": queue, "asked": wanted, "found": found, "trouble": problem}
+    gone = problem.kind == "gone" if problem else not (found and found.table)
+    template = "pgqueue_admin/messages/gone.html" if gone else "pgqueue_admin/messages/page.html"
+    return render(request, template, about | _cursors(found), status=404 if gone else 200)
+
+
+def _read(connection: Connection, address: Address, wanted: waiting.Asked, head: int | None) -> Found:
+    table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    if table is None or not table.has_messages or wanted.error:
+        return Found(table, None, [])
+    shown = waiting.page(connection, table, wanted, head)
+    rows = [Row(each, short_type(each.type), _line(connection, table, each, wanted)) for each in shown.messages]
+    return Found(table, shown, rows)
+
+
+def _line(connection: Connection, table: QueueTable, message: Message, wanted: waiting.Asked) -> str | None:
+    return waiting.bodyline(connection, table, message) if wanted.bodyline else None
+
+
+def _head(queue: Queue | None) -> int | None:
+    return queue.latest.head_seq if queue and hasattr(queue, "latest") else None
+
+
+def _cursors(found: Found | None) -> dict[str, Any]:
+    """Where the pages beside this one begin, as query names."""
+    if not (found and found.page):
+        return {}
+    beside = {"previous": found.page.previous, "next": found.page.next}
+    return {name: {key: paging.pack(seq) for key, seq in (cursor or {}).items()} for name, cursor in beside.items()}
+
+
+urlpatterns = [path("queues/<name:schema>/<name:table>/messages/", page, name="messages")]

@@ -1,0 +1,88 @@
+"""What will it do; what did it really do? One address from the frozen set to the outcome of each message (C4)."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from pgqueue_admin.console import access, answers, operation_words, trouble
+from pgqueue_admin.console.operation import outcomes, preview, progress
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import Operation
+
+
+@require_safe
+def page(request: HttpRequest, number: int) -> HttpResponse:
+    operation = get_object_or_404(Operation, pk=number)
+    if operation.state == Operation.State.FROZEN:
+        return _preview(request, operation)
+    found, problem = trouble.read(lambda connection: outcomes.read(connection, operation, request.GET))
+    about = {
+        "operation": operation,
+        "what": operation_words.what(operation),
+        "progress": progress.of(operation),
+        "found": found,
+        "outcome_filters": outcomes.FILTERS,
+        "trouble": problem,
+        "refusal": access.may(request.user, operation.kind),
+    }
+    return render(request, "pgqueue_admin/operations/page.html", about)
+
+
+def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
+    found, problem = trouble.read(lambda connection: preview.read(connection, operation))
+    about = {
+        "operation": operation,
+        "what": operation_words.what(operation),
+        "found": found,
+        "trouble": problem,
+        "plan": preview.plan(operation),
+        "fault": fault,
+        "effect": operation_words.EFFECT[operation.kind],
+        "button": operation_words.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
+        "keep": operation_words.KEEP[operation.kind],
+        "refusal": access.may(request.user, operation.kind),
+    }
+    return render(request, "pgqueue_admin/operations/preview.html", about, status=422 if fault else 200)
+
+
+@require_POST
+def start(request: HttpRequest, number: int) -> HttpResponse:
+    operation = get_object_or_404(Operation, pk=number)
+    reason = request.POST.get("reason", "").replace("\0", "").strip()[:1000]
+    allowed = operation.state == Operation.State.FROZEN and not access.may(request.user, operation.kind)
+    if allowed and (fault := preview.plan(operation).fault(reason, request.POST.get("count", ""))):
+        return _preview(request, operation, fault)
+    try:
+        service.start(number, request.user, reason)
+    except service.Refused as error:
+        answers.refused(request, str(error))
+    except DatabaseError as error:
+        answers.failed(request, f"Nothing was started. {error}")
+    return answers.SeeOther(_place(number))
+
+
+@require_POST
+def cancel(request: HttpRequest, number: int) -> HttpResponse:
+    get_object_or_404(Operation, pk=number)
+    try:
+        operation = service.cancel(number, request.user)
+        answers.done(request, f"Cancelled. {operation_words.ended(operation)}.")
+    except service.Refused as error:
+        answers.refused(request, str(error))
+    except DatabaseError as error:
+        answers.failed(request, f"Its frozen set stays for now. {error}")
+    return answers.SeeOther(_place(number))
+
+
+def _place(number: int) -> str:
+    return reverse("operation", args=[number])
+
+
+urlpatterns = [
+    path("operations/<int:number>/", page, name="operation"),
+    path("operations/<int:number>/start/", start, name="operation_start"),
+    path("operations/<int:number>/cancel/", cancel, name="operation_cancel"),
+]

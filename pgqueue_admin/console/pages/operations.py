@@ -1,0 +1,86 @@
+"""Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.console import answers, archive_query, operation_words, paging
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import Operation
+
+ROWS = 50
+MOST_IDS = 10_000
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    return _create(request) if request.method == "POST" else _list(request)
+
+
+def _list(request: HttpRequest) -> HttpResponse:
+    below = paging.integer(request.GET.get("after"))
+    found = Operation.objects.filter(pk__lt=below) if below is not None else Operation.objects.all()
+    rows = list(found[: ROWS + 1])
+    more = paging.pack(rows[ROWS - 1].pk) if len(rows) > ROWS else ""
+    shown = [(row, operation_words.what(row)) for row in rows[:ROWS]]
+    return render(request, "pgqueue_admin/operations/list.html", {"operations": shown, "more": more, "below": below})
+
+
+def _create(request: HttpRequest) -> HttpResponse:
+    """Freeze what was chosen and show it; a single message asked for at once is acted on."""
+    kind = request.POST.get("act", "")
+    if kind not in operation_words.PAST:
+        answers.refused(request, "Nothing was done: choose retry, discard or restore.")
+        return answers.back(request, reverse("archive"))
+    try:
+        ids = _ids(request)
+        if request.POST.get("at_once") and len(ids) == 1:
+            return _at_once(request, kind, ids[0])
+        return _freeze(request, kind, ids)
+    except service.Refused as error:
+        answers.refused(request, str(error))
+    except DatabaseError as error:
+        answers.failed(request, f"Nothing was {operation_words.PAST[kind]}. {error}")
+    return answers.back(request, reverse("archive"))
+
+
+def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
+    outcome = service.act(kind, archive_id, request.user, "console", _reason(request))
+    say = answers.done if outcome.result == "done" else answers.refused
+    say(request, operation_words.result(kind, outcome))
+    return answers.back(request, reverse("archived_message", args=[archive_id]))
+
+
+def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
+    chosen: list[int] | Filter = ids
+    selection = ""
+    if request.POST.get("all") == "matching":
+        selection = request.POST.get("q", "")
+        chosen = _matching(kind, selection)
+    elif not ids:
+        raise service.NothingChosen(f"Nothing was {operation_words.PAST[kind]}: no message was ticked.")
+    operation = service.freeze(kind, chosen, request.user, "console", _reason(request), selection)
+    return answers.SeeOther(reverse("operation", args=[operation.pk]))
+
+
+def _matching(kind: str, q: str) -> Filter:
+    query = archive_query.read(q)
+    if query.error:
+        raise service.Refused(f"Nothing was {operation_words.PAST[kind]}: {query.error}")
+    return query.filter
+
+
+def _ids(request: HttpRequest) -> list[int]:
+    given = (whole(each) for each in request.POST.getlist("id")[:MOST_IDS])
+    return [each for each in given if each is not None]
+
+
+def _reason(request: HttpRequest) -> str:
+    return request.POST.get("reason", "").replace("\0", "").strip()[:1000]
+
+
+urlpatterns = [path("operations/", page, name="operations")]

@@ -1,0 +1,97 @@
+"""One queue: what is in it, and why does it not move?"""
+
+import json
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import access, service
+from pgqueue_admin.console.board.consumers import Team
+from pgqueue_admin.console.forms.endpoint import ALLOWED, DECLARED, EndpointSettings
+from pgqueue_admin.console.overview import changes
+from pgqueue_admin.console.queue import ends, series
+from pgqueue_admin.console.queue.view import View
+from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
+from pgqueue_admin.records import endpoints
+from pgqueue_admin.records.models import Queue
+
+
+@require_safe
+def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    queue = _queue(schema, table)
+    view = View(queue)
+    window = request.GET.get("w", "")
+    drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", timezone.now())
+    about = {
+        "view": view,
+        "row": view.row,
+        "series": drawn,
+        "series_json": json.dumps(drawn.as_json(), separators=(",", ":")),
+        "windows": series.WORDS.items(),
+        "team": view.row.team,
+        "processes": _processes(view.row.team),
+        "settings": _settings(view),
+        "changes": [changes.of_entry(entry) for entry in view.history],
+        "refusal": access.may(request.user, "set"),
+        "settings_path": f"{view.row.path}#settings",
+        **(_form(view) if "edit" in request.GET else {}),
+        **(_looked(view) if "ends" in request.GET else {}),
+    }
+    return render(request, "pgqueue_admin/queue/page.html", about)
+
+
+@require_safe
+def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
+    view = View(_queue(schema, table))
+    return render(request, "pgqueue_admin/queue/ends.html", {"view": view, "row": view.row, **_looked(view)})
+
+
+def _queue(schema: str, table: str) -> Queue:
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    if queue is None:
+        raise Http404(f"No queue {table} was found in schema {schema}.")
+    return queue
+
+
+def _looked(view: View) -> dict[str, object]:
+    try:
+        found = ends.look(view.address, view.row.latest)
+    except TimedOut:
+        fault = (
+            "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
+        )
+        return {"looked": True, "ends": None, "fault": fault}
+    except DatabaseError as error:
+        return {"looked": True, "ends": None, "fault": str(error)}
+    return {"looked": True, "ends": found, "fault": ""}
+
+
+def _form(view: View) -> dict[str, object]:
+    """The endpoint's settings as a form, in place; what its values risk is said before anything is saved."""
+    if view.endpoint is None:
+        return {}
+    return {"form": EndpointSettings(view.endpoint), "service": service.service(view.endpoint)}
+
+
+def _processes(team: Team | None) -> list[object]:
+    return team.processes if team else []
+
+
+def _settings(view: View) -> list[tuple[str, object, str, object]]:
+    """Name, value, what is allowed, the last change; of a foreign endpoint only what is declared."""
+    endpoint = view.endpoint
+    if endpoint is None:
+        return []
+    last = endpoints.last_changes(endpoint.name)
+    shown = [name for name in ALLOWED if endpoint.ours or name in DECLARED]
+    return [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown]
+
+
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/", page, name="queue"),
+    path("queues/<name:schema>/<name:table>/ends/", head_and_tail, name="queue_ends"),
+]

@@ -1,0 +1,110 @@
+"""What is decided where: settings by group, and what is wanted of each queue."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from pgqueue_admin.console import access, answers, settings_list, settings_words
+from pgqueue_admin.console.forms.queue import QueueSettings
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.records import queues
+from pgqueue_admin.records.endpoints import ActRefused
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
+from pgqueue_admin.records.source import source
+
+HISTORY = 20
+
+
+@require_http_methods(["GET", "HEAD"])
+def page(request: HttpRequest) -> HttpResponse:
+    about = {
+        "groups": settings_list.groups(),
+        "queues": [(queue, Address(queue.schema, queue.table)) for queue in Queue.objects.filter(gone_since=None)],
+        "endpoints": Endpoint.objects.all(),
+        "refusal": access.may(request.user, "set"),
+    }
+    return render(request, "pgqueue_admin/settings/page.html", about)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def queue(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    found = _queue(schema, table)
+    if request.method == "POST":
+        return _save(request, found)
+    return _queue_page(request, found, QueueSettings(found))
+
+
+def _save(request: HttpRequest, found: Queue) -> HttpResponse:
+    form = QueueSettings(found, request.POST)
+    if refusal := access.may(request.user, "set"):
+        answers.refused(request, f"Nothing was changed: {refusal}.")
+    elif not form.is_valid():
+        return _queue_page(request, found, form, status=422)
+    else:
+        _apply(request, found, form)
+    return answers.SeeOther(_place(found))
+
+
+def _apply(request: HttpRequest, found: Queue, form: QueueSettings) -> None:
+    changes = form.changes
+    said = settings_words.change({name: getattr(found, name) for name in changes}, changes)
+    try:
+        queues.save_settings(found, changes, request.user, "console", reason=request.POST.get("reason", "")[:1000])
+    except ActRefused as error:
+        return answers.refused(request, str(error))
+    answers.done(request, f"{found.table}: {said}." if changes else f"Nothing was different. {found.table} stays.")
+
+
+@require_POST
+def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpResponse:
+    found = _queue(schema, table)
+    try:
+        if refusal := access.may(request.user, "set"):
+            answers.refused(request, f"Nothing was changed: {refusal}.")
+        else:
+            queues.undo(entry_id, request.user, "console")
+            answers.done(request, f"{found.table} is back as it was before.")
+    except (ActRefused, AuditEntry.DoesNotExist) as error:
+        answers.refused(request, str(error))
+    return answers.SeeOther(_place(found))
+
+
+def _queue_page(request: HttpRequest, found: Queue, form: QueueSettings, status: int = 200) -> HttpResponse:
+    about = {
+        "queue": found,
+        "address": Address(found.schema, found.table),
+        "form": form,
+        "history": _history(found),
+        "is_ours": source().is_ours,
+        "refusal": access.may(request.user, "set"),
+    }
+    return render(request, "pgqueue_admin/settings/queue.html", about, status=status)
+
+
+def _history(found: Queue) -> list[tuple[AuditEntry, bool]]:
+    """Each change, and whether what it set still stands, so that it can be taken back."""
+    return [(entry, _stands(found, entry)) for entry in queues.history(found)[:HISTORY]]
+
+
+def _stands(found: Queue, entry: AuditEntry) -> bool:
+    changed = entry.after or {}  # perhaps by a version that knew other settings
+    return all(hasattr(found, name) and getattr(found, name) == value for name, value in changed.items())
+
+
+def _queue(schema: str, table: str) -> Queue:
+    found = Queue.objects.filter(schema=schema, table=table).first()
+    if found is None:
+        raise Http404("No queue of this name was found.")
+    return found
+
+
+def _place(found: Queue) -> str:
+    return reverse("queue_settings", args=[found.schema, found.table])
+
+
+urlpatterns = [
+    path("settings/", page, name="settings"),
+    path("settings/queues/<name:schema>/<name:table>/", queue, name="queue_settings"),
+    path("settings/queues/<name:schema>/<name:table>/undo/<int:entry_id>/", undo, name="queue_settings_undo"),
+]

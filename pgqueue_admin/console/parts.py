@@ -1,0 +1,113 @@
+"""The small parts pages are made of, as safe HTML: figures, times, names, icons. Tags and live cells share them."""
+
+from datetime import datetime
+
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.wording import durations, figures, names, times, visible
+
+ICON_OF_STATE = {
+    "critical": "crit", "warning": "warn", "ok": "ok", "running": "play", "paused": "pause", "dead": "dead",
+    "stale": "clock", "retried": "back", "discarded": "quiet", "succeeded": "ok", "frozen": "clock",
+    "starting": "clock", "waiting": "clock", "draining": "down", "back-off": "warn", "crashed": "crit", "lost": "crit",
+    "stopped": "quiet", "done": "ok", "cancelled": "quiet", "lapsed": "quiet", "expired": "clock", "gone": "quiet",
+}  # fmt: skip
+CLASS_OF_STATE = {
+    "critical": "crit", "warning": "warn", "ok": "good", "running": "good", "dead": "crit", "crashed": "crit",
+    "lost": "crit", "back-off": "warn", "succeeded": "good", "done": "good", "retried": "info",
+}  # fmt: skip
+
+
+def unknown() -> SafeString:
+    return mark_safe(figures.UNKNOWN)
+
+
+def figure(value: int | None, how: str = "counted") -> SafeString:
+    """A count that carries how it is known; a shortened one keeps its digits in the title."""
+    value = None if value == "" else value  # what a template does not find, such as a sample not yet taken
+    said = figures.figure(value, how or "counted")
+    if value is None:
+        return mark_safe(f'<span class="fig" data-kind="unknown">{said}</span>')
+    title = f' title="{value:,}"' if abs(value) >= 1_000_000 and f"{value:,}" not in said else ""
+    return mark_safe(f'<span class="fig" data-kind="{how or "counted"}"{title}>{said}</span>')
+
+
+def rate(per_second: float | None, how: str = "counted") -> SafeString:
+    said = figures.rate(per_second)
+    kind = "unknown" if per_second is None else how
+    about = f"≈{figures.NBSP}" if kind in figures.APPROXIMATE else ""
+    return mark_safe(f'<span class="fig" data-kind="{kind}">{about}{said.number}</span> <small>{said.unit}</small>')
+
+
+def duration(seconds: float | None) -> SafeString:
+    return mark_safe(durations.duration(seconds).replace("<", "&lt;"))
+
+
+def _time(instant: datetime, form: str, said: str) -> SafeString:
+    """``form`` tells the browser how to say it again: live fragments are rendered once, for every zone."""
+    title = times.full(instant, timezone.get_current_timezone())
+    return format_html('<time datetime="{}" data-as="{}" title="{}">{}</time>', times.iso(instant), form, title, said)
+
+
+def ago(instant: datetime | None) -> SafeString:
+    """Relative, the absolute form in the title."""
+    if instant is None:
+        return unknown()
+    return _time(instant, "ago", times.ago(instant, timezone.now()))
+
+
+def due(instant: datetime, now: datetime) -> SafeString:
+    """When the next delayed message goes, or how late it is."""
+    if instant >= now:
+        return format_html("next due {}", ago(instant))
+    return format_html("due since {}", when(instant))
+
+
+def when(instant: datetime | None) -> SafeString:
+    """Absolute and short, the full form in the title."""
+    if instant is None:
+        return unknown()
+    return _time(instant, "short", times.short(instant, timezone.now(), timezone.get_current_timezone()))
+
+
+def moment(instant: datetime | None) -> SafeString:
+    """With milliseconds, for timelines."""
+    if instant is None:
+        return unknown()
+    return _time(instant, "precise", times.precise(instant, timezone.get_current_timezone()))
+
+
+def name(text: str) -> SafeString:
+    """A name that may break where a reader would break it, and turns nothing around."""
+    return mark_safe("<wbr>".join(conditional_escape(piece) for piece in names.pieces(visible.plain(str(text)))))
+
+
+def icon(which: str) -> SafeString:
+    """A drawing of the sprite; never without a word beside it."""
+    return format_html('<svg class="i" aria-hidden="true"><use href="{}#i-{}"/></svg>', _sprite(), which)
+
+
+def _sprite() -> str:
+    return static("pgqueue_admin/icons.svg")
+
+
+def state(word: str, which: str = "") -> SafeString:
+    """A state as shape, word, and third as colour. ``which`` names the state where the word says more."""
+    which = which or word
+    drawing = icon(ICON_OF_STATE[which]) if which in ICON_OF_STATE else ""
+    return format_html('<span class="tag {}">{}{}</span>', CLASS_OF_STATE.get(which, ""), drawing, word)
+
+
+def key(series: str) -> SafeString:
+    """The swatch of a series, texture included."""
+    return format_html(
+        '<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><rect class="k-{}" width="12" height="12"/></svg>',
+        series,
+    )
+
+
+def joined(pieces: list[SafeString], glue: str = ", ") -> SafeString:
+    return format_html_join(glue, "{}", ((piece,) for piece in pieces))

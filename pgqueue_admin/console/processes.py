@@ -1,0 +1,112 @@
+"""How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
+
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from pgqueue_admin.records import processes
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.wording import figures, names
+
+_TAIL = 65_536
+_TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One process as a page says it."""
+
+    process: Any  # Process, annotated as by records.processes.known
+
+    @property
+    def name(self) -> str:
+        return str(self.process.endpoint or self.process.role)
+
+    @property
+    def state(self) -> str:
+        return "lost" if self.process.heartbeat_lost else str(self.process.state)
+
+    @property
+    def word(self) -> str:
+        words = {"lost": "lost heartbeat", "draining": f"draining, {self.process.busy} left"}
+        return words.get(self.state, self.state)
+
+    @property
+    def tone(self) -> str:
+        return _TONES.get(self.state, "")
+
+    @property
+    def seconds_up(self) -> float | None:
+        if self.process.ended_at is not None:
+            return None
+        return max(0.0, (timezone.now() - self.process.started_at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    name: str
+    supervisor: Row | None
+    rows: list[Row] = field(default_factory=list)
+
+
+def staff_state(staff: processes.OfEndpoint) -> tuple[str, str]:
+    """How an endpoint of ours is staffed: the word, and the state it is drawn as."""
+    if staff.missing:
+        return "short of processes", "critical"
+    if staff.endpoint.paused:
+        return "paused", "paused"
+    return ("running", "running") if staff.have else ("stopped", "stopped")
+
+
+def hosts(found: Iterable[Row]) -> list[Host]:
+    return [_host(name, list(group)) for name, group in groupby(found, lambda row: row.process.host)]
+
+
+def verdict(staffed: list[processes.OfEndpoint], supervised: bool) -> tuple[str, str]:
+    """State and sentence that open the page."""
+    short = [each for each in staffed if each.missing]
+    want, have = sum(each.want for each in staffed), sum(each.want - each.missing for each in staffed)
+    if short:
+        missing = "too few processes" if any(each.have for each in short) else "no process"
+        verb = "has" if len(short) == 1 else "have"
+        return "crit", f"{names.listed([each.endpoint.name for each in short])} {verb} {missing}; {have} of {want} run"
+    if not supervised:
+        return "crit", "No supervisor has reported"
+    return "good", _all_run(want)
+
+
+def _all_run(want: int) -> str:
+    if want < 2:
+        return "The one wanted process runs" if want else "No process is wanted"
+    return f"All {figures.counted(want, 'process', 'processes')} run"
+
+
+def log_lines(process: Process, most: int) -> list[str]:
+    """The last lines of its log, where that is a file of ours on this machine; else none."""
+    path = _log_path(process)
+    if path is None:
+        return []
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        text = file.read(_TAIL).decode("utf-8", "backslashreplace")
+    return text.splitlines()[-most:]
+
+
+def _log_path(process: Process) -> Path | None:
+    """Never a file elsewhere, whatever the row says."""
+    folder = (Path(settings.PGQUEUE["VAR"]) / "log").resolve()
+    if not process.log or process.host != socket.gethostname():
+        return None
+    path = Path(process.log).resolve()
+    return path if path.is_relative_to(folder) and path.is_file() else None
+
+
+def _host(name: str, found: list[Row]) -> Host:
+    supervisor = next((row for row in found if row.process.role == "supervisor"), None)
+    return Host(name, supervisor, [row for row in found if row is not supervisor])

@@ -1,0 +1,1 @@
+"""What the page of one queue says: its figures, its history as charts, its head and tail, who consumes it."""

@@ -1,0 +1,103 @@
+"""Head, tail and the seq ruler: read from the queue itself, after the page, with limits of their own (C2, C3)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.cache import cache
+from django.utils import timezone
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor import browse, discovery, ruler
+from pgqueue_admin.monitor.depth import LATE
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.records.board import Newest
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.figures import figure, integer
+
+LOOK_SECONDS = 1.0
+RULER_EVERY = 10  # seconds: 96 probes a look are cheap, not free
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    table: QueueTable
+    first: list[Message]
+    last: list[Message]
+    steps: list[bool] | None
+    now: datetime
+    latest: Newest | None
+
+    @property
+    def shown(self) -> int:
+        return len(self.first) + len(self.last)
+
+    @property
+    def between(self) -> str:
+        """What lies between, as far as the newest sample knows."""
+        if not self.last or self.latest is None or self.latest.depth is None:
+            return ""
+        rest = max(0, self.latest.depth - self.shown)
+        return f"{figure(rest, self.latest.how)} {'message' if rest == 1 else 'messages'} between" if rest else ""
+
+    @property
+    def head(self) -> Message | None:
+        return self.first[0] if self.first else None
+
+    @property
+    def tail(self) -> Message | None:
+        return (self.last or self.first)[-1] if self.first else None
+
+    @property
+    def span(self) -> int:
+        return self.tail.seq - self.head.seq + 1 if self.head and self.tail else 0
+
+    @property
+    def depth(self) -> int | None:
+        """Rows there are, from what was just read where that is everything."""
+        if not self.last and len(self.first) < HEAD:
+            return len(self.first)
+        return self.latest.depth if self.latest else None
+
+    @property
+    def sentence(self) -> str:
+        """Explains the gap, and names what a reader of the span would report (C2)."""
+        depth = self.depth
+        if depth is None or not self.span or self.latest is None:
+            return ""
+        missing = self.span - depth
+        if self.latest.how != "counted":
+            return f"A tool that takes this span for the depth reports {integer(self.span)}."
+        if missing <= 0:
+            return "No number is missing: here the span is the depth."
+        return (
+            f"{integer(missing)} numbers between head and tail hold no message: handled already, or never committed. "
+            f"A tool that takes this span for the depth reports {integer(self.span)}."
+        )
+
+
+HEAD, TAIL = 4, 2
+
+
+def look(address: Address, latest: Newest | None) -> Ends | None:
+    """None where the table is gone or holds no messages. Raises DatabaseError, TimedOut among them."""
+    with source().reading() as connection:
+        table = discovery.find_one(connection, address)
+        if table is None or not table.has_messages:
+            return None
+        low = latest.head_seq - LATE if latest and latest.head_seq is not None else None
+        first, last = browse.head_and_tail(connection, table, head=HEAD, tail=TAIL, low_water=low, timeout=LOOK_SECONDS)
+        steps = _ruler(connection, table, first, last)
+        return Ends(table, first, last, steps, timezone.now(), latest)
+
+
+def _ruler(connection: Connection, table: QueueTable, first: list[Message], last: list[Message]) -> list[bool] | None:
+    if len(first) < HEAD:
+        return None  # few rows need no picture
+    key = f"ruler:{table.oid}"
+    known = cache.get(key)
+    if known is None:
+        known = (ruler.steps(connection, table, first[0].seq, (last or first)[-1].seq),)
+        cache.set(key, known, RULER_EVERY)
+    steps: list[bool] | None = known[0]
+    return steps

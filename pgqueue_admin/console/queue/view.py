@@ -1,0 +1,198 @@
+"""Everything the page of one queue shows, from records only: the queue itself is asked later, by its own part."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.console import navigation, parts, paths, settings_words
+from pgqueue_admin.console.board import cells
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.board.charts import target_words
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records import processes
+from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.records.queues import subject
+from pgqueue_admin.wording.durations import plain
+
+HISTORY = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    word: str
+    value: SafeString
+    detail: SafeString
+    tone: str = ""
+
+
+@dataclass
+class View:
+    queue: Queue
+
+    @cached_property
+    def row(self) -> board.Row:
+        teams = processes.by_endpoint([self.queue.endpoint] if self.queue.endpoint else [])
+        return board.load([self.queue], teams, self.alerts)[0]
+
+    @property
+    def address(self) -> Address:
+        return self.row.address
+
+    @property
+    def canonical(self) -> str:
+        return subject(self.queue)
+
+    @cached_property
+    def alerts(self) -> list[Alert]:
+        """Open warnings of this queue, the grave ones first."""
+        found = Alert.objects.filter(queue=self.canonical, resolved_at=None)
+        return sorted(found, key=lambda alert: (alert.severity != "critical", alert.opened_at))
+
+    @cached_property
+    def endpoint(self) -> Endpoint | None:
+        return Endpoint.objects.filter(schema=self.queue.schema, table=self.queue.table).first()
+
+    @cached_property
+    def delayed_table(self) -> Queue | None:
+        return Queue.objects.filter(schema=self.queue.schema, table=f"{self.queue.table}.Delayed").first()
+
+    @property
+    def dead_path(self) -> str:
+        """What died in this queue, in the archive."""
+        return paths.dead(self.canonical) if navigation.path_of("archive") else ""
+
+    @property
+    def history(self) -> list[AuditEntry]:
+        about = AuditEntry.objects.filter(noun="queue", subject=self.canonical)
+        if self.endpoint:
+            about = about | AuditEntry.objects.filter(noun="endpoint", subject=self.endpoint.name)
+        return list(about.order_by("-id")[:HISTORY])
+
+    @cached_property
+    def shortest_ttbr(self) -> SmallestTtbr | None:
+        return self.queue.ttbrs.order_by("ttbr_ms").first()
+
+    @property
+    def targets(self) -> list[tuple[str, str]]:
+        said = ("target_age_seconds", "target_depth", "target_dead")
+        return [
+            (settings_words.label(name).capitalize(), settings_words.value(name, getattr(self.queue, name)))
+            for name in said
+        ]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [figure(self) for figure in _FIGURES]
+
+
+def _ready(view: View) -> Figure:
+    latest = view.row.latest
+    target = view.queue.target_depth
+    past = bool(target is not None and latest and (latest.depth or 0) > target)
+    detail = _HOW.get(latest.how, latest.how) if latest else "not counted yet"
+    against = f", target {target:,}" if target is not None else ""
+    return Figure("ready", "Ready", cells.ready(view.row), format_html("{}{}", detail, against), "hot" if past else "")
+
+
+_HOW = {
+    "counted": "counted",
+    "capped": "at least so many; counting stops there",
+    "estimate": "estimated from the seq range",
+}
+
+
+def _text(said: str) -> SafeString:
+    return format_html("{}", said)
+
+
+def _in_flight(view: View) -> Figure:
+    return Figure("flight", "In flight", cells.in_flight(view.row), _text("a hint, read without locks"))
+
+
+def _delayed(view: View) -> Figure:
+    latest = view.row.latest
+    due = latest.next_due_at if latest else None
+    detail = parts.due(due, view.row.now) if due else _text("nothing waits for a time")
+    return Figure("delayed", "Delayed", cells.delayed(view.row), detail)
+
+
+def _expired(view: View) -> Figure:
+    ttbr = view.shortest_ttbr
+    detail = f"shortest TTBR {plain(ttbr.ttbr_ms / 1000)}" if ttbr else "dropped when received"
+    return Figure("expired", "Expired", cells.expired(view.row), _text(detail))
+
+
+def _oldest(view: View) -> Figure:
+    row = view.row
+    target = view.queue.target_age_seconds
+    against = format_html("target {}", target_words(target))
+    if row.age is None or row.latest is None or row.latest.oldest_at is None:
+        return Figure("oldest", "Oldest ready", parts.unknown(), against)
+    said = cells.age(row.latest.oldest_at, row.age, target, row.latest.oldest_how, row.state)
+    past = target is not None and row.age > target
+    return Figure("oldest", "Oldest ready", said, against, "hot" if past else "")
+
+
+def _in(view: View) -> Figure:
+    latest = view.row.latest
+    value = latest.in_per_second if latest else None
+    detail = "sent to it" if value is not None else "needs two samples"
+    return Figure("in", "In", parts.rate(value), _text(detail))
+
+
+def _out(view: View) -> Figure:
+    latest = view.row.latest
+    value = latest.out_per_second if latest else None
+    row = view.row
+    detail = row.trend.words if row.trend.tone == "empties" else _does_not_empty(row) or row.trend.words
+    return Figure("out", "Out", parts.rate(value), _text(detail))
+
+
+def _does_not_empty(row: board.Row) -> str:
+    return "does not empty at this rate" if row.trend.tone == "grows" and row.waiting else ""
+
+
+_FIGURES = (_ready, _in_flight, _delayed, _expired, _oldest, _in, _out)
+
+
+def live(number: str) -> dict[str, str]:
+    """Topic ``queue:12``."""
+    queue = Queue.objects.select_related("latest").filter(pk=whole(number) or 0).first()
+    if queue is None:
+        return {}
+    view = View(queue)
+    said: dict[str, str] = {}
+    for figure in view.figures:
+        said |= {f"now.{figure.name}": figure.value, f"now.{figure.name}.more": figure.detail}
+        said[f"now.{figure.name}.tone"] = figure.tone
+    latest = view.row.latest
+    if latest and latest.oldest_at and view.row.age is not None:  # the browser moves the age on
+        target = queue.target_age_seconds
+        said["now.oldest"] = cells.age(latest.oldest_at, 0.0, target, latest.oldest_how, view.row.state)
+    return {
+        **said,
+        "now.consumers": cells.consumers(view.row),
+        "now.dead": cells.dead(view.row),
+        "@point": _point(view.row),
+    }
+
+
+def _point(row: board.Row) -> str:
+    """The newest sample for the charts: instant, then the figures in the order of series.NAMES but the last."""
+    latest = row.latest
+    if latest is None:
+        return ""
+    values = (
+        latest.ready,
+        latest.in_flight,
+        latest.delayed,
+        latest.expired,
+        latest.in_per_second,
+        latest.out_per_second,
+    )
+    said = ("" if value is None else f"{value:g}" for value in values)
+    return f"{latest.at.timestamp():.0f},{','.join(said)}"

@@ -1,0 +1,1 @@
+"""The list of all queues: its columns, its filter, its groups."""

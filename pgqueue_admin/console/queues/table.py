@@ -1,0 +1,105 @@
+"""The rows of the list as HTML, and the order and groups they stand in."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from html import escape
+from itertools import groupby
+
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.console.board.rows import Row, worst_first
+from pgqueue_admin.console.queues.columns import COLUMNS, SORTS, Cell, Column
+from pgqueue_admin.wording import visible
+from pgqueue_admin.wording.figures import counted, integer
+
+FOLD_FROM = 3  # fewer than this hide nothing worth hiding
+DEFAULT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Queues of one first name part, all within target: folded into one line with their sums."""
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        ready = sum(row.waiting for row in self.rows)
+        return f"{counted(len(self.rows), 'queue')} within target, {integer(ready)} ready"
+
+
+def ordered(rows: Iterable[Row], sort: str) -> list[Row]:
+    """By the column asked for, else worst first; tables of no known kind always at the end of that."""
+    name, down = sort.removeprefix("-"), sort.startswith("-")
+    if name in SORTS:
+        return sorted(rows, key=SORTS[name], reverse=down)
+    return sorted(worst_first(rows), key=lambda row: row.queue.kind == "unknown")
+
+
+def folded(rows: list[Row], opened: str) -> list[Row | Group]:
+    """Rows of groups that need nobody, as one line each; ``opened`` names the one to show."""
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        families.setdefault(_family(row), []).append(row)
+    quiet = {
+        name
+        for name, members in families.items()
+        if len(members) >= FOLD_FROM and not any(each.state for each in members)
+    }
+    out: list[Row | Group] = []
+    for key, run in groupby(rows, lambda row: _family(row) if _family(row) in quiet else ""):
+        if not key or key == opened:
+            out.extend(run)
+        elif not any(isinstance(each, Group) and each.name == key for each in out):
+            out.append(Group(key, families[key]))
+    return out
+
+
+def _family(row: Row) -> str:
+    return row.address.table.partition(".")[0]
+
+
+def lines(shown: Iterable[Row | Group]) -> Iterator[tuple[str, object]]:
+    """Rows that follow each other as one piece of HTML, groups by themselves."""
+    for folds, run in groupby(shown, lambda each: isinstance(each, Group)):
+        if folds:
+            yield from (("group", each) for each in run)
+        else:
+            yield "rows", html(run)  # type: ignore[arg-type]
+
+
+def html(rows: Iterable[Row]) -> SafeString:
+    return mark_safe("\n".join(_html(row) for row in rows))
+
+
+def _html(row: Row) -> str:
+    """One row, one element a cell."""
+    cells = "".join(_cell(row.key, column, column.cell(row)) for column in COLUMNS)
+    link = f'<a href="{escape(row.path)}">{escape(visible.plain(row.address.table))}</a>'
+    kind = row.queue.kind + (f", {row.address.schema}" if row.address.schema != "public" else "")
+    why = f": {row.queue.reason}" if row.queue.kind == "unknown" and row.queue.reason else ""
+    return (
+        f'<tr role="row" class="{row.state}" data-row="{row.queue.pk}" data-live-class="{row.key}.state">'
+        f'<th role="rowheader" scope="row" class="name full">{link} {escape(kind)}{escape(why)}</th>{cells}</tr>'
+    )
+
+
+def _cell(key: str, column: Column, cell: Cell) -> str:
+    classes = f"{column.css} {cell.css}".strip()
+    kind = f' data-kind="{cell.kind}"' if cell.kind else ""
+    return (
+        f'<td role="cell" class="{classes}" data-l="{column.word}" data-live="{key}.{column.name}"'
+        f"{kind} {cell.attributes}>{escape(cell.text)}</td>"
+    )
+
+
+def live(rows: Iterable[Row]) -> dict[str, str]:
+    """What the stream sends: the bare texts. Ages move by themselves in the browser."""
+    said: dict[str, str] = {}
+    for row in rows:
+        said |= {
+            f"{row.key}.{column.name}": escape(column.cell(row).text) for column in COLUMNS if column.name != "age"
+        }
+        said[f"{row.key}.state"] = row.state
+    return said

@@ -1,0 +1,42 @@
+"""What a person may do with an archived message, and why not."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pgqueue_admin.console import access
+from pgqueue_admin.console.reading.facts import Facts
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records.source import source
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """Which acts fit its state; a refusal is the sentence beside a disabled button."""
+
+    target: Address | None
+    retry: bool = False
+    discard: bool = False
+    restore: bool = False
+    retry_refusal: str = ""
+    discard_refusal: str = ""
+
+
+def of_archived(person: Any, facts: Facts) -> Acts:
+    row = facts.archived
+    assert row is not None
+    target: Address | None = row.target
+    forbidden = access.may(person, "discard", facts.address)
+    return Acts(
+        target,
+        retry=row.state == "dead",
+        discard=row.state == "dead",
+        restore=row.state == "discarded",
+        retry_refusal=str(row.why_no_retry or _elsewhere(target) or access.may(person, "retry", target) or ""),
+        discard_refusal=str(forbidden or ""),
+    )
+
+
+def _elsewhere(target: Address | None) -> str:
+    if target is None or target.schema in source().schemas:
+        return ""
+    return f"Its queue is in schema {target.schema}, which is not watched here (QUEUE_SCHEMAS)."

@@ -1,0 +1,52 @@
+"""The body on a message's page: which view, from which byte on, and where the rest is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.wording import bodies
+from pgqueue_admin.wording.bodies import Part
+
+WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
+
+Asked = Mapping[str, str]
+BodyString = Callable[[], tuple[str, bool] | None]  # the text, and whether the table's column holds it
+Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring."""
+
+    part: Part | None
+    view: str
+    source: str = ""
+
+    @property
+    def views(self) -> list[tuple[str, str]]:
+        return list(WORDS.items())
+
+
+def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> Shown:
+    """The part that ``?body=…&from=…`` asks for; bad values fall back to the start in the view that suits."""
+    view = asked.get("body", "")
+    if size is None:
+        return Shown(None, view)
+    if view == "bodystring":
+        return _bodystring(bodystring(), size)
+    start = _offset(asked.get("from", ""), size)
+    raw = read(start, bodies.CHUNK) or b""
+    part = bodies.part(raw, start=start, total=size, content_type=content_type, view=view)
+    return Shown(part, part.view)
+
+
+def _bodystring(found: tuple[str, bool] | None, size: int) -> Shown:
+    if found is None:
+        return Shown(None, "bodystring")
+    text, from_column = found
+    where = "from the column bodystring, its octal escapes read as UTF-8" if from_column else "decoded by this console"
+    return Shown(bodies.readable(text, size), "bodystring", where)
+
+
+def _offset(text: str, size: int) -> int:
+    return whole(text, size - 1) or 0

@@ -1,0 +1,35 @@
+"""The error of a dead message: what was thrown, and the frames that are its own code."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pgqueue_admin.archive.model import ArchivedMessage
+from pgqueue_admin.transport.headers import short_type
+from pgqueue_admin.wording import traces
+
+
+@dataclass
+class Error:
+    type: str
+    message: str
+    trace: str
+    full: bool  # the trace as it came, instead of its own frames
+
+    @property
+    def short_type(self) -> str:
+        return short_type(self.type) if self.type else ""
+
+    @cached_property
+    def runs(self) -> list[traces.Run]:
+        return traces.runs(self.trace)
+
+    @cached_property
+    def frames(self) -> int:
+        return traces.frames(self.trace)
+
+
+def of_archived(message: ArchivedMessage, full: bool) -> Error | None:
+    """None where nothing was thrown: a confirmation, a message that cannot be read."""
+    if not (message.exception_type or message.exception_message or message.stack_trace):
+        return None
+    return Error(message.exception_type or "", message.exception_message or "", message.stack_trace or "", full)

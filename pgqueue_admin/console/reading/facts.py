@@ -1,0 +1,134 @@
+"""What is known of a message wherever it lies: one shape for waiting and archived ones."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.archive.model import ArchivedMessage
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.records.source import source
+from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
+from pgqueue_admin.wording import header_parts
+
+STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
+
+
+@dataclass
+class Facts:
+    """Read by every part of the page; ``archive_id`` is None for a message that waits."""
+
+    state: str
+    address: Address | None
+    row_id: UUID | None
+    message_id: str
+    type: str
+    headers_text: str | None
+    headers: Headers
+    unreadable: str
+    body_size: int | None
+    sent_at: datetime | None
+    seq: int | None = None
+    expires_text: str | None = None
+    expires_at: datetime | None = None
+    archived: ArchivedMessage | None = None
+
+    @property
+    def archive_id(self) -> int | None:
+        return self.archived.id if self.archived else None
+
+    @property
+    def word(self) -> str:
+        return STATE_WORDS.get(self.state, self.state)
+
+    @property
+    def short_type(self) -> str:
+        return wire.short_type(self.type) if self.type else "Message of unknown type"
+
+    @property
+    def content_type(self) -> str | None:
+        return self.headers.get(wire.CONTENT_TYPE)
+
+    @property
+    def sender(self) -> str | None:
+        return self.headers.get(wire.ORIGINATING_ENDPOINT)
+
+    @property
+    def sending_machine(self) -> str | None:
+        return self.headers.get(wire.ORIGINATING_MACHINE)
+
+    @property
+    def ttbr(self) -> str | None:
+        return self.headers.get(wire.TIME_TO_BE_RECEIVED)
+
+    @property
+    def delayed_retries(self) -> str | None:
+        return self.headers.get(wire.RETRIES)
+
+    @property
+    def headers_size(self) -> int:
+        return len((self.headers_text or "").encode("utf-8", "surrogatepass"))
+
+    @cached_property
+    def parts(self) -> list[header_parts.Part]:
+        return header_parts.parts(self.headers, FAILURE_PREFIXES, wire.parse_time)
+
+    @cached_property
+    def on_retry(self) -> tuple[list[str], list[str]]:
+        """Names of the headers that a retry keeps, and of those it takes off."""
+        return header_parts.kept_and_removed(self.headers, FAILURE_PREFIXES)
+
+
+def of_waiting(message: Message, address: Address) -> Facts:
+    return Facts(
+        state=message.state,
+        address=address,
+        row_id=message.id,
+        message_id=message.message_id,
+        type=message.type,
+        headers_text=message.headers_text,
+        headers=message.headers,
+        unreadable=message.unreadable,
+        body_size=message.body_size,
+        sent_at=message.sent_at,
+        seq=message.seq,
+        expires_text=message.expires_text,
+        expires_at=message.expires_at,
+    )
+
+
+def of_archived(message: ArchivedMessage) -> Facts:
+    headers, unreadable = _parsed(message.headers)
+    return Facts(
+        state=message.state,
+        address=address_of(message.queue),
+        row_id=message.row_id,
+        message_id=message.message_id or "",
+        type=message.message_type or "",
+        headers_text=message.headers,
+        headers=headers,
+        unreadable=unreadable,
+        body_size=message.body_bytes,
+        sent_at=message.sent_at,
+        expires_text=message.expires,
+        archived=message,
+    )
+
+
+def address_of(queue: str | None) -> Address | None:
+    """The two names of a canonical address; None for what is none."""
+    try:
+        return source().dialect.parse_address(queue, source().default_schema) if queue else None
+    except AddressNotUnderstood:
+        return None
+
+
+def _parsed(text: Any) -> tuple[Headers, str]:
+    try:
+        return wire.parse(text), ""
+    except HeadersUnreadable as error:
+        return {}, str(error)

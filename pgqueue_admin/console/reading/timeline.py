@@ -1,0 +1,101 @@
+"""What happened to a message, in order, each step with the time since the one before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from pgqueue_admin.console.reading.facts import Facts
+from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.figures import integer
+
+_EVENTS = {
+    "retried": ("Retried by {who}", "back", ""),
+    "discarded": ("Discarded by {who}", "quiet", ""),
+    "restored": ("Restored by {who}", "back", ""),
+    "succeeded": ("Succeeded", "ok", "good"),
+    "died again": ("Died again, as a message of its own", "dead", "crit"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    at: datetime | None
+    icon: str
+    tone: str
+    title: str
+    detail: str = ""
+    operation: int | None = None
+    gap: str = ""
+
+
+def steps(facts: Facts, events: list[Any], now: datetime) -> list[Step]:
+    found = [*_sent(facts), *_delayed(facts), *_waiting(facts, now), *_died(facts), *_events(events)]
+    found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times stay as told
+    return _with_gaps(found)
+
+
+def _sent(facts: Facts) -> Iterator[Step]:
+    to = f" to {facts.address.table}" if facts.address else ""
+    title = f"Sent by {facts.sender}{to}" if facts.sender else f"Sent{to}"
+    related = facts.headers.get(wire.RELATED_TO)
+    if facts.sent_at or facts.sender:
+        yield Step(facts.sent_at, "send", "", title, _told(("from", facts.sending_machine), ("because of", related)))
+
+
+def _delayed(facts: Facts) -> Iterator[Step]:
+    due = wire.parse_time(facts.headers.get(wire.DELIVER_AT))
+    if due and not facts.delayed_retries:
+        yield Step(due, "clock", "", "Due, after a delay", "sent with a time to be delivered at")
+    if facts.delayed_retries:
+        last = wire.parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
+        yield Step(last, "clock", "", f"Delayed retry {facts.delayed_retries}", "the last one before this")
+
+
+def _waiting(facts: Facts, now: datetime) -> Iterator[Step]:
+    if facts.archived is not None:
+        return
+    if facts.expires_at is not None:
+        over = facts.state == "expired"
+        title = "Expired: whoever receives it drops it unread" if over else "Expires"
+        yield Step(facts.expires_at, "clock", "crit" if over else "", title, "by the database's clock")
+    yield Step(now, "quiet", "", f"Waits in {facts.address.table}" if facts.address else "Waits", "as looked at now")
+
+
+def _died(facts: Facts) -> Iterator[Step]:
+    row = facts.archived
+    if row is None:
+        return
+    if row.result == "success":
+        yield Step(row.died_at, "ok", "good", f"Archived as {integer(row.id)}", "it is no failure")
+        return
+    elsewhere = row.found_in if row.found_in != row.queue else None
+    detail = _told(("", _cause(row)), ("on attempt", row.attempts), ("on", row.machine), ("found in", elsewhere))
+    yield Step(row.died_at, "dead", "crit", f"Dead: archived as {integer(row.id)}", detail)
+
+
+def _told(*facts: tuple[str, Any]) -> str:
+    """``on attempt 24, on app-2``: those facts that are known."""
+    return ", ".join(f"{word} {fact}".strip() for word, fact in facts if fact)
+
+
+def _cause(row: Any) -> str:
+    return wire.short_type(row.exception_type) if row.exception_type else row.no_retry or row.details or ""
+
+
+def _events(events: list[Any]) -> Iterator[Step]:
+    for event in events:
+        title, icon, tone = _EVENTS.get(event.verb, (event.verb.capitalize() + " by {who}", "info", ""))
+        into = f"into {event.target}" if event.target and event.verb == "retried" else ""
+        yield Step(event.at, icon, tone, title.format(who=event.who), into, event.operation)
+
+
+def _with_gaps(found: list[Step]) -> list[Step]:
+    """``123 ms later``, where both times are known and they are in order."""
+    told = found[:1]
+    for before, step in pairwise(found):
+        gap = (step.at - before.at).total_seconds() if step.at and before.at else 0
+        told.append(replace(step, gap=f"{duration(gap)} later") if gap > 0 else step)
+    return told

@@ -1,0 +1,88 @@
+"""Messages of one queue as its list shows them: what was asked for, and what was read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pgqueue_admin.console import paging
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.monitor import bodies, browse
+from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.wording import visible
+
+ROWS = 50
+LINE = 200
+_BEHIND = 1_000  # an insert may commit after one with a higher seq: look that far before the sampled head
+_TERM = re.compile(r"(?P<field>[a-z]+):(?P<sign>>=|<=|>|<|)(?P<value>\S*)")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The list that an address asks for. ``error`` says which word of the filter is not understood."""
+
+    q: str = ""
+    order: Literal["head", "newest"] = "head"
+    only_expired: bool = False
+    bodyline: bool = False
+    after: int | None = None
+    before: int | None = None
+    error: str = ""
+
+    @property
+    def from_start(self) -> bool:
+        return self.after is None and self.before is None
+
+
+def asked(query: Mapping[str, str]) -> Asked:
+    """Unknown names are ignored, bad values fall back; only the filter box answers back."""
+    about: dict[str, Any] = {"q": query.get("q", "").strip(), "bodyline": query.get("cols") == "bodyline"}
+    about["order"] = "newest" if query.get("order") == "newest" else "head"
+    for term in about["q"].split():
+        about |= _term(term)
+    for name in ("after", "before"):
+        if (seq := paging.integer(query.get(name))) is not None:
+            about[name] = seq
+    return Asked(**about)
+
+
+def _term(term: str) -> dict[str, Any]:
+    match = _TERM.fullmatch(term)
+    if match and match["field"] == "is" and match["value"] == "expired":
+        return {"only_expired": True}
+    if not match or match["field"] != "seq":
+        return {"error": f"{term} is not understood here. Try seq:>88141900 or is:expired."}
+    seq = whole(match["value"])
+    if seq is None:
+        return {"error": f"{match['value'] or 'nothing'} is no seq: a whole number is. Try seq:>88141900."}
+    return _seq(match["sign"], seq)
+
+
+def _seq(sign: str, seq: int) -> dict[str, Any]:
+    """``seq:5`` begins there; order decides which way it goes on."""
+    if sign in {"<", "<="}:
+        return {"before": seq + (sign == "<="), "order": "newest"}
+    return {"after": seq - (sign != ">")}
+
+
+def page(connection: Connection, table: QueueTable, wanted: Asked, head: int | None) -> Page:
+    """``head`` is the sampled head's seq: a first page need not walk the dead rows before it."""
+    return browse.page(
+        connection,
+        table,
+        after=wanted.after,
+        before=wanted.before,
+        order=wanted.order,
+        limit=ROWS,
+        only_expired=wanted.only_expired,
+        low_water=None if head is None else head - _BEHIND,
+    )
+
+
+def bodyline(connection: Connection, table: QueueTable, message: Message) -> str:
+    """The start of its body as one line."""
+    found = bodies.bodystring(connection, table, message.id, LINE)
+    return " ".join(visible.plain(found.text[:LINE]).split()) if found else ""

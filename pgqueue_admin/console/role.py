@@ -1,0 +1,59 @@
+"""The role the queues are read with, and whether it may act at all. Asked beside pages, never by one: it may hang."""
+
+import threading
+import time
+from typing import NamedTuple
+
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.records.source import Source, source
+
+FRESH_SECONDS = 30.0
+FIRST_WAIT = 0.5  # the very first page waits so long for an answer, no other waits at all
+
+
+class Role(NamedTuple):
+    name: str
+    read_only: bool
+    standby: bool = False
+    refuses_writes: bool = False  # as whoever keeps the database has set it
+
+    @property
+    def refusal(self) -> str:
+        """Why no act can work, or nothing."""
+        if self.standby:
+            return "the database is a standby and takes no writes"
+        if self.refuses_writes:
+            return "the database takes no writes now (default_transaction_read_only is on)"
+        return f"the database role {self.name} may only SELECT" if self.read_only else ""
+
+
+class _Asked:
+    def __init__(self) -> None:
+        self.role: Role | None = None
+        self.at = float("-inf")
+        self.answered = threading.Event()
+
+
+_asked: dict[str, _Asked] = {}
+
+
+def current() -> Role | None:
+    """As last known; None while it is not."""
+    of = source()
+    known = _asked.setdefault(of.dsn, _Asked())
+    if time.monotonic() - known.at > FRESH_SECONDS:
+        known.at = time.monotonic()
+        threading.Thread(target=_ask, args=(of, known), daemon=True, name="role").start()
+    known.answered.wait(0 if known.answered.is_set() else FIRST_WAIT)
+    return known.role
+
+
+def _ask(of: Source, known: _Asked) -> None:
+    try:
+        with of.writing() as connection:  # as an act would: a session that only reads is refused by itself
+            row = connection.one(of.dialect.rights.role(), {"schemas": list(of.schemas)})
+        known.role = Role(row.name, row.read_only or row.standby, row.standby, row.refuses_writes) if row else None
+    except DatabaseError:
+        pass  # what is known stays; the page says by itself that the database does not answer
+    finally:
+        known.answered.set()

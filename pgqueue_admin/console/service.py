@@ -1,0 +1,119 @@
+"""How well an endpoint does: its processes, its input queue's newest sample, and what its settings risk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pgqueue_admin.alerts import peek
+from pgqueue_admin.alerts.found import CRITICAL, Found
+from pgqueue_admin.console import processes
+from pgqueue_admin.console.processes import Row
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records import processes as records
+from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+
+
+@dataclass
+class Service:
+    """One endpoint as the list and its own page say it."""
+
+    staff: records.OfEndpoint
+    queue: Queue | None
+    ttbrs: Sequence[SmallestTtbr]
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self.staff.endpoint
+
+    @property
+    def address(self) -> Address:
+        return Address(self.endpoint.schema, self.endpoint.table)
+
+    @property
+    def rows(self) -> list[Row]:
+        return [Row(process) for process in self.staff.processes]
+
+    def _sampled(self, field: str) -> Any:
+        """A figure of its input queue's newest sample; None where there is none yet."""
+        return getattr(getattr(self.queue, "latest", None), field, None)
+
+    @property
+    def received(self) -> float | None:
+        return self._sampled("in_per_second")
+
+    @property
+    def left(self) -> float | None:
+        """How quickly messages leave its queue: all that can be known of an endpoint that runs elsewhere."""
+        return self._sampled("out_per_second")
+
+    @property
+    def dead(self) -> int | None:
+        return self._sampled("dead")
+
+    @property
+    def versions(self) -> list[str]:
+        return sorted({process.code_version for process in self.staff.running if process.code_version})
+
+    @property
+    def hosts(self) -> list[str]:
+        return sorted({process.host for process in self.staff.running})
+
+    @cached_property
+    def faults(self) -> list[Found]:
+        return peek.faults(self.endpoint, self.ttbrs)
+
+    @property
+    def critical(self) -> bool:
+        """Whether its settings lose messages, not only may."""
+        return any(fault.severity == CRITICAL for fault in self.faults)
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """The word, and the state it is drawn as."""
+        return processes.staff_state(self.staff) if self.endpoint.ours else ("runs elsewhere", "")
+
+    def _known(self, field: str) -> list[Any]:
+        values = (getattr(process, field) for process in self.staff.running)
+        return [value for value in values if value is not None]
+
+    @property
+    def out(self) -> float | None:
+        known = self._known("handled_per_second")
+        return sum(known) if known else None
+
+    @property
+    def expired(self) -> int:
+        return sum(self._known("expired"))
+
+    @property
+    def critical_p50(self) -> float | None:
+        return max(self._known("critical_p50_ms"), default=None)
+
+    @property
+    def critical_p95(self) -> float | None:
+        return max(self._known("critical_p95_ms"), default=None)
+
+    @property
+    def processing_p95(self) -> float | None:
+        return max(self._known("processing_p95_ms"), default=None)
+
+
+def services() -> list[Service]:
+    """All of them, ours first, those with a problem before the rest."""
+    queues = {(queue.schema, queue.table): queue for queue in Queue.objects.select_related("latest")}
+    ttbrs = list(SmallestTtbr.objects.all())
+    foreign = [records.OfEndpoint(endpoint, []) for endpoint in Endpoint.objects.filter(ours=False)]
+    found = [_service(staff, queues, ttbrs) for staff in [*records.by_endpoint(), *foreign]]
+    return sorted(found, key=lambda each: (not each.endpoint.ours, not each.staff.missing, each.endpoint.name))
+
+
+def service(endpoint: Endpoint) -> Service:
+    queue = Queue.objects.select_related("latest").filter(schema=endpoint.schema, table=endpoint.table).first()
+    staff = records.of_endpoint(endpoint.name) if endpoint.ours else records.OfEndpoint(endpoint, [])
+    return Service(staff, queue, list(queue.ttbrs.all()) if queue else [])
+
+
+def _service(staff: records.OfEndpoint, queues: dict[tuple[str, str], Queue], ttbrs: list[SmallestTtbr]) -> Service:
+    queue = queues.get((staff.endpoint.schema, staff.endpoint.table))
+    return Service(staff, queue, [ttbr for ttbr in ttbrs if queue and ttbr.queue_id == queue.pk])

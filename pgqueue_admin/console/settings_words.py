@@ -1,0 +1,53 @@
+"""How a setting's value is said, wherever it stands: settings tables, their history, a sentence after a change."""
+
+from typing import Any
+
+from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.wording.figures import integer
+
+LABELS = {
+    "peek_delay_ms": "peek delay",
+    "max_records_to_peek": "peek batch (max_records_to_peek)",
+    "concurrency": "concurrency per process",
+    "immediate_retries": "immediate retries",
+    "delayed_retries": "delayed retries",
+    "delayed_retry_step_ms": "step of delayed retries",
+    "on_exhausted": "when retries are used up",
+    "error_queue": "error queue",
+    "strict_peek_range": "strict peek range",
+    "drain_seconds": "drain time",
+    "desired_processes": "processes",
+    "paused": "paused",
+    "target_age_seconds": "target for the oldest message",
+    "target_depth": "target for depth",
+    "target_dead": "target for dead messages",
+    "ingest": "moved into the archive",
+}
+_EMPTY = {"max_records_to_peek": "no limit", "error_queue": "none"}
+_CHOICES = {"archive": "archived as failed", "error_queue": "sent to the error queue"}
+
+
+def label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def value(name: str, given: Any) -> str:
+    if given is None or given == "":
+        return _EMPTY.get(name, "none")
+    if isinstance(given, bool):
+        return "on" if given else "off"
+    if name.endswith("_ms"):
+        return plain(given / 1000)
+    if name.endswith("_seconds"):
+        return plain(given)
+    if name == "on_exhausted":
+        return _CHOICES.get(given, str(given))
+    return integer(given) if isinstance(given, int) else str(given)
+
+
+def change(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """``peek delay 1 s → 12 s, concurrency per process 2 → 4``."""
+    was = before or {}
+    return ", ".join(
+        f"{label(name)} {value(name, was.get(name))} → {value(name, to)}" for name, to in (after or {}).items()
+    )

@@ -1,0 +1,129 @@
+"""Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.archive.store import Capped
+from pgqueue_admin.console import operation_words, parts, process_cells, settings_words
+from pgqueue_admin.console.processes import Row
+from pgqueue_admin.console.reading.facts import STATE_WORDS
+from pgqueue_admin.records.processes import OfEndpoint
+from pgqueue_admin.wording import durations, figures, times, visible
+from pgqueue_admin.wording.pieces import Piece
+
+register = template.Library()
+
+CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
+
+
+@register.simple_tag
+def pieces(drawn: Iterable[Piece]) -> SafeString:
+    """Pieces of a body, each kind in its colour."""
+    return mark_safe("".join(_piece(piece) for piece in drawn))
+
+
+@register.filter
+def marked(text: str | None) -> SafeString:
+    """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
+    return pieces(visible.marked(str(text or "")))
+
+
+@register.simple_tag
+def type_name(text: str) -> SafeString:
+    """A type or header name: marked, and breaking where a reader would break it."""
+    return parts.name(visible.plain(text or ""))
+
+
+def _piece(piece: Piece) -> str:
+    kind = CLASS_OF.get(piece.kind)
+    return f'<span class="{kind}">{escape(piece.text)}</span>' if kind else escape(piece.text)
+
+
+@register.simple_tag
+def milliseconds(count: float | None) -> SafeString:
+    return parts.duration(None if count is None else count / 1000)
+
+
+@register.simple_tag
+def said(pattern: str, *values: object) -> str:
+    """A sentence made of a pattern and values: ``{% said "Stop {} in {}?" name environment as title %}``."""
+    return pattern.format(*values)
+
+
+@register.inclusion_tag("pgqueue_admin/parts/confirm.html", takes_context=True)
+def confirm(
+    context: template.Context, key: str, url: str, *, title: str, text: str, button: str, keep: str, **about: Any
+) -> dict[str, Any]:
+    """A question before an act, opened by a button with ``popovertarget``; further names become hidden fields."""
+    ask_reason, kind = about.pop("ask_reason", False), about.pop("kind", "bad")
+    asked = {"key": key, "url": url, "title": title, "text": text, "button": button, "keep": keep}
+    given = {"request": context.get("request"), "csrf_token": context.get("csrf_token"), "fields": about}
+    return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
+
+
+register.simple_tag(settings_words.label, name="setting_label")
+register.simple_tag(settings_words.value, name="setting_value")
+register.simple_tag(settings_words.change, name="setting_change")
+
+
+@register.simple_tag
+def milliseconds_setting(count: int) -> str:
+    return durations.plain(count / 1000)
+
+
+@register.filter
+def grouped(number: int | None) -> str:
+    """A seq or an id, always full: ``88,141,900``."""
+    return "–" if number is None else f"{number:,}"
+
+
+@register.simple_tag
+def day(instant: datetime | None) -> str:
+    """The date where it is not today, for a timeline that shows times only."""
+    if instant is None or timezone.localdate(instant) == timezone.localdate():
+        return ""
+    return times.short(instant, timezone.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
+        timezone.localdate(instant).isoformat()
+    )
+
+
+@register.filter
+def truncated(text: str | None, most: int) -> str:
+    """The start of what is too long for a page; it says so, and how much is missing."""
+    text = text or ""
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
+
+
+@register.simple_tag
+def capped(count: Capped) -> str:
+    """``38``, or ``10,000+`` where the count stopped."""
+    return figures.figure(count[0], "capped" if count.more else "counted")
+
+
+@register.simple_tag
+def state_word(state: str) -> str:
+    return STATE_WORDS.get(state, state)
+
+
+@register.simple_tag
+def state_of_done(kind: str, row: Any) -> SafeString:
+    """What an act did, and where that went since: retried, succeeded, dead again."""
+    now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else operation_words.PAST[kind]
+    return parts.state(STATE_WORDS.get(now, now), now)
+
+
+@register.simple_tag
+def process_cell(row: Row, name: str) -> SafeString:
+    """A cell of a process, exactly as the stream sends it."""
+    return process_cells.CELLS[name](row)
+
+
+@register.simple_tag
+def staff_cell(staff: OfEndpoint, name: str) -> SafeString:
+    return process_cells.staff_state(staff) if name == "state" else process_cells.staff_have(staff)

@@ -1,0 +1,28 @@
+"""What open pages may follow: registered when the web process reads its urls, woken by NOTIFY on ``default``."""
+
+from pgqueue_admin.console import alerts, navigation, process_cells
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.operation import progress
+from pgqueue_admin.console.overview import live as overview
+from pgqueue_admin.console.queue import view as queue
+from pgqueue_admin.console.queues import table
+from pgqueue_admin.live.topics import register
+from pgqueue_admin.records import notify
+
+
+def queues(_: str) -> dict[str, str]:
+    found = board.load()
+    order = ",".join(str(row.queue.pk) for row in table.ordered(found, ""))
+    return {**table.live(found), "@order": order}
+
+
+def register_all() -> None:
+    everything = (notify.SAMPLE, notify.ALERT, notify.PROCESS, notify.OPERATION, notify.ENDPOINT)
+    register("frame", navigation.live, *everything)
+    register("overview", overview.overview, *everything)
+    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("alerts", alerts.live, notify.ALERT)
+    register("op", progress.live, notify.OPERATION)
+    register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)

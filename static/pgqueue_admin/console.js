@@ -1,0 +1,301 @@
+// What moves on a page: live figures (rules L1–L11 of docs/console.md), ages, keys, copying. Pages work without it.
+(() => {
+  "use strict";
+  const body = document.body;
+  const one = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const NBSP = "\u00a0";
+
+  // ---- the person's zone: what arrives later is put into it here
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  if (!document.cookie.includes(`zone=${encodeURIComponent(zone)}`)) {
+    document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+  }
+  if (!one("#live-button")) return; // signing in
+
+  const shown = body.dataset.zone || "UTC";
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    timeZone: shown, hourCycle: "h23", year: "numeric", month: "short", day: "numeric",
+    hour: "2-digit", minute: "2-digit", second: "2-digit",
+  });
+  const split = (instant) => Object.fromEntries(parts.formatToParts(instant).map((p) => [p.type, p.value]));
+  const clock = (instant) => { const p = split(instant); return `${p.hour}:${p.minute}:${p.second}`; };
+  const short = (instant) => {
+    const p = split(instant), now = split(serverNow());
+    if (p.year === now.year && p.month === now.month && p.day === now.day) return `${p.hour}:${p.minute}`;
+    return p.year === now.year ? `${p.day} ${p.month} ${p.hour}:${p.minute}` : instant.toISOString().slice(0, 10);
+  };
+  // ---- lengths of time, as wording/durations.py says them
+  const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const duration = (seconds) => {
+    if (seconds < 0) return `−${duration(-seconds)}`;
+    if (seconds < 0.9995) return `${Math.round(seconds * 1000)}${NBSP}ms`;
+    if (seconds < 9.95) return `${seconds.toFixed(1)}${NBSP}s`;
+    const whole = Math.round(seconds), place = UNITS.findIndex(([size]) => whole >= size);
+    const [size, unit] = UNITS[place], next = UNITS[place + 1];
+    const rest = next ? Math.floor((whole % size) / next[0]) : 0;
+    const said = `${Math.floor(whole / size).toLocaleString("en")}${NBSP}${unit}`;
+    return rest ? `${said}${NBSP}${rest}${NBSP}${next[1]}` : said;
+  };
+  const ago = (instant) => {
+    const seconds = (serverNow() - instant) / 1000, length = Math.abs(seconds);
+    if (length < 1) return "now";
+    const said = duration(length < 10 ? length : Math.floor(length));
+    return seconds > 0 ? `${said} ago` : `in ${said}`;
+  };
+
+  // ---- how fresh the figures are
+  const skew = Date.parse(body.dataset.now) - Date.now();
+  const serverNow = () => new Date(Date.now() + skew);
+  const every = Math.max(1, Number(body.dataset.every) || 1);
+  let sampledAt = Date.parse(body.dataset.at) || 0;
+  const age = () => (serverNow() - sampledAt) / 1000;
+  let stream = null; // the open EventSource
+  let paused = sessionStorage.getItem("paused") === "yes";
+
+  function tick() {
+    const stale = !sampledAt || age() > 3 * every;
+    one("[data-clock]").textContent = clock(serverNow());
+    body.classList.toggle("figures-stale", stale || paused);
+    one("#freshness").hidden = !(stale || paused);
+    one("[data-live-word]").textContent = paused ? "Paused" : stream ? "Live" : "Cut off";
+    one("[data-live-age]").textContent = sampledAt ? `${duration(Math.max(0.1, Math.round(age() * 10) / 10))} ago` : "no sample";
+    if (sampledAt && one("[data-fresh-at]")) {
+      one("[data-fresh-at]").textContent = clock(new Date(sampledAt));
+      one("[data-fresh-age]").textContent = duration(Math.max(0, age()));
+      const why = stream ? "The sampler has not reported since." : "The console does not answer.";
+      one("[data-fresh-why]").textContent = paused ? "Paused; press . or Live to go on." : `${why} This page tries again by itself.`;
+    }
+    if (!stale && !paused) { ages(document); flush(); }
+    if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed: half a connection is none
+  }
+
+  function ages(root) {
+    all("[data-since]", root).forEach(age_of);
+    for (const time of all('time[data-as="ago"]', root)) time.textContent = ago(new Date(time.dateTime));
+  }
+  function age_of(place) {
+    const seconds = Math.max(0, (serverNow() - Date.parse(place.dataset.since)) / 1000);
+    const target = Number(place.dataset.target) || 0, past = target > 0 && seconds > target;
+    place.textContent = (place.dataset.about || "") + duration(seconds < 10 ? seconds : Math.floor(seconds));
+    if (!("target" in place.dataset)) return;
+    place.classList.toggle("crit-t", past && place.dataset.tone !== "warn");
+    place.classList.toggle("warn-t", past && place.dataset.tone === "warn");
+    const bullet = one(".bullet", place.parentNode);
+    if (!bullet || !target) return;
+    const scale = 96 / (1.1 * Math.max(seconds, target)), [bar, mark] = [one(".a", bullet), one(".now", bullet)];
+    bar.setAttribute("width", (seconds * scale).toFixed(1));
+    bar.setAttribute("class", `a ${past ? "k-dead" : "k-ready"}`);
+    for (const end of ["x1", "x2"]) mark.setAttribute(end, (target * scale).toFixed(1));
+  }
+  function times(root) { // a live fragment is rendered once for everybody: put its times into this person's zone
+    for (const time of all("time[datetime]", root)) {
+      const instant = new Date(time.dateTime);
+      if (time.dataset.as === "short") time.textContent = short(instant);
+      if (time.dataset.as === "ago") time.textContent = ago(instant);
+    }
+  }
+
+  // ---- changing figures in place (L1), hands off what a person is using (L5): the newest value waits
+  const waiting = new Map();
+  let pressed = null;
+  addEventListener("pointerdown", (event) => { pressed = event.target; });
+  for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => { pressed = null; });
+  const region = (place) => place.closest("[data-region], tr, dl, li, form, section") || place;
+  function in_use(place) {
+    const held = region(place), active = document.activeElement, selection = getSelection();
+    return (held.contains(active) && active.matches("input:not([type=checkbox]), textarea, select"))
+      || (pressed && held.contains(pressed))
+      || (!selection.isCollapsed && selection.rangeCount > 0 && selection.getRangeAt(0).intersectsNode(held))
+      || one("input[type=checkbox]:checked, dialog[open], :popover-open", held) !== null;
+  }
+  function flush() {
+    for (const [key, html] of waiting) {
+      const places = all(`[data-live="${CSS.escape(key)}"]`);
+      if (places.some(in_use)) continue;
+      waiting.delete(key);
+      for (const place of places) put(place, html);
+      for (const row of all(`[data-live-class="${CSS.escape(key)}"]`)) row.className = html;
+    }
+  }
+  function put(place, html) {
+    const made = Object.assign(document.createElement("template"), { innerHTML: html });
+    times(made.content);
+    ages(made.content);
+    const before = place.textContent;
+    if (made.innerHTML === place.innerHTML) return;
+    place.replaceChildren(made.content);
+    if (place.textContent === before || place.matches("[data-quiet]")) return;
+    place.classList.remove("changed");
+    void place.offsetWidth; // starts the tint again
+    place.classList.add("changed");
+  }
+  // ---- what has no place
+  let spoken = 0;
+  function say(text) { // L10: at most once in 10 s
+    if (!text || Date.now() - spoken < 10000) return;
+    spoken = Date.now();
+    one("#speech").textContent = text;
+  }
+  const special = {
+    "@at": (value) => { sampledAt = Date.parse(value) || sampledAt; },
+    "@title": (value) => { document.title = [value, ...document.title.split(" · ").slice(1)].join(" · "); },
+    "@say": (value) => { if (special.said !== undefined && special.said !== value) say(value); special.said = value; },
+    "@order": (value) => { // L2: rows stay where they are; say so when the order would be another
+      const rows = all("[data-row]").map((row) => row.dataset.row);
+      const would = value.split(",").filter((row) => rows.includes(row));
+      for (const note of all("[data-order]")) note.hidden = would.join() === rows.filter((row) => would.includes(row)).join();
+    },
+    "@needs": (value) => { // a row may join the list's end; one that is over stays, greyed (L2, L4)
+      const ids = value ? value.split(",") : [];
+      for (const row of all("[data-need]")) row.classList.toggle("over", !ids.includes(row.dataset.need));
+    },
+  };
+  function receive(event) {
+    for (const [key, value] of Object.entries(JSON.parse(event.data))) {
+      if (key in special) special[key](value);
+      else if (key.startsWith("need.")) need(key, value);
+      else waiting.set(key, value);
+    }
+    tick();
+    document.dispatchEvent(new CustomEvent("pgqueue:figures", { detail: event.data }));
+  }
+  function need(key, html) {
+    const list = one("[data-needs]");
+    if (!list) return;
+    let row = one(`[data-live="${CSS.escape(key)}"]`);
+    if (!row) {
+      row = Object.assign(document.createElement("li"), { className: "crit" });
+      Object.assign(row.dataset, { live: key, need: key.slice(5), quiet: "" });
+      list.append(row);
+      list.hidden = false;
+    }
+    waiting.set(key, html);
+  }
+
+  // ---- the stream: htmx's sse extension opens it, on an element that we take away to close it (L7–L9)
+  let tries = 0, again = 0, heard = 0;
+  function open() {
+    clearTimeout(again);
+    if (one("#stream") || paused || document.hidden || !window.htmx) return;
+    const topics = ["frame", ...body.dataset.topics.split(" ").filter(Boolean)];
+    const place = Object.assign(document.createElement("div"), { hidden: true, id: "stream" });
+    const address = `/live/?${topics.map((t) => `t=${encodeURIComponent(t)}`).join("&")}`;
+    const wiring = { "hx-ext": "sse", "sse-connect": address, "sse-swap": "figures,beat" };
+    for (const [name, value] of Object.entries(wiring)) place.setAttribute(name, value);
+    body.append(place);
+    htmx.process(place);
+  }
+  function close() {
+    clearTimeout(again);
+    if (stream) stream.close();
+    stream = null;
+    one("#stream")?.remove();
+  }
+  body.addEventListener("htmx:sseOpen", (event) => {
+    stream = event.detail.source;
+    heard = Date.now();
+    if (tries) say("Connected again");
+    tries = 0;
+    tick();
+  });
+  body.addEventListener("htmx:sseError", (event) => {
+    event.detail.source?.close();
+    close();
+    if (tries === 1) say("The connection to the console is lost");
+    again = setTimeout(open, Math.min(30, 2 ** tries++) * 1000 * (0.75 + Math.random() / 2));
+    tick();
+  });
+  body.addEventListener("htmx:sseBeforeMessage", (event) => {
+    event.preventDefault(); // the extension would swap; figures change one by one instead
+    heard = Date.now();
+    if (event.detail.type === "figures") receive(event.detail);
+  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+
+  function pause() {
+    paused = !paused;
+    sessionStorage.setItem("paused", paused ? "yes" : "no");
+    one("#live-button").setAttribute("aria-pressed", String(!paused));
+    if (paused) close(); else open();
+    tick();
+  }
+  one("#live-button").addEventListener("click", pause);
+  // ---- a part that failed to load says so in its place
+  function failed(event) {
+    const place = event.detail.target;
+    if (!place?.matches("[data-part]")) return;
+    const text = "This part could not be loaded; the rest of the page holds. Reload to try again.";
+    place.replaceChildren(Object.assign(document.createElement("p"), { className: "notice warn", textContent: text }));
+  }
+  for (const failure of ["responseError", "sendError", "timeout"]) body.addEventListener(`htmx:${failure}`, failed);
+  body.addEventListener("htmx:afterSwap", (event) => {
+    times(event.detail.target);
+    ages(event.detail.target);
+    if (event.detail.target.id === "shortcuts") own_keys(event.detail.target);
+  });
+
+  // ---- keys: single ones only outside of fields, and not for who has turned them off
+  const GO = { o: "overview", w: "alerts", q: "queues", a: "archive", p: "operations", k: "workers" };
+  let going = 0;
+  function own_keys(list) { // keys that only this page has, named by what they press
+    for (const place of all("[data-key]").filter((each) => each.offsetParent)) {
+      const [key, does] = ["dt", "dd"].map((tag) => one("dl", list).appendChild(document.createElement(tag)));
+      key.append(Object.assign(document.createElement("kbd"), { textContent: place.dataset.key }));
+      does.textContent = place.textContent.trim();
+    }
+  }
+  const links = () => all("main tbody tr, main [data-row]").filter((row) => one("a", row) && row.offsetParent);
+  function step(by) {
+    const rows = links(), here = rows.findIndex((row) => row.contains(document.activeElement));
+    const next = rows[Math.min(rows.length - 1, Math.max(0, here + by))];
+    if (next) one("a", next).focus();
+  }
+  const KEYS = {
+    "/": () => one("#q")?.focus(),
+    "?": () => one("#shortcuts").togglePopover(),
+    ".": pause,
+    g: () => { going = Date.now(); },
+    j: () => step(1),
+    k: () => step(-1),
+    x: () => document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click(),
+    c: () => (one("tr:focus-within .copy") || one(".head .copy"))?.click(),
+    z: () => one(`#person [name=utc]:not([aria-pressed])`)?.click(),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target.matches("input, textarea, select, [contenteditable]")) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    if (body.dataset.keys === "off") return;
+    const own = one(`[data-key="${CSS.escape(event.key)}"]`);
+    if (Date.now() - going < 1500 && GO[event.key]) one(`#nav a[data-page="${GO[event.key]}"]`)?.click();
+    else if (own && own.offsetParent) own.click();
+    else if (KEYS[event.key]) KEYS[event.key]();
+    else return;
+    if (event.key !== "g") going = 0;
+    event.preventDefault();
+  });
+
+  // ---- copying
+  async function copy(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = body.appendChild(Object.assign(document.createElement("textarea"), { value: text }));
+    field.select();
+    document.execCommand("copy"); // without https there is no clipboard object
+    field.remove();
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button) copy(button.dataset.copy).then(() => { spoken = 0; say("Copied"); button.classList.add("changed"); });
+    if (event.target.closest("[aria-disabled=true]")) event.preventDefault();
+  });
+
+  window.pgqueue = { clock, duration, serverNow, shown, in_use };
+  setInterval(tick, 1000);
+  one("#live-button").setAttribute("aria-pressed", String(!paused));
+  tick();
+  open();
+})();

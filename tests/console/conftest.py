@@ -1,0 +1,54 @@
+"""Who looks at pages in tests: a viewer, an operator with every right, and a stranger."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.console.recorded import Recorded
+
+
+@pytest.fixture
+def viewer(console_database) -> User:
+    return User.objects.create_user("ivo", password="looks")
+
+
+@pytest.fixture
+def operator(console_database) -> User:
+    person = User.objects.create_user("ana", password="repairs", first_name="Ana", last_name="Marković", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
+    return User.objects.get(pk=person.pk)
+
+
+@pytest.fixture
+def stranger(console_database) -> Client:
+    return Client()
+
+
+@pytest.fixture
+def as_viewer(viewer) -> Client:
+    client = Client()
+    client.force_login(viewer)
+    return client
+
+
+@pytest.fixture
+def as_operator(operator) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def recorded(recorded_console, connect) -> Recorded:
+    """The recorded queues, with people signed in and the start of their error queue archived."""
+    return Recorded(connect(recorded_console))
+
+
+@pytest.fixture(scope="module")
+def looked_at(databases) -> Iterator[Recorded]:
+    """As ``recorded``, one for all tests of a module: for those that only look."""
+    with databases.clone("recorded_console") as dsn, databases.as_django(dsn), postgresql().connect(dsn) as connection:
+        yield Recorded(connection)

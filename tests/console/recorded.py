@@ -1,0 +1,52 @@
+"""The recorded database as pages see it: people, and failures moved into the archive."""
+
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from pgqueue_admin.archive import ingester, store
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.dialects import Address, Connection
+
+ERRORS = Address("public", "error")
+REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
+
+
+class Recorded:
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        ingester.ingest(connection, ERRORS, limit=400)
+
+    @cached_property
+    def operator(self) -> Client:
+        return self.signed_in("ana", Permission.objects.filter(content_type__app_label="pgqueue"))
+
+    @cached_property
+    def second(self) -> Client:
+        return self.signed_in("tomas", Permission.objects.filter(content_type__app_label="pgqueue"))
+
+    @cached_property
+    def viewer(self) -> Client:
+        return self.signed_in("ivo", [])
+
+    def signed_in(self, name: str, permissions: Any) -> Client:
+        person = User.objects.create_user(name, password="of the tests")
+        person.user_permissions.set(permissions)
+        client = Client()
+        client.force_login(person)
+        return client
+
+    def dead(self, limit: int = 10, **asked: Any) -> list[int]:
+        """Archive ids, newest first."""
+        return [each.id for each in store.page(self.connection, Filter(**asked), limit=limit).messages]
+
+    def refused_card(self) -> int:
+        return self.dead(1, exception=REFUSED)[0]
+
+    def state(self, archive_id: int) -> str:
+        return str(store.get(self.connection, archive_id).state)
+
+    def rows(self, table: str) -> int:
+        return int(self.connection.value(f'select count(*) from "{table}"'))

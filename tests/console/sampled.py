@@ -1,0 +1,60 @@
+"""Pages over queues that the sampler has looked at: the recorded shop, or many small ones."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from pgqueue_admin.records import source
+from pgqueue_admin.records.models import LatestSample, Queue
+from pgqueue_admin.workers.sampling import Sampling
+
+
+def sample(times: int = 1) -> None:
+    sampling = Sampling()
+    for _ in range(times):
+        sampling.turn()
+    sampling.close()
+
+
+def signed_in(name: str = "ivo", superuser: bool = False) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user(name, is_superuser=superuser))
+    return client
+
+
+def many_queues(count: int) -> None:
+    """Rows of the console's own tables: as if so many had been found and measured."""
+    now = timezone.now()
+    queues = Queue.objects.bulk_create(
+        Queue(schema="public", table=f"{'Very' * 8}.Long{number:03d}", kind="input", target_age_seconds=60)
+        for number in range(count)
+    )
+    LatestSample.objects.bulk_create(
+        LatestSample(
+            queue=queue, at=now, changed_at=now, ready=2_147_483_647, in_flight=64, delayed=2_147_483_647,
+            expired=2_147_483_647, dead=0, depth=2_147_483_647, how="counted", head_seq=1, tail_seq=2_147_483_647,
+            in_per_second=24.0, out_per_second=20.0, oldest_at=now - timedelta(minutes=5),
+        )
+        for queue in queues
+    )  # fmt: skip
+
+
+@contextmanager
+def elsewhere(alias: str, **changes: object) -> Iterator[None]:
+    """Django's ``alias`` pointed somewhere else, such as a port where nobody answers."""
+    entry = connections[alias].settings_dict
+    before = dict(entry)
+    connections[alias].close()
+    source.close()
+    entry.update(changes)
+    try:
+        yield
+    finally:
+        connections[alias].close()
+        source.close()
+        entry.update(before)

@@ -1,0 +1,141 @@
+"""The archive's page: its search, its coverage, its paging, its acts (C4)."""
+
+import re
+
+import pytest
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.console import archive_query
+from tests.console.recorded import REFUSED
+
+
+def page(client, **query):
+    response = client.get("/archive/", query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def ids(html):
+    return re.findall(r'name="id" value="(\d+)"', html)
+
+
+@pytest.mark.parametrize(
+    ("typed", "filter"),
+    [
+        (None, Filter(state="dead")),
+        ("", Filter(state="")),
+        ("type:ChargeCard state:retried", Filter(state="retried", type="ChargeCard")),
+        ('error:Timeout message:"card declined"', Filter(state="", exception="Timeout", words=("card declined",))),
+        ("vat number", Filter(state="", words=("vat", "number"))),
+        ("op:418 result:failed kind:transport", Filter(state="", operation=418, result="failed", kind="transport")),
+        (
+            "id:2f048cd1-637d-4c08 endpoint:Billing",
+            Filter(state="", message_id="2f048cd1-637d-4c08", endpoint="Billing"),
+        ),
+        ("queue:Billing", Filter(state="", queue='"public"."Billing"')),
+        ('queue:"Legacy"."Invoicing"', Filter(state="", queue='"Legacy"."Invoicing"')),
+        ("queue:Legacy.Invoicing", Filter(state="", queue='"Legacy"."Invoicing"')),
+    ],
+)
+def test_what_is_typed_is_what_is_searched(looked_at, typed, filter):
+    query = archive_query.read(typed)
+    assert query.error is None
+    assert query.filter == filter
+
+
+@pytest.mark.parametrize(
+    ("typed", "wrong"),
+    [
+        ("age:>1hh", "age:>1hh"),
+        ("state:undead", "state:undead"),
+        ("type: ChargeCard", "type:"),
+        ("-type:ChargeCard", "-type:ChargeCard"),
+        ("a OR b", "OR"),
+        ("op:x", "op:x"),
+        ("id:12", "id:12"),
+        ("header.Tenant:x", "header.Tenant:x"),
+    ],
+)
+def test_a_wrong_term_is_named_and_nothing_runs(looked_at, typed, wrong):
+    assert archive_query.read(typed).error.wrong == wrong
+    html = page(looked_at.operator, q=typed)
+    assert 'id="aqe"' in html
+    assert "Nothing was searched." in html
+    assert not ids(html)
+
+
+def test_dead_first_with_coverage(looked_at):
+    html = page(looked_at.operator)
+    assert ids(html) == [str(each) for each in looked_at.dead(50)]
+    assert "Searched the whole archive by index" in html
+    assert "state:dead" in html
+
+
+def test_a_search_by_error_finds_those_only(looked_at):
+    html = page(looked_at.operator, q="error:RefusedException state:dead")
+    assert ids(html) == [str(each) for each in looked_at.dead(50, exception=REFUSED)]
+
+
+def test_words_say_that_rows_are_read(looked_at):
+    assert "read row by row" in page(looked_at.operator, q="insufficient funds")
+
+
+def test_no_match_says_what_was_searched(looked_at):
+    html = page(looked_at.operator, q="queue:Nowhere")
+    assert "No match in what was searched" in html
+    assert "&quot;public&quot;.&quot;Nowhere&quot;" in html
+
+
+def test_pages_follow_each_other_without_loss(looked_at):
+    seen, address = [], "/archive/"
+    while address:
+        html = looked_at.operator.get(address).content.decode()
+        seen += ids(html)
+        following = re.search(r'rel="next" href="([^"]+)"', html)
+        address = "/archive/" + following[1].replace("&amp;", "&") if following else ""
+    assert seen == [str(each) for each in looked_at.dead(1000)]
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "WzFd", "eyJhIjoxfQ", "WyIyMDI2IiwgMV0"])
+def test_a_bad_cursor_is_the_first_page(looked_at, cursor):
+    assert ids(page(looked_at.operator, after=cursor)) == [str(each) for each in looked_at.dead(50)]
+
+
+def test_hostile_errors_are_text(looked_at):
+    for q in ("", "onerror", "state:dead error:FormatException"):
+        html = page(looked_at.operator, q=q)
+        assert "<script>alert" not in html
+        assert "onerror=alert(1)>" not in html.replace("&gt;", "")
+        assert "\u202e" not in html
+
+
+def test_the_typed_text_is_text(looked_at):
+    html = page(looked_at.operator, q='"><script>alert(1)</script>')
+    assert "<script>alert(1)" not in html
+
+
+def test_a_viewer_sees_why_acts_do_not_work(looked_at):
+    html = page(looked_at.viewer)
+    assert 'name="act"' not in html
+    assert "needs operator" in html
+
+
+def test_without_our_tables_the_command_is_named(recorded):
+    recorded.connection.run("drop schema messages cascade")
+    html = page(recorded.operator)
+    assert "manage.py engine_schema" in html
+
+
+def test_a_slow_search_keeps_its_words(recorded, connect, recorded_console):
+    blocker = connect(recorded_console)
+    with blocker.transaction():
+        blocker.run("lock table messages.message_archive in access exclusive mode")
+        html = page(recorded.operator, q="insufficient")
+    assert "too slow" in html
+    assert 'value="insufficient"' in html
+
+
+def test_no_page_has_inline_style_or_script(looked_at):
+    html = page(looked_at.operator)
+    assert " style=" not in html
+    assert not re.search(r"<script(?![^>]+src=)", html)

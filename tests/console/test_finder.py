@@ -1,0 +1,74 @@
+"""The finder leads from any id to the message, or says what it searched."""
+
+import pytest
+
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import Queue
+
+
+@pytest.fixture
+def card(looked_at):
+    return looked_at.refused_card()
+
+
+def goes_to(client, address):
+    response = client.get(address)
+    assert response.status_code == 302
+    return response.url
+
+
+def test_one_sighting_is_gone_to(looked_at, card):
+    row = looked_at.connection.one("select message_id, row_id from messages.message_archive where id = %s", [card])
+    for any_id in (card, row.message_id, row.row_id):
+        assert goes_to(looked_at.operator, f"/messages/{any_id}/") == f"/archive/{card}/"
+
+
+def test_a_waiting_message_is_found_by_its_row_id(looked_at):
+    row = looked_at.connection.value('select id from "Sales" order by seq limit 1')
+    assert goes_to(looked_at.operator, f"/messages/{row}/") == f"/queues/public/Sales/messages/{row}/"
+
+
+def test_several_sightings_are_listed(recorded):
+    card = recorded.refused_card()
+    service.act("retry", card, "ana", "console")
+    message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
+    recorded.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, message_id)
+        values (now(), '{}', 'failed', 'test', %s)""",
+        [message_id],
+    )
+    html = recorded.operator.get(f"/messages/{message_id}/").content.decode()
+    assert "Seen in 2 places" in html
+
+
+def test_no_sighting_says_what_was_searched(looked_at):
+    response = looked_at.operator.get("/messages/00000000-0000-4000-8000-00000000ffff/")
+    html = response.content.decode()
+    assert response.status_code == 404
+    assert "Not in any queue or the archive now" in html
+    assert "queues by row id" in html
+    assert "ErrorArchive" in html  # it has no key to search by
+
+
+@pytest.mark.parametrize(
+    "any_id", ["<script>alert(1)</script>", "a~2Fb", "%00", "99999999999999999999", "..", "'; drop"]
+)
+def test_hostile_ids(looked_at, any_id):
+    response = looked_at.operator.get("/messages/", {"q": any_id}, follow=True)
+    assert response.status_code in {200, 404}
+    assert b"<script>alert(1)" not in response.content
+
+
+def test_the_box_knows_queues_and_searches(looked_at):
+    Queue.objects.get_or_create(schema="public", table="Billing", kind="input")
+    Queue.objects.get_or_create(schema="public", table="Shipping.eu-1", kind="input")
+    assert goes_to(looked_at.operator, "/messages/?q=billing") == "/queues/public/Billing/"
+    assert goes_to(looked_at.operator, "/messages/?q=Shipp") == "/queues/?q=Shipp"
+    assert goes_to(looked_at.operator, "/messages/?q=error:Timeout") == "/archive/?q=error%3ATimeout"
+    assert looked_at.operator.get("/messages/").status_code == 200
+
+
+def test_an_archive_that_is_not_there_hides_no_queue(recorded):
+    recorded.connection.run("drop schema messages cascade")
+    row = recorded.connection.value('select id from "Sales" order by seq limit 1')
+    assert goes_to(recorded.operator, f"/messages/{row}/").endswith(f"{row}/")

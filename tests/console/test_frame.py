@@ -1,0 +1,72 @@
+"""The frame of every page: who may see it, what it says about itself, and what it never does."""
+
+import pytest
+from django.test import Client
+
+
+def test_a_stranger_is_asked_to_sign_in_and_comes_back(stranger):
+    answer = stranger.get("/queues/?q=Sales")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/sign-in/?next=/queues/%3Fq%3DSales"
+
+
+def test_one_text_for_a_wrong_name_and_a_wrong_password(stranger, viewer):
+    said = [
+        stranger.post("/sign-in/", {"username": name, "password": "wrong"})
+        .content.decode()
+        .count("Name or password is wrong.")
+        for name in (viewer.username, "nobody")
+    ]
+    assert said == [1, 1]
+
+
+def test_signing_in_leads_where_the_link_pointed(stranger, viewer):
+    fields = {"username": viewer.username, "password": "looks", "next": "/queues/?q=Sales"}
+    answer = stranger.post("/sign-in/", fields)
+    assert (answer.status_code, answer["Location"]) == (302, "/queues/?q=Sales")
+
+
+def test_the_theme_is_the_servers_so_that_nothing_flashes(as_viewer):
+    answer = as_viewer.post("/me/", {"theme": "dark", "next": "/queues/"})
+    assert (answer.status_code, answer["Location"]) == (303, "/queues/")
+    assert 'data-theme="dark"' in as_viewer.get("/").content.decode()
+
+
+def test_no_answer_leads_to_another_host(as_viewer):
+    assert as_viewer.post("/me/", {"theme": "dark", "next": "https://elsewhere.example/"})["Location"] == "/"
+
+
+def test_acts_need_the_token(viewer):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(viewer)
+    assert client.post("/me/", {"theme": "dark"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/queues/", "/sign-in/"])
+def test_every_page_is_under_the_strict_policy(as_viewer, path):
+    answer = as_viewer.get(path, follow=True)
+    policy = answer["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    page = answer.content.decode()
+    assert "style=" not in page
+    assert "onclick" not in page
+    assert "<script>" not in page
+
+
+def test_times_are_in_the_persons_zone(as_viewer):
+    as_viewer.cookies["zone"] = "Europe/Vienna"
+    assert 'title="Europe/Vienna' in as_viewer.get("/").content.decode()
+    as_viewer.cookies["utc"] = "on"
+    assert 'title="UTC' in as_viewer.get("/").content.decode()
+
+
+def test_where_there_is_no_page_a_stranger_learns_nothing(stranger, as_viewer):
+    answer = stranger.get("/nowhere/")
+    assert answer.status_code == 404
+    assert "Queues" not in answer.content.decode()
+    assert "No page has this address." in as_viewer.get("/nowhere/").content.decode()
+
+
+def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer):
+    assert "shows this list" in as_viewer.get("/me/keys/").content.decode()

@@ -1,0 +1,218 @@
+"""A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.records.models import AuditEntry, Operation
+
+
+@pytest.fixture
+def refused(recorded):
+    return recorded.refused_card()
+
+
+@pytest.fixture
+def card(looked_at):
+    return looked_at.refused_card()
+
+
+def shown(client, path, status=200):
+    response = client.get(path)
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def first_row(recorded, table, order="seq"):
+    return recorded.connection.value(f'select id from "{table}" order by {order} limit 1')
+
+
+def act(client, kind, archive_id, **more):
+    given = {"act": kind, "id": archive_id, "at_once": "yes", "next": f"/archive/{archive_id}/", **more}
+    return client.post("/operations/", given)
+
+
+def test_a_dead_message_tells_its_story(looked_at, card):
+    html = shown(looked_at.operator, f"/archive/{card}/")
+    for said in (
+        "ChargeCard", "Retry to Billing", "What happened", "Sent by", "Dead: archived as", "If you retry",
+        "PaymentGateway+RefusedException", "ChargeCardHandler.cs:14", "frames of NServiceBus",
+    ):  # fmt: skip
+        assert said in html
+
+
+def test_headers_stand_in_parts_and_say_what_a_retry_does(looked_at, card):
+    html = shown(looked_at.operator, f"/archive/{card}/")
+    for said in ("Identity", "Failure", "Diagnostics", "On retry", "removed", "failure headers"):
+        assert said in html
+
+
+def test_retry_of_one_acts_at_once_and_the_second_is_told_who(recorded, refused):
+    before = recorded.rows("Billing")
+    first = act(recorded.operator, "retry", refused)
+    second = act(recorded.second, "retry", refused)
+    assert (first.status_code, first.url) == (303, f"/archive/{refused}/")
+    assert recorded.rows("Billing") == before + 1
+    html = shown(recorded.second, second.url)
+    assert "Nothing was retried." in html
+    assert "by ana at" in html
+    assert "Retry to Billing" not in html
+    assert "Retried by ana" in html
+
+
+def test_the_retried_row_is_stripped(recorded, refused):
+    act(recorded.operator, "retry", refused)
+    headers = recorded.connection.value('select headers from "Billing" order by seq desc limit 1')
+    assert "FailedQ" not in headers
+    assert "ExceptionInfo" not in headers
+
+
+def test_discard_and_restore_leave_a_trace(recorded, refused):
+    act(recorded.operator, "discard", refused, reason="bought elsewhere")
+    html = shown(recorded.operator, f"/archive/{refused}/")
+    assert "Discarded by ana" in html
+    assert "Restore" in html
+    act(recorded.second, "restore", refused)
+    assert recorded.state(refused) == "dead"
+    assert [event.verb for event in store.events(recorded.connection, refused)] == ["discarded", "restored"]
+    assert AuditEntry.objects.filter(verb="discard", who="ana", reason="bought elsewhere").count() == 1
+
+
+def test_a_viewer_is_refused_on_the_page_and_on_the_server(looked_at, card):
+    html = shown(looked_at.viewer, f"/archive/{card}/")
+    assert "needs operator on Billing; you are viewer" in html
+    response = act(looked_at.viewer, "retry", card)
+    assert response.status_code == 303
+    assert looked_at.state(card) == "dead"
+    assert "Nothing was retried" in shown(looked_at.viewer, response.url)
+
+
+def test_retry_is_off_where_the_queue_is_gone(recorded, refused):
+    recorded.connection.run('drop table "Billing" cascade')
+    html = shown(recorded.operator, f"/archive/{refused}/")
+    assert "Its queue is gone" in html
+    act(recorded.operator, "retry", refused)
+    assert recorded.state(refused) == "dead"
+
+
+def test_an_act_without_its_token_is_refused(recorded, refused):
+    recorded.operator.handler.enforce_csrf_checks = True
+    assert act(recorded.operator, "retry", refused).status_code == 403
+    assert recorded.state(refused) == "dead"
+
+
+def test_a_sender_cannot_lead_elsewhere(recorded, refused):
+    assert act(recorded.operator, "discard", refused, next="https://evil.example/").url == f"/archive/{refused}/"
+
+
+def test_looking_changes_nothing(recorded, refused):
+    sums = """select (select sum(hashtext(a::text)) from messages.message_archive a) as archive,
+        (select sum(hashtext(s::text)) from "Sales" s) as sales,
+        (select count(*) from messages.archive_event) as events"""
+    before = recorded.connection.one(sums)
+    row = first_row(recorded, "Sales")
+    for path in (
+        f"/archive/{refused}/", f"/archive/{refused}/?body=hex&trace=full&q=state:dead", f"/archive/{refused}/body/",
+        f"/queues/public/Sales/messages/{row}/", f"/queues/public/Sales/messages/{row}/body/",
+        "/archive/", "/operations/", f"/messages/{refused}/",
+    ):  # fmt: skip
+        response = recorded.operator.get(path)
+        assert response.status_code in {200, 302}
+        response.close()
+    assert recorded.connection.one(sums) == before
+    assert not Operation.objects.exists()
+    assert not AuditEntry.objects.exists()
+
+
+def test_a_waiting_message_has_no_acts(looked_at):
+    row = first_row(looked_at, "Sales")
+    html = shown(looked_at.operator, f"/queues/public/Sales/messages/{row}/")
+    assert "QuotePrice" in html
+    assert "Expired: whoever receives it drops it unread" in html or "Expires" in html
+    assert "/operations/" not in html.split("<main", 1)[1]
+
+
+def test_bodystring_says_where_it_came_from(looked_at):
+    sales, mailer = first_row(looked_at, "Sales"), first_row(looked_at, "Mailer")
+    with_column = shown(looked_at.operator, f"/queues/public/Sales/messages/{sales}/?body=bodystring")
+    without = shown(looked_at.operator, f"/queues/public/Mailer/messages/{mailer}/?body=bodystring")
+    assert "from the column bodystring" in with_column
+    assert "decoded by this console" in without
+
+
+@pytest.mark.parametrize("view", ["", "pretty", "raw", "hex", "bodystring", "nonsense"])
+@pytest.mark.parametrize(
+    "table", ["Poison.OddValues", "Poison.MalformedHeaders", "Poison.NullHeaders", "Poison.NullBody"]
+)
+def test_hostile_messages_are_text(looked_at, table, view):
+    for row in looked_at.connection.all(f'select id from "{table}"'):
+        html = shown(looked_at.operator, f"/queues/public/{table}/messages/{row.id}/?body={view}")
+        assert "<script>alert" not in html
+        assert "<img src=x" not in html
+        assert " style=" not in html
+
+
+def test_headers_that_are_no_json_are_shown_raw_with_the_complaint(looked_at):
+    row = looked_at.connection.value("""select id from "Poison.MalformedHeaders" where headers like '[%'""")
+    html = shown(looked_at.operator, f"/queues/public/Poison.MalformedHeaders/messages/{row}/")
+    assert "These headers cannot be read" in html
+    assert "an array, not an object" in html
+
+
+def test_a_null_body_is_told_to_wedge_the_queue(looked_at):
+    row = looked_at.connection.value('select id from "Poison.NullBody" where body is null')
+    html = shown(looked_at.operator, f"/queues/public/Poison.NullBody/messages/{row}/")
+    assert "NULL: this message can wedge the queue" in html
+    assert looked_at.operator.get(f"/queues/public/Poison.NullBody/messages/{row}/body/").status_code == 404
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")  # the product serves it to async
+def test_a_body_of_50_mb_is_read_a_piece_at_a_time(looked_at):
+    row = looked_at.connection.value(
+        """insert into "Mailer" (id, headers, body)
+        values (gen_random_uuid(), '{}', convert_to(repeat('{"n":1},', 6250000), 'utf8')) returning id"""
+    )
+    path = f"/queues/public/Mailer/messages/{row}/"
+    html = shown(looked_at.operator, path)
+    assert "Show the next 64 kB" in html
+    assert len(html) < 200_000
+    last = shown(looked_at.operator, f"{path}?from={50_000_000 - 10}&body=raw")
+    assert "From the start" in last
+    response = looked_at.operator.get(f"{path}body/")
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"].startswith("attachment")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert sum(len(piece) for piece in response) == 50_000_000
+
+
+def test_the_next_piece_begins_where_the_last_ended(looked_at):
+    row = looked_at.connection.value('select id from "Sales" order by octet_length(body) desc limit 1')
+    html = shown(looked_at.operator, f"/queues/public/Sales/messages/{row}/?body=raw&from=65536")
+    assert "Bytes 65,536 to 131,072 of" in html
+
+
+def test_neighbours_of_the_list_it_came_from(looked_at):
+    newest, second, third = looked_at.dead(3)
+    html = shown(looked_at.operator, f"/archive/{second}/?q=state:dead")
+    assert f"/archive/{newest}/?q=state%3Adead" in html
+    assert f"/archive/{third}/?q=state%3Adead" in html
+
+
+def test_what_is_not_there_is_said(looked_at):
+    missing = "00000000-0000-0000-0000-000000000000"
+    assert "Not in Sales now" in shown(looked_at.operator, f"/queues/public/Sales/messages/{missing}/", 404)
+    assert "No such message in the archive" in shown(looked_at.operator, "/archive/999999999/", 404)
+    assert shown(looked_at.operator, f"/queues/secret/Sales/messages/{missing}/", 404)
+    assert looked_at.operator.get("/archive/99999999999999999999/").status_code == 404
+
+
+def test_a_database_that_is_down_is_told_on_the_page(looked_at, card, settings):
+    from django.db import connections
+
+    before = connections["queues"].settings_dict["NAME"]
+    connections["queues"].settings_dict["NAME"] = "no_such_database"
+    try:
+        html = shown(looked_at.operator, f"/archive/{card}/")
+    finally:
+        connections["queues"].settings_dict["NAME"] = before
+    assert 'role="alert"' in html
+    assert "nothing was lost" in html

@@ -1,0 +1,128 @@
+"""Overview: is anything wrong, where, since when, what next? (C2)"""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
+from tests.console.sampled import many_queues, sample, signed_in
+
+
+@pytest.fixture
+def page(console_database):
+    client = signed_in()
+    return lambda path="/": client.get(path).content.decode()
+
+
+@pytest.fixture
+def recorded_page(recorded_console):
+    sample(2)
+    client = signed_in()
+    return lambda path="/": client.get(path).content.decode()
+
+
+def queue(table: str = "Billing", **figures: object) -> Queue:
+    made = Queue.objects.create(schema="public", table=table, kind="input", target_age_seconds=60, target_dead=0)
+    now = timezone.now()
+    known = {"ready": 0, "in_flight": 0, "delayed": 0, "expired": 0, "dead": 0, "depth": 0}
+    LatestSample.objects.create(queue=made, at=now, changed_at=now, **{**known, **figures})
+    return made
+
+
+def warn(about: Queue, **facts: object) -> Alert:
+    now = timezone.now()
+    given = {
+        "kind": "dead_message",
+        "subject": "x",
+        "severity": "critical",
+        "sentence": "24 dead messages",
+        "seen_at": now,
+    }
+    address = f'"public"."{about.table}"'
+    return Alert.objects.create(**{**given, "queue": address, "opened_at": now - timedelta(minutes=25), **facts})
+
+
+def test_a_new_install_is_told_the_first_steps(page):
+    said = page()
+    assert "No queue-shaped table has been found in" in said
+    assert "Three steps" in said
+
+
+def test_calm_is_ink_on_paper(page):
+    queue("Billing")
+    queue("Sales")
+    said = page()
+    assert "All 2 queues are within target" in said
+    assert '<li class="crit"' not in said
+
+
+def test_a_critical_warning_needs_somebody_with_one_next_step(page):
+    warn(queue("Billing"))
+    queue("Sales")
+    said = page()
+    assert "One queue needs you" in said
+    assert "<title>1 needs you: Billing · " in said
+    assert said.count("24 dead messages") == 1
+    assert "1 other queue is within target." in said
+    assert "/archive/?q=state%3Adead%20queue%3A%22public%22.%22Billing%22" in said.replace("&quot;", "%22")
+
+
+def test_what_somebody_acknowledged_alarms_nobody(page):
+    warn(queue("Billing"), acknowledged_by="ana", acknowledged_at=timezone.now())
+    assert "The only queue is within target" in page()
+
+
+def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page):
+    queue("Billing", ready=3, depth=3, oldest_at=timezone.now() - timedelta(minutes=5))
+    said = page()
+    assert "One queue needs you" in said
+    assert "Oldest ready message is past its target of 1" in said
+
+
+def test_only_warnings_can_wait(page):
+    warn(queue("Billing"), severity="warning", kind="peek_range", sentence="Peek delay 12 s")
+    assert "Nothing is broken; 1 warning can wait" in page()
+
+
+def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page):
+    made = queue("Billing", ready=17, depth=17)
+    LatestSample.objects.filter(queue=made).update(at=timezone.now() - timedelta(seconds=40))
+    said = page()
+    assert "The console cannot see: no sample since" in said
+    assert "Figures are from" in said
+    assert 'class="figures-stale"' in said
+    assert ">17<" in said
+
+
+def test_the_recorded_shop_worst_first(recorded_page):
+    said = recorded_page()
+    backlog = said[said.index("Backlog, worst against its target first") :]
+    assert backlog.index("error") < backlog.index("Invoicing") < backlog.index("Sales")
+    assert 'data-kind="estimate"' in backlog  # Sales holds more than is counted
+    assert "queues need you" in said
+
+
+def test_people_and_machines(page):
+    queue("Billing")
+    AuditEntry.objects.create(
+        who="Tomas", verb="set", noun="endpoint", subject="Notifications", origin="console",
+        before={"peek_delay_ms": 1000}, after={"peek_delay_ms": 12_000},
+    )  # fmt: skip
+    said = page()
+    assert "set Notifications: peek delay 1\u00a0s → 12\u00a0s" in said
+
+
+@pytest.mark.parametrize("window", ["1h", "6h", "24h", "nonsense"])
+def test_the_ribbon_has_a_lane_for_each_queue_with_a_warning(page, window):
+    warn(queue("Billing"))
+    said = page(f"/?w={window}")
+    assert 'aria-label="Billing: critical from' in said
+
+
+def test_the_two_hundredth_queue_does_not_break_it(page):
+    many_queues(200)
+    said = page()
+    assert "Two hundred" not in said
+    assert "200 queues need you" in said or "200 things" in said
+    assert "195 more need you" in said

@@ -1,0 +1,41 @@
+"""Names in addresses: any table name survives the way into a path and back (C3, bad input)."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pgqueue_admin.console import paging, paths
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=55)
+
+
+@given(NAMES)
+@example("..")
+@example(".")
+@example("~2F/~7E")
+@example('Zażółć "gęślą" queue')
+@example("<script>alert(1)</script>")
+@example("a/b.c~d")
+def test_a_name_survives_the_path(name):
+    segment = paths.encode(name)
+    assert paths.decode(segment) == name
+    assert "/" not in segment
+    assert not segment.startswith(".")
+
+
+@given(st.lists(st.one_of(st.integers(), st.text(), st.none()), max_size=4))
+def test_a_cursor_gives_its_key_back(key):
+    cursor = paging.pack(*key)
+    assert paging.unpack(cursor) == key
+    assert cursor.replace("-", "").replace("_", "").isalnum()
+
+
+@given(st.text())
+def test_what_is_no_cursor_is_none_and_no_error(text):
+    key = paging.unpack(text)
+    assert key is None or isinstance(key, list)
+
+
+def test_a_cursor_of_one_number():
+    assert paging.integer(paging.pack(88_141_900)) == 88_141_900
+    assert paging.integer(paging.pack("x")) is None
+    assert paging.integer(None) is None

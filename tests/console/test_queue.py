@@ -1,0 +1,150 @@
+"""Queue: what is in it, and why does it not move? (C2, C3)"""
+
+import json
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.utils import timezone
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue, Sample
+from tests.console.sampled import sample, signed_in
+
+
+@pytest.fixture
+def page(recorded_console):
+    sample(2)
+    client = signed_in()
+    return lambda path: client.get(path).content.decode()
+
+
+def test_the_first_view_comes_from_the_newest_sample(page):
+    said = page("/queues/public/Billing/")
+    assert 'data-live="now.ready"><span class="fig" data-kind="counted">40</span>' in said
+    assert "&quot;public&quot;.&quot;Billing&quot;" in said
+    assert 'hx-get="/queues/public/Billing/ends/"' in said  # the queue itself is asked later
+
+
+def test_head_and_tail_are_the_first_and_last_rows(page, connect, recorded_console):
+    said = page("/queues/public/Billing/ends/")
+    seqs = [int(seq.replace(",", "")) for seq in re.findall(r'<span class="mono">([\d,]+)</span></td>', said)]
+    rows = [row.seq for row in connect(recorded_console).all('select seq from "Billing" order by seq')]
+    assert seqs == [*rows[:4], *rows[-2:]]
+    assert "34 messages between" in said
+
+
+def test_without_scripts_head_and_tail_are_a_link_away(page):
+    assert "34 messages between" in page("/queues/public/Billing/?ends=1")
+
+
+def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console, connect):
+    connection, address = connect(recorded_console), Address("public", "Far")
+    connection.run(postgresql().queue.create(table=address))
+    connection.run(
+        "insert into \"Far\" (id, headers, seq) values (gen_random_uuid(), '{}', 1), (gen_random_uuid(), '{}', 10000)"
+    )
+    sample()
+    client = signed_in()
+    assert (
+        'data-live="now.ready"><span class="fig" data-kind="counted">2</span>'
+        in client.get("/queues/public/Far/").content.decode()
+    )
+    said = client.get("/queues/public/Far/ends/").content.decode()
+    assert "9,998 numbers between head and tail hold no message" in said
+    assert "reports 10,000" in said
+
+
+def test_samples_are_drawn_in_steps_whatever_the_persons_zone(page):
+    queue, now = Queue.objects.get(table="Billing"), timezone.now()
+    Sample.objects.filter(queue=queue).delete()
+    Sample.objects.create(queue=queue, at=now - timedelta(minutes=30), ready=123, how="counted")
+    for zone in ("", "?"):
+        said = page(f"/queues/public/Billing/{zone}")
+        drawn = json.loads(unescape(re.search(r'data-series="([^"]*)"', said)[1]))
+        place = drawn["ready"].index(123)
+        assert abs(drawn["at"][place] - (now - timedelta(minutes=30)).timestamp()) <= drawn["step"]
+        assert drawn["ready"].count(None) == len(drawn["ready"]) - 1  # a gap stays a gap
+
+
+def test_the_shape_is_said_in_words_and_as_a_table(page):
+    queue, now = Queue.objects.get(table="Billing"), timezone.now()
+    Sample.objects.bulk_create(
+        Sample(queue=queue, at=now - timedelta(minutes=age), ready=10 * age, how="counted") for age in (10, 20, 30)
+    )
+    said = page("/queues/public/Billing/")
+    assert "at most 300 at" in said
+    assert "As table" in said
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("Shop.Web", "No message waits."),
+        ("Sales.Delayed", "A delayed table has no seq"),
+        ("SubscriptionRouting", "Has queueaddress, endpoint and topic"),
+        ("Poison.MalformedHeaders", "headers cannot be read"),
+        ("Poison.NullBody", "NULL"),
+        ("Poison.WideSeq", "5,000,000,000"),
+    ],
+)
+def test_odd_tables_are_shown_as_what_they_are(page, table, text):
+    assert text in page(f"/queues/public/{table}/ends/")
+
+
+def test_a_queue_whose_name_has_everything(page, connect, recorded_console):
+    address = Address("public", '<b>"a".b/c~ é')
+    connect(recorded_console).run(postgresql().queue.create(table=address))
+    sample()
+    from pgqueue_admin.console import paths
+
+    said = page(paths.queue(address))
+    assert "&lt;b&gt;" in said
+    assert "<b>&quot;a" not in said
+
+
+def test_a_table_that_vanished_between_discovery_and_reading(page, connect, recorded_console):
+    connect(recorded_console).run('drop table "Mailer"')
+    assert "No messages to show here" in page("/queues/public/Mailer/ends/")
+    assert "Mailer" in page("/queues/public/Mailer/")
+
+
+def test_gone_is_the_fifth_kind_of_empty(page):
+    Queue.objects.filter(table="Mailer").update(gone_since=timezone.now())
+    assert "This table is gone" in page("/queues/public/Mailer/")
+
+
+def test_an_unknown_queue_is_a_plain_404(recorded_console):
+    assert signed_in().get("/queues/public/Nowhere/").status_code == 404
+
+
+def test_settings_of_an_endpoint_of_ours(page):
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=1000)
+    said = page("/queues/public/Billing/")
+    assert "Peek delay" in said
+    assert "100 ms to 10 s" in said
+    assert "needs operator" in said  # a viewer sees the act, and why it is not theirs
+
+
+def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_console):
+    sample()
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=1000)
+    client = signed_in(superuser=True)
+    form = client.get("/queues/public/Billing/?edit=1").content.decode()
+    assert 'action="/endpoints/Billing/settings/"' in form
+    fields = dict(
+        re.findall(r'name="(\w+)" value="([^"]*)"', form[form.index('action="/endpoints/Billing/settings/"') :])
+    )
+    risky = {**fields, "peek_delay_ms": "12 s", "on_exhausted": "archive", "next": "/queues/public/Billing/#settings"}
+    asked = client.post("/endpoints/Billing/settings/", risky)
+    assert asked.status_code == 422  # what it risks is said first, and nothing has changed
+    assert Endpoint.objects.get().peek_delay_ms == 1000
+    saved = client.post("/endpoints/Billing/settings/", {**risky, "seen": "12000"})
+    assert (saved.status_code, saved["Location"]) == (303, "/queues/public/Billing/#settings")
+    assert Endpoint.objects.get().peek_delay_ms == 12_000
+    entry = AuditEntry.objects.get()
+    undone = client.post(f"/endpoints/Billing/undo/{entry.pk}/", {"next": "/queues/public/Billing/"})
+    assert undone.status_code == 303
+    assert Endpoint.objects.get().peek_delay_ms == 1000

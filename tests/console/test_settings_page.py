@@ -1,0 +1,101 @@
+"""Settings: what is decided where, and targets of queues with the way back."""
+
+import re
+
+import pytest
+
+from pgqueue_admin.records.models import AuditEntry, Queue
+
+PAGE = "/settings/queues/public/Billing/"
+ERROR = "/settings/queues/public/error/"
+
+
+@pytest.fixture
+def billing(console_database):
+    return Queue.objects.create(schema="public", table="Billing", kind="input", target_age_seconds=60, target_dead=0)
+
+
+@pytest.fixture
+def error(console_database):
+    return Queue.objects.create(schema="public", table="error", kind="error")
+
+
+def text(client, address):
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.content.decode().replace("\u00a0", " ")
+
+
+def test_each_setting_names_who_decides_it(as_operator, billing, monkeypatch):
+    monkeypatch.setenv("QUEUE_SCHEMAS", "public")
+    html = text(as_operator, "/settings/")
+    assert "environment: QUEUE_SCHEMAS" in html
+    assert "default; set ALERT_TO to change it" in html
+    assert "1 min" in html
+
+
+def test_no_password_is_shown(as_operator, console_database):
+    from urllib.parse import urlsplit
+
+    html = text(as_operator, "/settings/")
+    assert urlsplit(console_database).password not in html
+
+
+def test_a_target_is_changed_said_audited_and_taken_back(as_operator, billing):
+    given = {"target_age_seconds": "5 min", "target_depth": "1000", "target_dead": "", "reason": "night shift"}
+    response = as_operator.post(PAGE, given)
+    assert response.status_code == 303
+    billing.refresh_from_db()
+    assert (billing.target_age_seconds, billing.target_depth, billing.target_dead) == (300, 1000, None)
+    html = text(as_operator, response.url)
+    assert "target for the oldest message 1 min → 5 min" in html
+    assert "night shift" in html
+    undo = re.search(rf'action="({PAGE}undo/\d+/)"', html)[1]
+    as_operator.post(undo, {"next": PAGE})
+    billing.refresh_from_db()
+    assert (billing.target_age_seconds, billing.target_depth, billing.target_dead) == (60, None, 0)
+    assert [entry.verb for entry in AuditEntry.objects.all()] == ["undo", "set"]
+
+
+def test_what_was_changed_since_is_not_taken_back(as_operator, billing):
+    as_operator.post(PAGE, {"target_age_seconds": "5 min", "target_depth": "", "target_dead": "0"})
+    undo = f"{PAGE}undo/{AuditEntry.objects.get().pk}/"
+    as_operator.post(PAGE, {"target_age_seconds": "9 min", "target_depth": "", "target_dead": "0"})
+    response = as_operator.post(undo)
+    assert "Nothing was changed. ana changed Billing since." in text(as_operator, response.url)
+    billing.refresh_from_db()
+    assert billing.target_age_seconds == 540
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"), [("target_age_seconds", "later"), ("target_depth", "-1"), ("target_dead", "99999999999")]
+)
+def test_what_cannot_be_is_said(as_operator, billing, field, typed):
+    given = {"target_age_seconds": "1 min", "target_depth": "", "target_dead": "", field: typed}
+    response = as_operator.post(PAGE, given)
+    assert response.status_code == 422
+    assert 'class="err"' in response.content.decode()
+    assert not AuditEntry.objects.exists()
+
+
+def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator, billing, error):
+    html = text(as_operator, ERROR)
+    assert "ServiceControl" in html
+    as_operator.post(ERROR, {"ingest": "on"})
+    error.refresh_from_db()
+    assert error.ingest
+    assert "ServiceControl" not in text(as_operator, PAGE)
+    as_operator.post(PAGE, {"ingest": "on"})
+    billing.refresh_from_db()
+    assert not billing.ingest
+
+
+def test_a_viewer_looks(as_viewer, billing):
+    assert "needs operator" in text(as_viewer, PAGE)
+    response = as_viewer.post(PAGE, {"target_depth": "5"})
+    assert "needs operator" in text(as_viewer, response.url)
+    assert not AuditEntry.objects.exists()
+
+
+def test_an_unknown_queue_is_no_error(as_operator, console_database):
+    assert as_operator.get("/settings/queues/public/Nowhere/").status_code == 404

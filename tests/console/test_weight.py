@@ -1,0 +1,68 @@
+"""The budgets of CONSOLE section 10, and files that are as their maker left them."""
+
+import gzip
+import hashlib
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.console.sampled import many_queues, signed_in
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STATIC = ROOT / "static" / "pgqueue_admin"
+
+
+class Elements(HTMLParser):
+    def __init__(self, page: str):
+        super().__init__()
+        self.count = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.count += 1
+
+
+def weight(data: bytes) -> int:
+    return len(gzip.compress(data, 6))
+
+
+@pytest.mark.parametrize("path", ["/", "/queues/?sort=name"])
+def test_two_hundred_queues_stay_light(console_database, path):
+    many_queues(200)
+    page = signed_in().get(path).content
+    assert weight(page) <= 15_000
+    assert Elements(page.decode()).count <= 3_000
+
+
+@pytest.mark.parametrize(
+    ("path", "most"), [("/", 14), ("/queues/", 8), (f"/queues/public/{'Very' * 8}.Long007/", 11), ("/healthz", 0)]
+)
+def test_two_hundred_queues_need_no_more_statements_than_two(console_database, path, most):
+    """Session and person among them. What a page costs in time is measured by ``make bench-console``."""
+    many_queues(200)
+    client = signed_in(superuser=True)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(path).status_code == 200
+    assert len(asked) <= most
+
+
+def test_styles_and_scripts_stay_light():
+    assert weight((STATIC / "console.css").read_bytes()) <= 10_000
+    assert sum(weight((STATIC / name).read_bytes()) for name in ("console.js", "chart.js")) <= 9_000
+    assert weight((STATIC / "console.js").read_bytes()) <= 8_000
+
+
+def test_vendored_files_are_as_npm_has_them():
+    for line in (STATIC / "vendor" / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == digest, name
+
+
+def test_vendored_versions_are_exact():
+    versions = json.loads((ROOT / "package.json").read_text())["dependencies"]
+    assert versions["htmx.org"].startswith("2.0.")
+    assert all(version[0].isdecimal() for version in versions.values())
