@@ -1,0 +1,5 @@
+"""Django admin: the same nouns, read-only, with the same acts. Importing registers them, as Django's discovery asks."""
+
+from pgqueue_admin.admin import archive, audit, endpoint, operation
+
+__all__ = ["archive", "audit", "endpoint", "operation"]

@@ -1,0 +1,124 @@
+"""Archived messages in Django admin: find them, then retry, discard or restore through an operation (C4)."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
+from pgqueue_admin.admin.read_only import ReadOnly
+from pgqueue_admin.archive import schema, store
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.operations import service
+from pgqueue_admin.operations.rights import may
+from pgqueue_admin.records.models import ArchivedMessage
+from pgqueue_admin.records.source import source
+from pgqueue_admin.transport.type_names import short_type
+
+Chosen = QuerySet[ArchivedMessage]
+_LONG = ("headers", "stack_trace")
+
+
+@admin.register(ArchivedMessage)
+class ArchiveAdmin(ReadOnly):
+    console_page = "archived_message"
+    list_display = ("id", "state", "died_at", "queue", "type", "exception", "endpoint", "became_by")
+    list_filter = ("state", "kind", QueueFilter, ExceptionFilter)
+    search_fields = ("message_id",)  # any id that was copied is understood: see get_search_results
+    search_help_text = "Archive id, message id or row id, exactly."
+    actions = ("retry", "discard", "restore")
+    exclude = ("seq",)
+    readonly_fields = ("history",)
+
+    @admin.display(description="type")
+    def type(self, message: ArchivedMessage) -> str:
+        return short_type(message.message_type or "")
+
+    @admin.display(description="exception")
+    def exception(self, message: ArchivedMessage) -> str:
+        return message.exception_type or message.no_retry or ""
+
+    @admin.display(description="what was done to it")
+    def history(self, message: ArchivedMessage) -> SafeString | str:
+        with source().reading() as connection:
+            events = store.events(connection, message.pk)
+        lines = ((f"{each.at:%Y-%m-%d %H:%M:%S} UTC", each.who, each.verb, each.target or "") for each in events)
+        return format_html_join("\n", "<p>{} {}: {} {}</p>", lines) or "Nothing yet."
+
+    @admin.action(description="Retry…", permissions=["retry"])
+    def retry(self, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
+        return self._freeze("retry", request, chosen)
+
+    @admin.action(description="Discard…", permissions=["discard"])
+    def discard(self, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
+        return self._freeze("discard", request, chosen)
+
+    @admin.action(description="Restore…", permissions=["restore"])
+    def restore(self, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
+        return self._freeze("restore", request, chosen)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return may(request.user, "retry") is None
+
+    def has_discard_permission(self, request: HttpRequest) -> bool:
+        return may(request.user, "discard") is None
+
+    def has_restore_permission(self, request: HttpRequest) -> bool:
+        return may(request.user, "restore") is None
+
+    def get_queryset(self, request: HttpRequest) -> Chosen:
+        """Lists are made of short columns only."""
+        found: Chosen = super().get_queryset(request)
+        return found.defer(*_LONG)
+
+    def get_search_results(self, request: HttpRequest, queryset: Chosen, search_term: str) -> tuple[Chosen, bool]:
+        if not search_term.strip():
+            return queryset, False
+        with source().reading() as connection:
+            ids = [each.id for each in store.sightings(connection, search_term)]
+        return queryset.filter(pk__in=ids), False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        trouble = _trouble()
+        return self._away(request, trouble) if trouble else super().changelist_view(request, extra_context)
+
+    def change_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
+        trouble = _trouble()
+        return self._away(request, trouble) if trouble else super().change_view(request, object_id, *more, **options)
+
+    def history_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
+        trouble = _trouble()
+        return self._away(request, trouble) if trouble else super().history_view(request, *more, **options)
+
+    def delete_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
+        trouble = _trouble()
+        return self._away(request, trouble) if trouble else super().delete_view(request, *more, **options)
+
+    def _freeze(self, kind: str, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
+        """Nothing is done yet: the confirmation names what was frozen, and asks."""
+        ids = list(chosen.order_by().values_list("pk", flat=True))
+        try:
+            operation = service.freeze(kind, ids, request.user, "admin")
+        except (service.Refused, DatabaseError) as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return None
+        return redirect("admin:pgqueue_operation_confirm", operation.pk)
+
+    def _away(self, request: HttpRequest, trouble: str) -> HttpResponse:
+        shown = {**self.admin_site.each_context(request), "title": "Archived messages", "trouble": trouble}
+        return TemplateResponse(request, "pgqueue_admin/admin/away.html", shown)
+
+
+def _trouble() -> str:
+    """Why the archive cannot be shown, or nothing."""
+    try:
+        with source().reading() as connection:
+            there = schema.version(connection) is not None
+    except DatabaseError as error:
+        return str(error)
+    return "" if there else "The engine's tables are not in this database. They are made by: manage.py engine_schema"

@@ -1,0 +1,20 @@
+"""Endpoints in Django admin: their settings, to look at. They are changed on the console, with what that would do."""
+
+from django.contrib import admin
+
+from pgqueue_admin.admin.read_only import ReadOnly
+from pgqueue_admin.records.models import Endpoint
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(ReadOnly):
+    console_page = "endpoint"
+    list_display = ("name", "ours", "schema", "table", "desired_processes", "paused", "peek_delay_ms", "concurrency")
+    list_filter = ("ours",)
+    search_fields = ("name",)
+
+    def console_url(self, object_id: str) -> str:
+        if not object_id.isdecimal():
+            return ""
+        name = Endpoint.objects.filter(pk=object_id).values_list("name", flat=True).first()
+        return super().console_url(name) if name else ""

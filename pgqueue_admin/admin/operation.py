@@ -1,0 +1,89 @@
+"""Operations in Django admin: what was done, and the page that asks before it is."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.admin.read_only import ReadOnly
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.operations import service
+from pgqueue_admin.operations.rights import may
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.figures import counted
+
+State = Operation.State
+
+
+@admin.register(Operation)
+class OperationAdmin(ReadOnly):
+    console_page = "operation"
+    list_display = ("id", "kind", "state", "who", "count", "done", "skipped", "failed", "reason", "created_at")
+    list_filter = ("state", "kind")
+
+    def get_urls(self) -> list[URLPattern]:
+        asks = path("<int:pk>/confirm/", self.admin_site.admin_view(self.confirm), name="pgqueue_operation_confirm")
+        return [asks, *super().get_urls()]
+
+    def confirm(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """GET asks, naming count, queues and environment; POST answers."""
+        operation = get_object_or_404(Operation, pk=pk)
+        if may(request.user, operation.kind):
+            raise PermissionDenied
+        if request.method == "POST":
+            return self._answer(request, operation)
+        if operation.state != State.FROZEN:
+            return redirect("admin:pgqueue_operation_change", pk)
+        return TemplateResponse(request, "pgqueue_admin/admin/confirm.html", self._asked(request, operation))
+
+    def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
+        try:
+            self._decide(request, operation)
+        except service.Refused as error:
+            self.message_user(request, str(error), messages.ERROR)
+        return redirect("admin:pgqueue_archivedmessage_changelist")
+
+    def _decide(self, request: HttpRequest, operation: Operation) -> None:
+        if "keep" in request.POST:
+            service.cancel(operation.pk, request.user)
+            return self.message_user(request, "Nothing was done.", messages.INFO)
+        service.start(operation.pk, request.user, request.POST.get("reason", "").replace("\0", "").strip()[:400])
+        self.message_user(request, _started(operation), messages.SUCCESS)
+
+    def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
+        environment = settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
+        number = counted(operation.count, "message")
+        return {
+            **self.admin_site.each_context(request),
+            **_looked(operation),
+            "title": f"{operation.kind.capitalize()} {number} in {environment}?",
+            "operation": operation,
+            "environment": environment,
+            "verb": operation.kind.capitalize(),
+            "minutes": round(service.lapses_in(operation).total_seconds() / 60),
+            "opts": self.opts,
+        }
+
+
+def _looked(operation: Operation) -> dict[str, Any]:
+    """What may have changed since the freeze; without the database the question stands on what was frozen."""
+    try:
+        with source().reading() as connection:
+            missing = service.missing_targets(connection, operation.queues) if operation.kind == "retry" else []
+            return {"missing": missing, "changed": service.changed(connection, operation)}
+    except DatabaseError as error:
+        return {"trouble": str(error)}
+
+
+def _started(operation: Operation) -> SafeString:
+    where = reverse("admin:pgqueue_operation_change", args=[operation.pk])
+    number = counted(operation.count, "message")
+    return format_html('<a href="{}">Operation {}</a> was started: {} {}.', where, operation.pk, operation.kind, number)

@@ -1,0 +1,67 @@
+"""What all of our admin pages have in common: they look, they never write, and they count no further than the cap."""
+
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import NoReverseMatch, reverse
+
+
+class CappedPaginator(Paginator):
+    """Never counts a whole table; what lies beyond the cap is found by filters."""
+
+    object_list: QuerySet[Any]
+
+    @cached_property
+    def count(self) -> int:
+        return self.object_list.order_by()[: settings.PGQUEUE["CAP"]].count()
+
+
+class ReadOnly(admin.ModelAdmin):
+    """Every member of staff may look; adding, changing and deleting is nobody's."""
+
+    paginator = CappedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+    list_max_show_all = 0
+    sortable_by = ()
+    actions_selection_counter = True
+    change_form_template = "pgqueue_admin/admin/object.html"
+    console_page = ""  # the URL name of the same thing in the console
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and request.user.is_staff)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if any("\0" in value for values in request.GET.lists() for value in values[1]):
+            return redirect(request.path)  # no column holds it, and asking makes an error of it
+        return super().changelist_view(request, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        shown = {**(extra_context or {}), "console_url": self.console_url(object_id)}
+        return super().change_view(request, object_id, form_url, shown)
+
+    def console_url(self, object_id: str) -> str:
+        try:
+            return reverse(self.console_page, args=[object_id]) if self.console_page else ""
+        except NoReverseMatch:
+            return ""

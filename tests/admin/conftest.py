@@ -1,0 +1,22 @@
+"""Signed-in people before the recorded failures in the archive."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.dead_ones import OPERATOR, person
+
+SignIn = Callable[..., Client]
+
+
+@pytest.fixture
+def sign_in(archived_console: str) -> SignIn:
+    """``sign_in("ana")`` is an operator; ``sign_in("viewer", [])`` may only look."""
+
+    def sign_in(name: str, permissions: tuple[str, ...] = OPERATOR, **more: object) -> Client:
+        client = Client()
+        client.force_login(person(name, *permissions, **{"is_staff": True, **more}))
+        return client
+
+    return sign_in

@@ -1,0 +1,239 @@
+"""The archive in Django admin: read-only, capped, and acts that ask first (C4, CONSOLE 11)."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import InternalError, connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.records.source import source
+from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
+
+SignIn = Callable[..., Client]
+LIST = "/admin/pgqueue/archivedmessage/"
+INLINE = re.compile(r'<script(?![^>]*\bsrc=)(?![^>]*type="application/json")|\sstyle=|\son\w+=|<style')
+
+
+def text(response: Any) -> str:
+    """What a person reads, white space evened out."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def ask(client: Client, action: str, ids: list[int], **more: Any) -> Any:
+    return client.post(LIST, {"action": action, "_selected_action": ids, **more}, follow=True)
+
+
+def test_lists_filters_and_finds(sign_in: SignIn) -> None:
+    client, message = sign_in("ana"), archived(dead(exception=REFUSED)[0].id)
+    page = client.get(LIST, {"queue": BILLING, "exception_type": REFUSED, "state": "dead"})
+    assert (page.status_code, page.context["cl"].result_count) == (200, 88)
+    for copied in (message.id, message.message_id, message.row_id):
+        assert str(message.id) in text(client.get(LIST, {"q": copied}))
+    assert client.get(LIST, {"q": "no such id"}).context["cl"].result_count == 0
+
+
+def test_counting_stops_at_the_cap(sign_in: SignIn, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 100}
+    client = sign_in("ana")
+    with CaptureQueriesContext(connections["queues"]) as queries:
+        page = client.get(LIST)
+    assert page.context["cl"].result_count == 100
+    counted = [each["sql"] for each in queries if "COUNT(" in each["sql"]]
+    assert counted
+    assert all("LIMIT 100" in sql for sql in counted)
+    assert not any('"body"' in each["sql"] for each in queries)
+
+
+def test_lists_read_no_headers(sign_in: SignIn) -> None:
+    with CaptureQueriesContext(connections["queues"]) as queries:
+        sign_in("ana").get(LIST)
+    assert not any('"headers"' in each["sql"] or "stack_trace" in each["sql"] for each in queries)
+
+
+def test_retry_asks_with_count_queues_and_environment(sign_in: SignIn, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": "production"}
+    client, before = sign_in("ana"), number_in(BILLING)
+    ids = [message.id for message in dead(3, exception=REFUSED)]
+    page = ask(client, "retry", ids)
+    operation = Operation.objects.get()
+    assert page.redirect_chain == [(f"/admin/pgqueue/operation/{operation.pk}/confirm/", 302)]
+    said = text(page)
+    assert "Retry 3 messages in production?" in said
+    assert "&quot;public&quot;.&quot;Billing&quot; 3" in said
+    assert 'value="Retry 3"' in page.content.decode()
+    assert (operation.state, number_in(BILLING)) == ("frozen", before)
+
+    done = client.post(page.redirect_chain[0][0], {"go": "Retry 3", "reason": "gateway is back"}, follow=True)
+    operation.refresh_from_db()
+    assert (operation.state, operation.started_by, operation.reason) == ("waiting", "ana", "gateway is back")
+    assert (
+        f'<a href="/admin/pgqueue/operation/{operation.pk}/change/">Operation {operation.pk}</a>'
+        in done.content.decode()
+    )
+    service.run(operation.pk)
+    assert number_in(BILLING) == before + 3
+    entry = AuditEntry.objects.get()
+    assert (entry.origin, entry.verb, entry.count) == ("admin", "retry", 3)
+
+
+def test_all_that_match_can_be_chosen_beyond_the_page(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    url = f"{LIST}?queue={BILLING}&state=dead"
+    chosen = {"action": "discard", "select_across": "1", "_selected_action": [dead(queue=BILLING)[0].id]}
+    client.post(url, chosen)
+    assert Operation.objects.get().queues == {BILLING: 367}
+
+
+def test_keeping_them_changes_nothing(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    page = ask(client, "discard", [dead(exception=REFUSED)[0].id])
+    said = client.post(page.redirect_chain[0][0], {"keep": "Keep them"}, follow=True)
+    assert "Nothing was done." in text(said)
+    assert Operation.objects.get().state == "cancelled"
+    assert len(dead(100, exception=REFUSED)) == 88
+
+
+def test_the_second_to_confirm_is_told_who_and_when(sign_in: SignIn) -> None:
+    ana, bob = sign_in("ana"), sign_in("bob")
+    confirm = ask(ana, "retry", [dead(exception=REFUSED)[0].id]).redirect_chain[0][0]
+    ana.post(confirm, {"go": "Retry 1"})
+    said = text(bob.post(confirm, {"go": "Retry 1"}, follow=True))
+    assert re.search(r"Nothing more was retried: ana started operation \d+ at \d{4}-", said)
+    assert bob.get(confirm).status_code == 302
+
+
+def test_a_get_never_acts(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    confirm = ask(client, "retry", [dead(exception=REFUSED)[0].id]).redirect_chain[0][0]
+    for url in (confirm, f"{confirm}?go=1", f"{LIST}?action=retry"):
+        client.get(url)
+    assert Operation.objects.get().state == "frozen"
+    assert not AuditEntry.objects.exists()
+
+
+def test_who_may_only_look_has_no_acts(sign_in: SignIn) -> None:
+    viewer, message = sign_in("viewer", ()), dead(exception=REFUSED)[0]
+    page = viewer.get(LIST)
+    assert page.status_code == 200
+    assert page.context["action_form"] is None
+    ask(viewer, "retry", [message.id])
+    assert not Operation.objects.exists()
+    frozen = service.freeze("retry", [message.id], "ana", "console")
+    confirm = reverse("admin:pgqueue_operation_confirm", args=[frozen.pk])
+    assert viewer.post(confirm, {"go": "1"}).status_code == 403
+    frozen.refresh_from_db()
+    assert frozen.state == "frozen"
+
+
+def test_each_act_needs_its_own_right(sign_in: SignIn) -> None:
+    page = sign_in("ana", ("retry_message",)).get(LIST)
+    assert [name for name, _ in page.context["action_form"].fields["action"].choices if name] == ["retry"]
+    assert Permission.objects.filter(codename="discard_message").count() == 1
+
+
+def test_nobody_adds_changes_or_deletes(sign_in: SignIn) -> None:
+    root, message = sign_in("root", is_superuser=True), dead()[0]
+    assert root.get(f"{LIST}add/").status_code == 403
+    assert root.post(f"{LIST}{message.id}/delete/", {"post": "yes"}).status_code == 403
+    assert root.post(f"{LIST}{message.id}/change/", {"state": "succeeded"}).status_code == 403
+    assert "delete_selected" not in [name for name, _ in root.get(LIST).context["action_form"].fields["action"].choices]
+
+
+def test_the_object_page_opens_in_the_console_and_tells_its_history(sign_in: SignIn) -> None:
+    message = dead(words=("<script>",))[0]
+    service.act("discard", message.id, "bob", "command")
+    page = sign_in("ana").get(f"{LIST}{message.id}/change/")
+    assert f'<a href="/archive/{message.id}/">Open in the console</a>' in page.content.decode()
+    assert "bob: discarded" in text(page)
+    assert "<script>alert" not in page.content.decode()
+
+
+def test_without_the_engines_tables_it_names_the_command(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    with source().writing() as connection:
+        connection.run("drop schema messages cascade")
+    for url in (LIST, f"{LIST}5/change/"):
+        page = client.get(url)
+        assert page.status_code == 200
+        assert "manage.py engine_schema" in text(page)
+
+
+@pytest.mark.parametrize("noun", ["operation", "auditentry", "endpoint", "archivedmessage"])
+def test_every_noun_is_there_for_whoever_is_staff(sign_in: SignIn, noun: str) -> None:
+    client = sign_in("viewer", ())
+    assert client.get(f"/admin/pgqueue/{noun}/").status_code == 200
+    assert f"/admin/pgqueue/{noun}/" in client.get("/admin/").content.decode()
+
+
+def test_no_page_needs_more_than_the_strict_policy(sign_in: SignIn) -> None:
+    client, message = sign_in("ana"), dead()[0]
+    operation = service.freeze("retry", [message.id], "ana", "console")
+    pages = (LIST, f"{LIST}{message.id}/change/", f"/admin/pgqueue/operation/{operation.pk}/confirm/", "/admin/")
+    for url in (*pages, f"/admin/pgqueue/operation/{operation.pk}/change/", "/admin/pgqueue/auditentry/"):
+        page = client.get(url)
+        html = page.content.decode()
+        assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+        assert "unsafe-inline" not in page.headers["Content-Security-Policy"]
+        assert not re.search(
+            r"<script(?![^>]*\bsrc=)(?![^>]*type=\"application/json\")|\sstyle=|\son\w+=|<style", html
+        ), url
+
+
+def test_bad_input_is_no_server_error(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    for query in ("q=%00", "queue=%00", "state=nonsense", "exception_type=x%00y", "p=99999", "id=abc", "q=" + "9" * 50):
+        assert client.get(f"{LIST}?{query}", follow=True).status_code == 200, query
+    for object_id in ("0", "99999999999999999999", "abc"):
+        assert client.get(f"{LIST}{object_id}/change/", follow=True).status_code == 200, object_id
+    confirm = ask(client, "retry", [dead()[0].id]).redirect_chain[0][0]
+    assert client.post(confirm, {"go": "1", "reason": "a\0b"}).status_code == 302
+    assert Operation.objects.get().reason == "ab"
+
+
+def test_through_django_the_queues_are_only_looked_at(archived_console: str) -> None:
+    with connections["queues"].cursor() as cursor, pytest.raises(InternalError, match="read-only transaction"):
+        cursor.execute("delete from messages.message_archive")
+
+
+@contextmanager
+def queues_as(**changes: str) -> Iterator[None]:
+    """The queue database under another name or role, for Django and for the source."""
+    entry = connections["queues"].settings_dict
+    before = {name: entry[name] for name in changes}
+    connections["queues"].close()
+    entry.update(changes)
+    try:
+        yield
+    finally:
+        connections["queues"].close()
+        entry.update(before)
+
+
+def test_a_role_that_may_only_select_sees_all_and_is_told(sign_in: SignIn) -> None:
+    client, message = sign_in("ana"), dead()[0]
+    with source().writing() as connection:
+        connection.run("drop role if exists only_looks; create role only_looks login password 'looks'")
+        connection.run("grant usage on schema messages to only_looks")
+        connection.run("grant select on all tables in schema messages to only_looks")
+    with queues_as(USER="only_looks", PASSWORD="looks"):
+        assert str(message.id) in text(client.get(LIST))
+        assert client.get(f"{LIST}{message.id}/change/").status_code == 200
+        said = text(ask(client, "retry", [message.id]))
+    assert "The database role may not do this. permission denied for table operation_item" in said
+    assert not Operation.objects.exists()
+
+
+def test_a_queue_database_that_is_down_is_said(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    with queues_as(NAME="no_such_database"):
+        page = client.get(LIST)
+    assert page.status_code == 200
+    assert "The database does not answer." in text(page)
