@@ -1,0 +1,28 @@
+"""The tasks that beat sends. Each finds its work by itself; one that is lost, late or doubled costs seconds at most."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from pgqueue_admin.housekeeping import pick_up
+from pgqueue_admin.operations import service
+from pgqueue_admin.records import samples
+
+
+@shared_task(ignore_result=True)
+def run_operations() -> None:
+    """Go on with operations that were started. Without a result: one a second would be kept."""
+    pick_up.run_started()
+
+
+@shared_task
+def lapse_operations() -> int:
+    """Give up frozen sets that nobody started, and settle what given-up operations left behind."""
+    lapsed = service.lapse()
+    service.settle()
+    return lapsed
+
+
+@shared_task
+def thin_samples() -> int:
+    """Keep less of what is older."""
+    return samples.thin(timezone.now())

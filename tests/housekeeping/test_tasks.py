@@ -1,0 +1,85 @@
+"""Celery's tasks find their work in PostgreSQL; beat's schedule is made once (DESIGN: rows and pick-up)."""
+
+import pytest
+from django_celery_beat.models import PeriodicTask
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.config.celery import app
+from pgqueue_admin.housekeeping import pick_up, tasks
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+from tests.dead_ones import BILLING, REFUSED, dead, number_in
+
+
+@pytest.fixture(autouse=True)
+def archive(archived_console: str) -> None:
+    """In a clone of its own."""
+
+
+def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None:
+    before = number_in(BILLING)
+    frozen = service.freeze("retry", [dead()[0].id], "ana", "console")
+    started = [
+        service.freeze("retry", Filter(exception=each), "ana", "console") for each in (REFUSED, "TimeoutException")
+    ]
+    for operation in started:
+        service.start(operation.pk, "ana")
+    tasks.run_operations()
+    assert list(Operation.objects.order_by("pk").values_list("state", flat=True)) == ["frozen", "done", "done"]
+    assert Operation.objects.get(pk=frozen.pk).done == 0
+    assert number_in(BILLING) == before + 88 + 85
+    tasks.run_operations()
+    assert number_in(BILLING) == before + 88 + 85
+
+
+def test_one_in_trouble_says_so_and_is_tried_again() -> None:
+    operation = service.freeze("retry", Filter(exception=REFUSED), "ana", "console")
+    service.start(operation.pk, "ana")
+    with source().writing() as connection:
+        connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
+    tasks.run_operations()
+    operation.refresh_from_db()
+    assert operation.state == "running"
+    assert "full_disk" in operation.last_error
+    with source().writing() as connection:
+        connection.run("alter table messages.archive_event drop constraint full_disk")
+    tasks.run_operations()
+    operation.refresh_from_db()
+    assert (operation.state, operation.done, operation.last_error) == ("done", 88, "")
+
+
+def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    stuck, other = (service.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED))
+    for operation in (stuck, other):
+        service.start(operation.pk, "ana")
+    run = service.run
+    monkeypatch.setattr(service, "run", lambda pk, until: 1 / 0 if pk == stuck.pk else run(pk, until))
+    tasks.run_operations()
+    for operation in (stuck, other):
+        operation.refresh_from_db()
+    assert (stuck.state, "ZeroDivisionError" in stuck.last_error) == ("waiting", True)
+    assert (other.state, other.done) == ("done", 1)
+
+
+def test_a_long_one_leaves_the_worker_free_to_stop() -> None:
+    operation = service.freeze("retry", Filter(), "ana", "console")
+    service.start(operation.pk, "ana")
+    pick_up.run_started(seconds=0)
+    operation.refresh_from_db()
+    assert (operation.state, operation.done + operation.failed) == ("running", 200)
+
+
+def test_beats_schedule_is_made_once_and_what_is_switched_off_stays_off() -> None:
+    assert set(app.conf.beat_schedule) <= set(DatabaseScheduler(app=app).schedule)
+    PeriodicTask.objects.filter(name="thin samples").update(enabled=False)
+    assert "thin samples" not in DatabaseScheduler(app=app).schedule
+    ours = PeriodicTask.objects.filter(task__startswith="pgqueue_admin.")
+    assert ours.count() == len(app.conf.beat_schedule)
+    assert not ours.get(name="thin samples").enabled
+
+
+def test_every_scheduled_task_exists() -> None:
+    app.loader.import_default_modules()
+    assert {entry["task"] for entry in app.conf.beat_schedule.values()} <= set(app.tasks)

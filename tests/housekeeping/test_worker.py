@@ -1,0 +1,65 @@
+"""A real Celery worker and beat on a real broker: what was started is done, also when the worker is killed (C4)."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.embedded.valkey import Valkey
+from pgqueue_admin.operations import service
+from pgqueue_admin.records.models import Operation
+from tests.dead_ones import events_of
+from tests.waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = ("worker", "--pool", "threads", "--concurrency", "2", "--without-gossip", "--without-mingle")
+BEAT = ("beat", "--pidfile=")
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
+    """``start(*WORKER)``: Celery in a process of its own, ended with the test."""
+    broker = Valkey(tmp_path / "valkey")
+    broker.start()
+    given = {"DATABASE_URL": archived_console, "QUEUES_URL": archived_console, "CELERY_BROKER_URL": broker.url}
+    given |= {"QUEUE_SCHEMAS": "public,Legacy", "PGQUEUE_VAR": str(tmp_path), "PATH": os.environ["PATH"]}
+    given["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.settings"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*argv: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "celery", "-A", "pgqueue_admin.config.celery", *argv]
+        with (tmp_path / f"{argv[0]}.log").open("ab") as log:
+            started.append(subprocess.Popen(command, cwd=ROOT, env=given, stdout=log, stderr=log))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait(10)
+    broker.stop()
+
+
+def test_a_killed_worker_costs_seconds_and_nothing_else(start: Start, tmp_path: Path) -> None:
+    start(*BEAT)
+    first = start(*WORKER)
+    operation = service.freeze("retry", Filter(), "ana", "console")
+    service.start(operation.pk, "ana")
+
+    def now() -> Operation:
+        operation.refresh_from_db()
+        return operation
+
+    until(lambda: now().done, 60, "the first chunk")
+    first.send_signal(signal.SIGKILL)
+    first.wait(10)
+    start(*WORKER)
+    until(lambda: now().state == Operation.State.DONE, 60, "the rest by the second worker")
+    assert (operation.count, operation.done, operation.skipped, operation.failed) == (2597, 2570, 0, 27)
+    assert events_of(operation.pk) == 2570
+    assert (tmp_path / "worker.log").read_text().count("run_operations") < 20, "a line a second would bury the log"
