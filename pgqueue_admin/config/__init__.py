@@ -1,0 +1,1 @@
+"""How Django is put together: settings, urls, the ASGI application, Celery."""

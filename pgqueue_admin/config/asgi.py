@@ -1,0 +1,58 @@
+"""The ASGI application: static files by WhiteNoise, everything else by Django."""
+
+import os
+from asyncio import to_thread
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.web_settings")
+_django = get_asgi_application()
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+def _static_files() -> Any:
+    from django.conf import settings
+    from whitenoise import WhiteNoise
+
+    hashed = r"^.+\.[0-9a-f]{12}\..+$"
+    return WhiteNoise(None, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, immutable_file_test=hashed)
+
+
+_files = _static_files().files
+
+
+async def static(scope: dict[str, Any], send: Send) -> None:
+    """WhiteNoise's own middleware is synchronous, and its WSGI application waits for Django's one sync thread."""
+    found = _files.get(scope["path"])
+    if found is None:
+        return await _answer(send, HTTPStatus.NOT_FOUND, [("Content-Type", "text/plain")], b"No such file.")
+    asked = {
+        f"HTTP_{name.decode().upper().replace('-', '_')}": value.decode("latin-1") for name, value in scope["headers"]
+    }
+    answer = found.get_response(scope["method"], asked)
+    body = await to_thread(_read, answer.file) if answer.file else b""
+    await _answer(send, answer.status, answer.headers, body)
+
+
+def _read(file: Any) -> bytes:
+    with file:
+        read: bytes = file.read()
+        return read
+
+
+async def _answer(send: Send, status: HTTPStatus, headers: list[tuple[str, str]], body: bytes) -> None:
+    wire = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": int(status), "headers": wire})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    if scope["type"] == "http" and scope["path"].startswith("/static/"):
+        await static(scope, send)
+    else:
+        await _django(scope, receive, send)

@@ -1,0 +1,34 @@
+"""The Celery application and what beat sends when: `celery -A pgqueue_admin.config.celery worker` and `… beat`."""
+
+import logging
+import os
+from typing import Any
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
+
+app = Celery("pgqueue")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["pgqueue_admin.housekeeping"])
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """A message that nobody took before the next one comes is dropped: the next one finds the same work."""
+    return {
+        "task": f"pgqueue_admin.housekeeping.tasks.{task}",
+        "schedule": seconds,
+        "options": {"expires": max(seconds, 5.0)},
+    }
+
+
+# Beat writes these into its table at each start; there they can be switched off, and stay so.
+app.conf.beat_schedule = {
+    "run started operations": _every(1, "run_operations"),
+    "lapse frozen operations": _every(60, "lapse_operations"),
+    "thin samples": _every(300, "thin_samples"),
+}
+
+# A line for each of these a second would bury everything else in the log.
+for _name in ("celery.app.trace", "celery.worker.strategy", "celery.beat"):
+    logging.getLogger(_name).setLevel(logging.WARNING)

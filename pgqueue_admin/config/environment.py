@@ -1,0 +1,47 @@
+"""What the environment says, and the embedded servers where it is silent."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from pgqueue_admin.dialects.postgresql.session import ON_THE_WIRE
+from pgqueue_admin.embedded import state
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+env = environ.Env()
+VAR = Path(env("PGQUEUE_VAR", default="") or ROOT / "var").resolve()
+STATE = state.read(VAR)
+
+DATABASE_URL: str = env("DATABASE_URL", default="")
+QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
+# A database given by URL is somebody's production: only a queue database of our own is ever seeded or created.
+EMBEDDED = not QUEUES_URL
+# Which servers `manage.py up` starts, rather than uses.
+OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
+BROKER_URL: str = env("CELERY_BROKER_URL", default="") or STATE.broker_url
+LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", int(env("PORT", default="") or 8000))
+PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://127.0.0.1:{LISTEN[1]}").rstrip("/")
+ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
+
+
+def database(url: str, name: str) -> dict[str, Any]:
+    """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet)."""
+    parsed = environ.Env.db_url_config(url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue")
+    if parsed.get("ENGINE") != "django.db.backends.postgresql":
+        raise SystemExit(f"{name} must be postgresql://user:password@host:port/database; it is {url.split(':')[0]}://…")
+    patience = {"connect_timeout": 5, **ON_THE_WIRE}
+    return {**parsed, "CONN_MAX_AGE": 0, "OPTIONS": {**patience, **parsed.get("OPTIONS", {})}}
+
+
+def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
+    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source."""
+    only = "-c default_transaction_read_only=on -c statement_timeout=5000"
+    said = entry["OPTIONS"].get("options", "")
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": f"{said} {only}".strip()}}
+
+
+def listed(name: str, default: str = "") -> list[str]:
+    """A comma-separated variable, without blanks and empty entries."""
+    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]

@@ -1,0 +1,115 @@
+"""Everything: the console's pages, Django admin, Celery and its schedule. Loopback relaxations: docs/deployment.md."""
+
+from urllib.parse import urlsplit
+
+from csp.constants import NONE, SELF
+
+from pgqueue_admin.config import environment as given
+from pgqueue_admin.config.worker_settings import *  # noqa: F403
+from pgqueue_admin.config.worker_settings import INSTALLED_APPS as _ENGINE_APPS
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_celery_results",
+    "django_celery_beat",
+    *_ENGINE_APPS,
+]
+# Async-capable ones only: one synchronous middleware puts a thread around every open stream.
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "pgqueue_admin.console.middleware.NoNul",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "pgqueue_admin.console.middleware.SignInRequired",
+    "pgqueue_admin.console.middleware.Zone",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "pgqueue_admin.config.urls"
+ASGI_APPLICATION = "pgqueue_admin.config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [given.ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "pgqueue_admin.console.frame.frame",
+            ],
+            "builtins": ["pgqueue_admin.console.templatetags.figures"],
+            "libraries": {"reading": "pgqueue_admin.console.templatetags.reading"},
+        },
+    }
+]
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [given.ROOT / "static"]
+STATIC_ROOT = given.VAR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+
+# CONSOLE.md 5.6, on every page, Django admin included.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+_PUBLIC = urlsplit(given.PUBLIC_URL)
+ALLOWED_HOSTS = given.listed("ALLOWED_HOSTS") or ["127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or ""]
+CSRF_TRUSTED_ORIGINS = [given.PUBLIC_URL]
+# What an address without https has to go without; docs/deployment.md lists these.
+SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
+CSRF_COOKIE_SECURE = not given.ON_LOOPBACK
+SECURE_SSL_REDIRECT = not given.ON_LOOPBACK
+SECURE_HSTS_SECONDS = 0 if given.ON_LOOPBACK else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not given.ON_LOOPBACK
+SECURE_HSTS_PRELOAD = not given.ON_LOOPBACK
+SECURE_PROXY_SSL_HEADER = None if given.ON_LOOPBACK else ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # probes come over plain HTTP
+
+CELERY_BROKER_URL = given.BROKER_URL or "redis://127.0.0.1:1/0"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_RESULT_BACKEND = "django-db"
+CELERY_RESULT_EXTENDED = True
+CELERY_TASK_TRACK_STARTED = True
+CELERY_TASK_IGNORE_RESULT = False
+CELERY_TASK_ACKS_LATE = True  # every task is idempotent and found again from PostgreSQL
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+DJANGO_CELERY_BEAT_TZ_AWARE = True
+
+SILENCED_SYSTEM_CHECKS: list[str] = []

@@ -1,0 +1,67 @@
+"""What an engine child runs on: records, and the apps whose handlers it calls. No Celery, no web."""
+
+import secrets
+
+from pgqueue_admin.config import environment as given
+
+env = given.env
+
+# Without a key of yours or of `make run`, each process makes its own, and `check --deploy` says so.
+SECRET_KEY = env("SECRET_KEY", default="") or given.STATE.secret_key or f"django-insecure-{secrets.token_hex(32)}"
+DEBUG = env.bool("DEBUG", default=False)
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "pgqueue_admin",
+    *(["pgqueue_admin.demo"] if given.EMBEDDED else []),
+    *given.listed("HANDLER_APPS"),
+]
+MIGRATION_MODULES = {"pgqueue": "pgqueue_admin.records.migrations"}
+DATABASES = {
+    "default": given.database(given.DATABASE_URL, "DATABASE_URL"),
+    "queues": given.for_looking(given.database(given.QUEUES_URL, "QUEUES_URL")),
+}
+DATABASE_ROUTERS = ["pgqueue_admin.records.router.Router"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+
+PGQUEUE = {
+    "SCHEMAS": given.listed("QUEUE_SCHEMAS", "public,Legacy,demo" if given.EMBEDDED else "public"),
+    "ENVIRONMENT": env("ENVIRONMENT", default="demo" if given.EMBEDDED else ""),
+    "ENVIRONMENT_COLOUR": env("ENVIRONMENT_COLOUR", default="plum"),
+    "SAMPLE_SECONDS": float(env("SAMPLE_SECONDS", default="") or 1.0),
+    "ALERT_TO": given.listed("ALERT_TO"),
+    "PUBLIC_URL": given.PUBLIC_URL,
+    "VAR": given.VAR,
+    "CAP": 10_000,  # C2: counted exactly up to here
+    "EMBEDDED": given.EMBEDDED,
+    "OURS": given.OURS,
+    "LISTEN": given.LISTEN,
+}
+
+# Mail (C7): a server by URL, else files in var/mail and a line on Warnings.
+_EMAIL = env.email_url_config(env("EMAIL_URL")) if env("EMAIL_URL", default="") else {}
+EMAIL_BACKEND = _EMAIL.get("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend")
+EMAIL_FILE_PATH = _EMAIL.get("EMAIL_FILE_PATH") or str(given.VAR / "mail")
+EMAIL_HOST = _EMAIL.get("EMAIL_HOST") or "localhost"
+EMAIL_PORT = _EMAIL.get("EMAIL_PORT") or 25
+EMAIL_HOST_USER = _EMAIL.get("EMAIL_HOST_USER") or ""
+EMAIL_HOST_PASSWORD = _EMAIL.get("EMAIL_HOST_PASSWORD") or ""
+EMAIL_USE_TLS = _EMAIL.get("EMAIL_USE_TLS", False)
+EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env("EMAIL_FROM", default="pgqueue-admin@localhost")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env("LOG_LEVEL", default="INFO")},
+    "loggers": {"django": {"handlers": [], "propagate": True}},
+}

@@ -1,0 +1,1 @@
+"""Manage.py commands, a file each, each one call downwards."""

@@ -1,0 +1,24 @@
+"""``manage.py alerter``: watches for dead messages and mails. The supervisor keeps one running."""
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from pgqueue_admin.alerts.alerter import Alerter
+
+
+class Command(BaseCommand):
+    help = "Judges queues and settings every few seconds, and mails what died. The supervisor runs this."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="look, judge and send once, then end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        alerter = Alerter()
+        if options["once"]:
+            return alerter.turn()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, alerter.stop)
+        return alerter.run()

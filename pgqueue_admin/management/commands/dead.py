@@ -1,0 +1,103 @@
+"""manage.py dead list|retry|discard|restore: dead messages from a shell, through the same service as the pages (C4)."""
+
+import getpass
+import sys
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError, TableMissing
+from pgqueue_admin.management import dead_messages as said
+from pgqueue_admin.operations import service
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+
+NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
+NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
+
+
+class Command(BaseCommand):
+    help = "Lists, retries, discards and restores dead messages. Exit codes: docs/archive.md."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        listing = verbs.add_parser("list", help="Newest first.")
+        listing.add_argument("--state", choices=said.STATES, default="dead")
+        listing.add_argument("--limit", type=int, default=50)
+        for verb in NEEDS:
+            self._add_act(verbs.add_parser(verb))
+        for each in verbs.choices.values():
+            said.add_filters(each)
+            each.add_argument("--json", action="store_true", help="One JSON document, for programs.")
+
+    def _add_act(self, parser: CommandParser) -> None:
+        parser.add_argument("ids", nargs="*", type=int, help="Archive ids; or choose by filters.")
+        parser.add_argument("--all", action="store_true", help="Without ids and filters: all of them.")
+        parser.add_argument("--yes", action="store_true", help="Do not ask.")
+        parser.add_argument("--reason", default="")
+        parser.add_argument("--as", dest="who", default=getpass.getuser(), help="Whose name is kept. Default: yours.")
+
+    def handle(self, *, verb: str, **options: Any) -> None:
+        try:
+            self._list(options) if verb == "list" else self._act(verb, options)
+        except TableMissing as error:
+            hint = "The archive is made by `manage.py engine_schema`."
+            raise CommandError(f"{error} {hint}", returncode=NO_DATABASE) from error
+        except DatabaseError as error:
+            raise CommandError(str(error), returncode=NO_DATABASE) from error
+        except service.NothingChosen as error:
+            raise CommandError(str(error), returncode=NOTHING) from error
+        except (service.Refused, AddressNotUnderstood) as error:
+            raise CommandError(str(error), returncode=WRONG) from error
+
+    def _list(self, options: dict[str, Any]) -> None:
+        state = "" if options["state"] == "all" else options["state"]
+        with source().reading() as connection:
+            page = store.page(connection, said.filter_of(options, state), limit=options["limit"])
+        said.print_messages(self.stdout, page.messages, page.after is not None, options["json"])
+
+    def _act(self, verb: str, options: dict[str, Any]) -> None:
+        operation = service.freeze(verb, self._chosen(verb, options), options["who"], "command", options["reason"])
+        self._confirm(operation, options)
+        service.start(operation.pk, options["who"])
+        self._run(operation)
+        with source().reading() as connection:
+            notable = service.not_done(connection, operation.pk)
+        said.print_result(self.stdout, operation, notable, options["json"])
+        if operation.done != operation.count:
+            sys.exit(NOT_ALL)
+
+    def _chosen(self, verb: str, options: dict[str, Any]) -> Any:
+        by_filter = said.narrows(options)
+        if options["ids"] and (by_filter or options["all"]):
+            self._wrong("Give ids or filters, not both.")
+        if not (options["ids"] or by_filter or options["all"]):
+            self._wrong(f"Say which messages to {verb}: ids, filters, or --all. Nothing was done.")
+        return options["ids"] or said.filter_of(options, NEEDS[verb])
+
+    def _confirm(self, operation: Operation, options: dict[str, Any]) -> None:
+        """The set is fixed before the question, so that what is confirmed is what is done."""
+        if options["yes"]:
+            return
+        said.print_question(self.stderr, operation, settings.PGQUEUE["ENVIRONMENT"])
+        asked = f"{operation.kind.capitalize()} {operation.count}? [y/N] "
+        if not sys.stdin.isatty() or input(asked).strip().lower() not in ("y", "yes"):
+            service.cancel(operation.pk, options["who"])
+            raise CommandError("Nothing was done. Confirm with y, or give --yes.", returncode=NOT_CONFIRMED)
+
+    def _run(self, operation: Operation) -> None:
+        """Housekeeping may be at it as well: then this waits for what it has in hand."""
+        with notify.listen(notify.OPERATION) as heard:
+            service.run(operation.pk)
+            operation.refresh_from_db()
+            while operation.state in service.UNFINISHED:
+                list(heard.notifications(1.0))
+                service.run(operation.pk)
+                operation.refresh_from_db()
+
+    def _wrong(self, why: str) -> NoReturn:
+        raise CommandError(why, returncode=WRONG)

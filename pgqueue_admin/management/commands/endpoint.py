@@ -1,0 +1,33 @@
+"""manage.py endpoint NAME: make an endpoint's queues and let the supervisor run it."""
+
+import getpass
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError
+from pgqueue_admin.records.endpoints import ActRefused
+from pgqueue_admin.records.source import source
+from pgqueue_admin.transport import SettingsRefused
+from pgqueue_admin.workers import enrolment
+
+
+class Command(BaseCommand):
+    help = "Makes the queue tables of a new endpoint and has the supervisor run it. Its handlers: docs/workers.md."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--schema", default=source().default_schema)
+        parser.add_argument("--processes", type=int, default=1, help="0: only prepare it. Default: 1.")
+        parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
+        parser.add_argument("--as", dest="who", default=getpass.getuser(), help="Whose name is kept. Default: yours.")
+
+    def handle(self, **options: Any) -> None:
+        facts = {each: options[each] for each in ("name", "schema", "processes", "error_queue")}
+        try:
+            row = enrolment.enrol(**facts, person=options["who"], origin="command")
+        except (SettingsRefused, ActRefused, AddressNotUnderstood, DatabaseError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

@@ -1,0 +1,40 @@
+"""manage.py engine_schema: make the engine's tables beside the queues, by hand, once."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from pgqueue_admin.archive import schema
+from pgqueue_admin.archive.errors import SchemaRefused
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.records.source import source
+
+_SAID = {
+    "installed": "The engine's tables are made, in schema messages: version {}.",
+    "adopted": "The tables of oliverlambson/pgmq are adopted: version {}.",
+    "nothing": "The engine's tables are there already, version {}. Nothing was changed.",
+}
+
+
+class Command(BaseCommand):
+    help = "Makes the engine's tables (archive, lease queue, operation items) in the queue database, where missing."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--adopt",
+            action="store_true",
+            help="Take over the tables of oliverlambson/pgmq. This rewrites its archive under an exclusive lock.",
+        )
+
+    def handle(self, *, adopt: bool, **options: Any) -> None:
+        try:
+            with source().writing() as connection:
+                installed = schema.install(connection, adopt=adopt, warn=self._warn)
+        except (SchemaRefused, DatabaseError) as error:
+            raise CommandError(str(error)) from error
+        if options["verbosity"]:
+            self.stdout.write(_SAID[installed.did].format(installed.version))
+
+    def _warn(self, sentence: str) -> None:
+        self.stderr.write(self.style.WARNING(sentence))

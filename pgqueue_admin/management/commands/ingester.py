@@ -1,0 +1,15 @@
+"""manage.py ingester: empty the error queues that are to be, into the archive."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pgqueue_admin.workers import ingesting
+
+
+class Command(BaseCommand):
+    help = "Moves what arrives in error queues with ingestion on into the archive. The supervisor keeps one."
+    requires_system_checks = []
+
+    def handle(self, **options: Any) -> None:
+        ingesting.run()

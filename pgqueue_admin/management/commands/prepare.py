@@ -1,0 +1,46 @@
+"""``manage.py prepare``: what has to be in the databases before the console runs on them."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError, call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.utils import OperationalError
+
+from pgqueue_admin.records.people import first_login
+
+
+class Command(BaseCommand):
+    help = "Make the embedded databases ready. On a database given by URL nothing is written: it is only looked at."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ours = settings.PGQUEUE["OURS"]
+        if ours["console"]:
+            call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
+        else:
+            self._look_at_the_console_tables()
+        if ours["queues"]:
+            call_command("engine_schema", verbosity=0)
+            call_command("seed")
+        if ours["console"]:
+            self._tell_login()
+
+    def _look_at_the_console_tables(self) -> None:
+        try:
+            executor = MigrationExecutor(connection)
+        except OperationalError as error:
+            raise CommandError(f"The console's database, DATABASE_URL, does not answer. {error}") from error
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            raise CommandError(
+                "The console's own tables are missing on DATABASE_URL, or older than this version. Nothing is made on "
+                "a database given by URL unasked: run `.venv/bin/python manage.py migrate`, then `make run` again. "
+                "A login: `.venv/bin/python manage.py createsuperuser`."
+            )
+
+    def _tell_login(self) -> None:
+        if login := first_login():
+            self.stdout.write(f"\n  Login: {login.name}  password: {login.password}  (shown this once)\n")
+        else:
+            self.stdout.write("  Login: as before. Forgotten: .venv/bin/python manage.py changepassword admin")

@@ -1,0 +1,15 @@
+"""``manage.py sampler``: look at all queues every second. The supervisor keeps one running."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pgqueue_admin.workers import sampling
+
+
+class Command(BaseCommand):
+    help = "Looks at all queues every second and stores what it saw. The supervisor keeps one."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sampling.run()

@@ -1,0 +1,22 @@
+"""manage.py supervise: keep this host's processes as they are wanted."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from pgqueue_admin.workers import supervisor
+from pgqueue_admin.workers.role import singletons
+
+
+class Command(BaseCommand):
+    help = "Runs endpoints, sampler, ingester and alerter as the console wants them. One per host."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        kinds = [role.key.kind for role in singletons()]
+        parser.add_argument("--without", action="append", default=[], choices=kinds, help="runs elsewhere")
+
+    def handle(self, **options: Any) -> None:
+        if refusal := supervisor.run(frozenset(options["without"])):
+            raise CommandError(refusal)

@@ -1,0 +1,20 @@
+"""manage.py worker NAME: one process of an endpoint."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pgqueue_admin.workers import child
+
+
+class Command(BaseCommand):
+    help = "Runs one process of an endpoint. The supervisor starts these; by hand it is for a look at one."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("endpoint")
+
+    def handle(self, **options: Any) -> None:
+        sys.exit(child.run(options["endpoint"]))

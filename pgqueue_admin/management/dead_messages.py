@@ -1,0 +1,92 @@
+"""How `manage.py dead` reads its arguments and says what it found and did."""
+
+import json
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.archive.model import ArchivedMessage, Filter
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.figures import counted
+
+STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
+_LISTED = (
+    *("id", "state", "result", "kind", "queue", "message_id", "message_type", "exception_type", "exception_message"),
+    *("endpoint", "died_at", "sent_at", "became_by", "became_at", "operation", "why_no_retry"),
+)
+_ITEM = ("archive_id", "queue", "outcome", "why", "who_before", "when_before", "target", "state")
+
+
+def add_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("--queue", default="", help='Where it died: Billing, or \'"public"."Billing"\'.')
+    parser.add_argument("--type", default="", help="Message type: full name, or its last part.")
+    parser.add_argument("--exception", default="", help="Exception type: full name, or its last part.")
+    parser.add_argument("--endpoint", default="")
+    parser.add_argument("--message-id", default="")
+    parser.add_argument("--kind", default="", choices=("transport", "control", "lease"))
+    parser.add_argument("--word", action="append", default=[], help="In the exception's message; may be repeated.")
+
+
+def filter_of(options: dict[str, Any], state: str) -> Filter:
+    names = ("type", "exception", "endpoint", "message_id", "kind")
+    same: dict[str, Any] = {name: options[name] or "" for name in names}
+    return Filter(state=state, queue=_canonical(options["queue"]), words=tuple(options["word"]), **same)
+
+
+def narrows(options: dict[str, Any]) -> bool:
+    names = ("queue", "type", "exception", "endpoint", "message_id", "kind", "word")
+    return any(options[name] for name in names)
+
+
+def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_json: bool) -> None:
+    if as_json:
+        found = [{name: getattr(message, name) for name in _LISTED} for message in messages]
+        return dump(out, {"messages": found, "more": more})
+    for message in messages:
+        cause = f"{message.exception_type}: {_one_line(message.exception_message)}" if message.exception_type else ""
+        words = (
+            message.state,
+            f"{message.died_at:%Y-%m-%d %H:%M:%S}",
+            message.queue or "-",
+            message.message_type or "-",
+        )
+        out.write("  ".join((f"{message.id:>8}", *words, cause or message.why_no_retry or "")))
+    out.write(counted(len(messages), "message") + (", and more (--limit)." if more else "."))
+
+
+def print_question(out: Any, operation: Operation, environment: str) -> None:
+    """What would happen, by queue: nothing has happened yet."""
+    out.write(f"{operation.kind.capitalize()} {counted(operation.count, 'message')} in {environment or 'unnamed'}:")
+    for queue, count in operation.queues.items():
+        out.write(f"{count:>8}  {queue or 'lease queue'}")
+
+
+def print_result(out: Any, operation: Operation, notable: list[Any], as_json: bool) -> None:
+    figures = {name: getattr(operation, name) for name in ("kind", "state", "count", "done", "skipped", "failed")}
+    if as_json:
+        items = [{name: getattr(item, name) for name in _ITEM} for item in notable]
+        return dump(out, {"operation": operation.pk, **figures, "queues": operation.queues, "not_done": items})
+    for item in notable:
+        out.write(f"{item.archive_id:>8}  {item.outcome or 'not done'}  {item.why or ''}")
+    out.write(
+        f"Operation {operation.pk} {operation.state}: {operation.done} of {operation.count} done, "
+        f"{operation.skipped} skipped, {operation.failed} failed."
+    )
+
+
+def dump(out: Any, found: dict[str, Any]) -> None:
+    out.write(json.dumps(found, default=_plain, ensure_ascii=False, indent=1))
+
+
+def _canonical(queue: str) -> str:
+    return postgresql().canonical(postgresql().parse_address(queue, source().default_schema)) if queue else ""
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())[:120]

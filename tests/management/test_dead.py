@@ -1,0 +1,129 @@
+"""`manage.py dead`: frozen, confirmed, done; what it prints and how it exits (C4, docs/archive.md)."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pgqueue_admin.management.commands import dead as command
+from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.records.source import source
+from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
+
+REFUSED_ONES = ("--exception", "RefusedException")
+
+
+@pytest.fixture(autouse=True)
+def archive(archived_console: str) -> None:
+    """In a clone of its own."""
+
+
+def run(*argv: str) -> tuple[int, str]:
+    """Exit code and output, as a shell would see them."""
+    out = io.StringIO()
+    try:
+        call_command("dead", *argv, stdout=out, stderr=io.StringIO())
+    except CommandError as error:
+        return error.returncode, str(error)
+    except SystemExit as ended:
+        return int(ended.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_list() -> None:
+    code, said = run("list", *REFUSED_ONES, "--limit", "3")
+    lines = said.splitlines()
+    assert (code, len(lines)) == (0, 4)
+    assert all(BILLING in line and REFUSED in line for line in lines[:3])
+    assert lines[3] == "3 messages, and more (--limit)."
+    code, said = run("list", "--queue", "Newsletter", "--json")
+    found = json.loads(said)
+    assert (code, len(found["messages"]), found["more"]) == (0, 10, False)
+    assert found["messages"][0]["why_no_retry"].startswith("Its queue is gone")
+    assert (
+        json.loads(run("list", "--state", "all", "--kind", "control", "--json")[1])["messages"][5]["state"]
+        == "succeeded"
+    )
+
+
+def test_retry_a_frozen_set() -> None:
+    before = number_in(BILLING)
+    code, said = run("retry", *REFUSED_ONES, "--yes", "--json", "--as", "ana", "--reason", "gateway is back")
+    result = json.loads(said)
+    assert (code, result["state"], result["done"], result["queues"], result["not_done"]) == (
+        0,
+        "done",
+        88,
+        {BILLING: 88},
+        [],
+    )
+    assert number_in(BILLING) == before + 88
+    entry = AuditEntry.objects.get(operation_id=result["operation"])
+    assert (entry.who, entry.origin, entry.count, entry.reason) == ("ana", "command", 88, "gateway is back")
+
+
+def test_what_was_not_done_is_named_and_exits_1() -> None:
+    one, gone = dead(exception=REFUSED)[0], dead(queue='"public"."Newsletter"')[0]
+    run("discard", str(one.id), "--yes", "--as", "bob")
+    code, said = run("retry", str(one.id), str(gone.id), "--yes", "--json")
+    not_done = {each["archive_id"]: each for each in json.loads(said)["not_done"]}
+    assert code == command.NOT_ALL
+    assert (not_done[one.id]["outcome"], not_done[one.id]["who_before"]) == ("skipped", "bob")
+    assert not_done[gone.id]["outcome"] == "failed"
+    assert "by bob at" in run("retry", str(one.id), "--yes")[1]
+
+
+def test_discard_and_restore() -> None:
+    assert run("discard", "--queue", BILLING, "--yes")[0] == 0
+    assert len(dead(500, state="discarded")) == 367
+    assert run("restore", "--all", "--yes")[0] == 0
+    assert len(dead(500, queue=BILLING)) == 367
+
+
+def test_without_a_yes_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))  # a pipe is nobody who was asked
+    code, said = run("retry", *REFUSED_ONES)
+    assert (code, said) == (command.NOT_CONFIRMED, "Nothing was done. Confirm with y, or give --yes.")
+    assert Operation.objects.get().state == Operation.State.CANCELLED
+    assert len(dead(100, exception=REFUSED)) == 88
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["retry", "--yes"], command.WRONG, "Say which messages to retry: ids, filters, or --all. Nothing was done."),
+        (["retry", "5", "--queue", "Billing", "--yes"], command.WRONG, "Give ids or filters, not both."),
+        (["retry", "--queue", '""', "--yes"], command.WRONG, "names no queue table"),
+        (["discard", "--queue", "Nowhere", "--yes"], command.NOTHING, "No message matches"),
+        (["retry", "999999", "--yes"], command.NOTHING, "No message matches"),
+    ],
+)
+def test_exit_codes(argv: list[str], code: int, said: str) -> None:
+    assert run(*argv)[0] == code
+    assert said in run(*argv)[1]
+
+
+def test_without_the_engines_tables_it_names_the_command() -> None:
+    with source().writing() as connection:
+        connection.run("drop schema messages cascade")
+    code, said = run("list")
+    assert code == command.NO_DATABASE
+    assert "manage.py engine_schema" in said
+
+
+def test_every_exit_code_is_documented() -> None:
+    table = (Path(__file__).parents[2] / "docs" / "archive.md").read_text()
+    codes = {int(code) for code in re.findall(r"^\| (\d) \|", table, re.MULTILINE)}
+    named: list[Any] = [command.NOT_ALL, command.WRONG, command.NOTHING, command.NOT_CONFIRMED, command.NO_DATABASE]
+    assert codes == {0, *named}
+
+
+def test_a_message_in_the_log_of_ids_is_the_one_shown() -> None:
+    message = dead(exception=REFUSED)[0]
+    assert run("list", "--message-id", message.message_id)[1].split()[0] == str(message.id)
+    assert archived(message.id).state == "dead"
