@@ -1,0 +1,70 @@
+"""The demo's failures on real processes: they die, lie in the archive, and succeed once a person retries them (C4)."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.model import ArchivedMessage, Filter
+from pgqueue_admin.demo import install, shop
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport import Endpoint
+from tests.waiting import until
+from tests.workers.house import House
+
+ORDER = {"order": "t-1", "total": 95.25, "carrier": "Parcelways"}
+
+
+@pytest.fixture
+def shop_runs(console_database: str, tmp_path: Path) -> Iterator[Endpoint]:
+    install.install()
+    house = House(console_database, console_database, tmp_path / "var", apps="pgqueue_admin.demo")
+    house.environment["QUEUE_SCHEMAS"] = shop.SCHEMA
+    house.supervise("--without", "sampler", "--without", "alerter")
+    for name in shop.ENDPOINTS:
+        house.running(1, name)
+    customer = Endpoint("Customer", console_database, schema=shop.SCHEMA)
+    yield customer
+    customer.stop()
+    house.close()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "exception", "queue"),
+    [
+        ({"suspicious": True}, "HeldByFraudCheck", shop.BILLING),
+        ({"carrier": "Slowpost"}, "AddressUnclear", shop.SHIPPING),
+    ],
+)
+def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
+    shop_runs: Endpoint,
+    console_database: str,
+    connect: Callable[[str], Connection],
+    trouble: dict[str, Any],
+    exception: str,
+    queue: str,
+) -> None:
+    look = connect(console_database)
+    shop_runs.send(shop.queue(shop.ORDERS), {**ORDER, **trouble}, type=shop.PLACE_ORDER, headers=reply_to_web())
+
+    def dead() -> list[ArchivedMessage]:
+        found = store.page(look, Filter(exception=exception)).messages
+        return [each for each in found if "t-1" in each.exception_message]
+
+    (message,) = until(dead, 30, "dead, in the archive")
+    assert (message.queue, message.state) == (shop.queue(queue), "dead")
+    (outcome,) = replay.retry(look, [message.id], "ana", ours=lambda address: True)
+    assert outcome.result == "done"
+
+    def state() -> str:
+        archived = store.get(look, message.id)
+        assert archived is not None
+        return str(archived.state)
+
+    until(lambda: state() == "succeeded", 20, "succeeded")
+
+
+def reply_to_web() -> dict[str, str | None]:
+    return {"NServiceBus.ReplyToAddress": shop.queue(shop.WEB)}
