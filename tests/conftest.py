@@ -1,0 +1,114 @@
+"""The server of a test run and its databases: a template of each kind, cloned for each test that asks."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from tests.databases import Databases
+
+
+@pytest.fixture(scope="session", autouse=True)
+def var_folder() -> Iterator[Path]:
+    folder = Path(os.environ["PGQUEUE_VAR"])
+    folder.mkdir(exist_ok=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
+    """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-"))
+    quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
+    server = PostgreSQL(root / "postgresql", conf=quick)
+    root.chmod(0o755)
+    server.start()
+    yield server
+    server.stop()
+    shutil.rmtree(server.home)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def databases(server: PostgreSQL, django_db_blocker: Any) -> Iterator[Databases]:
+    databases = Databases(server, django_db_blocker)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture
+def database(databases: Databases) -> Iterator[str]:
+    """A DSN: a database with nothing in it."""
+    with databases.clone("empty") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def engine_database(databases: Databases) -> Iterator[str]:
+    """A DSN: a database with the engine's tables."""
+    with databases.clone("engine") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def recorded_database(databases: Databases) -> Iterator[str]:
+    """A DSN: the recorded NServiceBus database, times as recorded, and the engine's tables."""
+    with databases.clone("recorded") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def console_database(databases: Databases) -> Iterator[str]:
+    """A DSN that Django's ``default`` and ``queues`` both point to: migrations and engine tables; commits are real."""
+    with databases.clone("console") as dsn, databases.as_django(dsn):
+        yield dsn
+
+
+@pytest.fixture
+def recorded_console(databases: Databases) -> Iterator[str]:
+    """As ``console_database``, with the recorded queues in it."""
+    with databases.clone("recorded_console") as dsn, databases.as_django(dsn):
+        yield dsn
+
+
+@pytest.fixture
+def archived_console(databases: Databases) -> Iterator[str]:
+    """As ``recorded_console``, with the recorded error queue emptied into the archive."""
+    with databases.clone("archived_console") as dsn, databases.as_django(dsn):
+        yield dsn
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[[str], Connection]]:
+    """Open sessions that are closed when the test ends: ``connect(dsn)``."""
+    opened: list[Connection] = []
+
+    def connect(dsn: str, **options: Any) -> Connection:
+        opened.append(postgresql().connect(dsn, **options))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(database: str, connect: Callable[[str], Connection]) -> Connection:
+    """A session on an empty database."""
+    return connect(database)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Half a character in a captured log would end a parallel run: reports travel between processes as UTF-8."""
+    report = yield
+    report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
+    return report

@@ -1,0 +1,132 @@
+"""Template databases, made once in a run and cloned per test."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import environ
+from django.core.management import call_command
+from django.db import connections
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.records import source
+
+
+class Databases:
+    """``clone(kind)``: a database of that kind which lives as long as the ``with`` block."""
+
+    def __init__(self, server: PostgreSQL, blocker: Any):
+        self._server, self._blocker = server, blocker
+        self._admin: Connection = postgresql().connect(server.dsn("postgres"))
+        self._can_copy_files = self._admin.raw.info.server_version >= 150_000
+        self._templates: set[str] = set()
+        self._numbers = itertools.count(1)
+
+    def close(self) -> None:
+        self._admin.close()
+
+    @contextmanager
+    def clone(self, kind: str) -> Iterator[str]:
+        self._make_template(kind)
+        name = f"test_{next(self._numbers)}"
+        self._create(name, f"template_{kind}")
+        try:
+            yield self._server.dsn(name)
+        finally:
+            self._admin.run(f"drop database if exists {name} with (force)")
+
+    @contextmanager
+    def as_django(self, dsn: str) -> Iterator[None]:
+        """Point both of Django's aliases at ``dsn``, for this process."""
+        before = {alias: dict(connections[alias].settings_dict) for alias in ("default", "queues")}
+        entry = environ.Env.db_url_config(dsn)
+        with self._blocker.unblock():
+            _point({alias: entry for alias in before})
+            try:
+                yield
+            finally:
+                source.close()
+                _point(before)
+
+    def _make_template(self, kind: str) -> None:
+        if kind in self._templates:
+            return
+        name = f"template_{kind}"
+        self._admin.run(f"drop database if exists {name} with (force)")  # one whose making failed
+        self._create(name, f"template_{_BUILT_ON[kind]}" if self._made_base(kind) else "template1")
+        with self._blocker.unblock():
+            _MAKERS[kind](self._server.dsn(name))
+        self._templates.add(kind)
+
+    def _made_base(self, kind: str) -> bool:
+        if kind not in _BUILT_ON:
+            return False
+        self._make_template(_BUILT_ON[kind])
+        return True
+
+    def _create(self, name: str, template: str) -> None:
+        files = (
+            " strategy file_copy" if self._can_copy_files else ""
+        )  # the recorded shop is quicker to copy than to log
+        self._admin.run(f"create database {name} template {template}{files}")
+
+
+def _point(entries: dict[str, dict[str, Any]]) -> None:
+    for alias, entry in entries.items():
+        connections[alias].close()
+        connections[alias].settings_dict.update(entry)
+
+
+def _empty(dsn: str) -> None:
+    pass
+
+
+def _engine(dsn: str) -> None:
+    from pgqueue_admin.archive import schema
+
+    with postgresql().connect(dsn) as connection:
+        schema.install(connection)
+
+
+def _recorded(dsn: str) -> None:
+    from pgqueue_admin.demo import recorded
+
+    with postgresql().connect(dsn) as connection:
+        recorded.restore(connection)
+
+
+def _migrated(dsn: str) -> None:
+    before = {"default": dict(connections["default"].settings_dict)}
+    _point({"default": environ.Env.db_url_config(dsn)})
+    try:
+        call_command("migrate", database="default", verbosity=0)
+    finally:
+        _point(before)
+
+
+def _archived(dsn: str) -> None:
+    from pgqueue_admin.archive.ingester import ingest
+
+    with postgresql().connect(dsn) as connection:
+        while ingest(connection, Address("public", "error"), 1000).full:
+            pass
+        connection.run("analyze messages.message_archive")
+
+
+_MAKERS = {
+    "empty": _empty,
+    "engine": _engine,
+    "recorded": _recorded,
+    "console": _migrated,
+    "recorded_console": _migrated,
+    "archived_console": _archived,
+}
+_BUILT_ON = {
+    "recorded": "engine",
+    "console": "engine",
+    "recorded_console": "recorded",
+    "archived_console": "recorded_console",
+}

@@ -1,0 +1,29 @@
+"""Every environment variable that is read is documented, and none that is not."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_READ = re.compile(r'(?:env(?:\.\w+)?|listed|environ\.get)\(\s*"([A-Z][A-Z_]+)"')
+_ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
+
+
+def test_the_page_lists_what_settings_and_binaries_read() -> None:
+    files = [*(ROOT / "pgqueue_admin/config").glob("*.py"), ROOT / "pgqueue_admin/embedded/binaries.py"]
+    read = {name for path in files for name in _READ.findall(path.read_text(encoding="utf-8"))}
+    rows = _ROW.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
+    assert {name for row in rows for name in re.findall("[A-Z_]+", row)} == read
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_every_make_target_and_variable_of_the_readme_exists() -> None:
+    readme, makefile = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
+    assert {*re.findall(r"`?make ([a-z-]+)", readme)} <= {*re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)}

@@ -1,0 +1,35 @@
+"""Every setting and mode of the engine is documented, and the example in the page is the one that is tested."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.transport import Endpoint, EndpointSettings
+from pgqueue_admin.transport.settings import _CHOICES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+ENGINE = (DOCS / "engine.md").read_text(encoding="utf-8")
+TUNING = (DOCS / "tuning.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(EndpointSettings)])
+def test_every_setting_has_its_row(name: str) -> None:
+    assert f"| `{name}` |" in ENGINE
+
+
+@pytest.mark.parametrize("value", [value for values in _CHOICES.values() for value in values])
+def test_every_choice_is_named(value: str) -> None:
+    assert f"`{value}`" in ENGINE
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in vars(Endpoint) if not name.startswith("_") and name not in {"connect", "wait", "in_hand"}]
+)
+def test_every_call_of_an_endpoint_is_named(name: str) -> None:
+    assert f"`{name}(" in ENGINE
+
+
+@pytest.mark.parametrize("name", ["concurrency", "peek_delay", "max_records_to_peek", "immediate_retries"])
+def test_tuning_names_what_can_be_tuned(name: str) -> None:
+    assert f"`{name}`" in TUNING

@@ -1,0 +1,29 @@
+"""Every kind of warning is documented, and none that does not exist."""
+
+import re
+from pathlib import Path
+
+from pgqueue_admin.alerts import kinds
+from pgqueue_admin.alerts.checks import IDS
+from pgqueue_admin.alerts.kinds import KINDS
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/warnings.md").read_text(encoding="utf-8")
+ROWS = dict(re.findall(r"^\| `([a-z_]+)` \|(.*)$", PAGE.partition("## Mail")[0], re.MULTILINE))
+
+
+def test_every_kind_has_its_row() -> None:
+    assert list(ROWS) == [kind.name for kind in KINDS]
+
+
+def test_the_rows_say_which_are_mailed() -> None:
+    assert {name for name, row in ROWS.items() if "**mail**" in row} == {kind.name for kind in KINDS if kind.mailed}
+
+
+def test_the_rows_name_the_checks() -> None:
+    named = {name: found[1] for name, row in ROWS.items() if (found := re.search(r"`(pgqueue\.W\d+)`", row))}
+    assert named == IDS
+
+
+def test_every_file_of_a_kind_is_in_the_list() -> None:
+    folder = Path(kinds.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "kind", "off_target"} == {k.name for k in KINDS}

@@ -1,0 +1,118 @@
+"""Every address the product answers, from its urlpatterns, with examples for each."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process
+from tests.hostile.payloads import MARKUP
+from tests.hostile.world import World
+
+# addresses that only take POST: a GET is told so
+ACTS = {
+    "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_start", "endpoint_stop",
+    "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_withdraw", "endpoint_undo", "queue_settings_undo",
+    "operation_start", "operation_cancel", "admin:logout",
+}  # fmt: skip
+PLAIN = {
+    "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
+    "alert_mails", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index", "admin:login",
+    "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete", "admin:jsi18n",
+}  # fmt: skip
+MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
+
+
+class NoExample(AssertionError):
+    """An address was added: give it an example here, so that every test of this folder asks for it too."""
+
+
+def names(resolver: URLResolver | None = None, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Name and pattern of each address."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from names(pattern, (*prefix, *filter(None, [pattern.namespace])))
+        elif isinstance(pattern, URLPattern):
+            yield ":".join([*prefix, pattern.name or ""]), str(pattern.pattern)
+
+
+def paths(world: World) -> list[tuple[str, str]]:
+    """Name and path, one or more for each pattern."""
+    found = []
+    known = _examples(world)
+    for name, pattern in names():
+        examples = _plain(name) or known.get(name) or _of_model(name) or _unnamed(name, pattern)
+        if not examples:
+            raise NoExample(f"{name} ({pattern})")
+        found += [(name, path) for path in examples]
+    return list(dict.fromkeys(found))
+
+
+def _plain(name: str) -> list[str]:
+    return [reverse(name)] if name in PLAIN else []
+
+
+def _examples(world: World) -> dict[str, list[str]]:
+    dead, queues = world.dead, [{"schema": each.schema, "table": each.table} for each in world.addresses]
+    queues.append({"schema": "public", "table": "Sales"})
+    waiting = [{"schema": a.schema, "table": a.table, "row_id": row_id} for a, row_id in world.waiting]
+    entry = AuditEntry.objects.values_list("pk", flat=True)[0]
+    endpoints = [{"name": name} for name in Endpoint.objects.values_list("name", flat=True)]
+    operations, alerts = _keys(Operation, "number"), _keys(Alert, "number")
+    archived = [{"archive_id": number} for number in dead]
+    found: dict[str, list[dict[str, Any]]] = {
+        **dict.fromkeys(("queue", "queue_ends", "messages", "queue_settings"), queues),
+        "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
+        **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
+        **dict.fromkeys(("archived_message", "archived_body"), archived),
+        "endpoint": endpoints,
+        **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},
+        "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
+        "worker_log": _keys(Process, "process_id"),
+        **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
+        **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
+        "alert_mail": _keys(AlertMail, "number"),
+        "find_message": [{"any_id": each} for each in (MARKUP, waiting[0]["row_id"], str(dead[0]), "nobody's")],
+        "admin:app_list": [{"app_label": "pgqueue"}, {"app_label": "auth"}],
+        "admin:auth_user_password_change": [{"id": 1}],
+        "admin:view_on_site": [{"content_type_id": 1, "object_id": 1}],
+    }  # fmt: skip
+    found["admin:pgqueue_operation_confirm"] = [{"pk": each["number"]} for each in operations]
+    return {name: [reverse(name, kwargs=each) for each in given] for name, given in found.items()}
+
+
+_VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "withdraw")
+
+
+def _keys(model: Any, name: str) -> list[dict[str, Any]]:
+    return [{name: pk} for pk in model.objects.order_by("pk").values_list("pk", flat=True)]
+
+
+def _of_model(name: str) -> list[str]:
+    """Django admin's five pages of each model, for the newest row."""
+    for model in admin.site._registry:
+        for page in MODEL_PAGES:
+            if name == f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}":
+                newest = model._default_manager.order_by("-pk").first()
+                assert newest, f"no row of {model._meta.label} to look at"
+                return [reverse(name, args=[] if page in {"changelist", "add"} else [newest.pk])]
+    return []
+
+
+def _unnamed(name: str, pattern: str) -> list[str]:
+    """Django admin's catch-all, and its old addresses of one row."""
+    if name != "admin:":
+        return []
+    return ["/admin/no/such/page/"] if "url" in pattern else ["/admin/pgqueue/operation/1/"]
+
+
+def get(client: Client, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, Any]]:
+    """Name, path and answer of each; a stream is opened and left."""
+    for name, path in paths:
+        answer = client.get(path)
+        if getattr(answer, "streaming", False) and name != "live":
+            answer.content_read = b"".join(answer) if not answer.is_async else b""  # type: ignore[attr-defined]
+        yield name, path, answer
+        answer.close()

@@ -1,0 +1,58 @@
+"""A wire between the product and a server of its own: cut, and mended again, without the server noticing."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+
+class Proxy:
+    def __init__(self, dsn: str):
+        at = urlsplit(dsn)
+        self._target = at.hostname or "127.0.0.1", at.port or 5432
+        self._open: set[socket.socket] = set()
+        self._listener: socket.socket | None = None
+        self.port = 0
+        self.mend()
+        self.dsn = at._replace(netloc=f"{at.netloc.rpartition('@')[0]}@127.0.0.1:{self.port}").geturl()
+
+    def mend(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def cut(self) -> None:
+        """Nobody is let in any more, and whoever was in is out."""
+        assert self._listener
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        self.cut()
+        try:
+            yield
+        finally:
+            self.mend()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                server = socket.create_connection(self._target)
+                self._open |= {client, server}
+                for source, sink in ((client, server), (server, client)):
+                    threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                sink.sendall(data)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        self._open -= {source, sink}

@@ -1,0 +1,141 @@
+"""Whoever may not act, and whoever is tricked into it, changes nothing and is told so."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
+from tests.hostile import crawl, markup, watching
+from tests.hostile.payloads import MARKUP, NAMES, TURNED
+from tests.hostile.test_asking import QUERIES
+
+ELSEWHERE = (
+    "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example", "\\\\evil.example", "http:evil",
+    "javascript:pwned()", "/\t/evil.example", "https:///evil.example", "//127.0.0.1@evil.example/",
+    "\x01//evil.example",
+    "https://testserver@evil.example", "http://testserver.evil.example/",
+)  # fmt: skip
+RIGHTLESS = "needs operator"
+# acts that need no right: one's own choices, signing in and out, one's own password
+FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
+
+
+def posts(world):
+    """Name, path and fields of every address that takes a POST of ours."""
+    dead = world.dead
+    sales = {"schema": "public", "table": "Sales"}
+    entry = AuditEntry.objects.filter(noun="endpoint").first().pk
+    name = Endpoint.objects.filter(ours=True).values_list("name", flat=True).first()
+    frozen = Operation.objects.get(state="frozen").pk
+    settings = {"peek_delay_ms": "2 s", "concurrency": 3, "immediate_retries": 1, "on_exhausted": "archive"}
+    return [
+        ("operations", reverse("operations"), {"act": "retry", "id": dead[:3]}),
+        ("operations", reverse("operations"), {"act": "discard", "id": dead[:1], "at_once": "yes"}),
+        ("operations", reverse("operations"), {"act": "restore", "all": "matching", "q": "state:discarded"}),
+        ("operation_start", reverse("operation_start", args=[frozen]), {"count": "30", "reason": "x"}),
+        ("operation_cancel", reverse("operation_cancel", args=[frozen]), {}),
+        ("alert_acknowledgement", reverse("alert_acknowledgement", args=[1]), {}),
+        ("alert_mails", reverse("alert_mails"), {}),
+        ("endpoints", reverse("endpoints"), {"name": "Foreign", "queue": "Sales", "peek_delay_ms": "1 s"}),
+        ("endpoint_settings", reverse("endpoint_settings", args=[name]), {**settings, "drain_seconds": "9 s"}),
+        *((f"endpoint_{verb}", reverse(f"endpoint_{verb}", args=[name]), {"processes": 2}) for verb in VERBS),
+        ("endpoint_undo", reverse("endpoint_undo", args=[name, entry]), {}),
+        ("queue_settings", reverse("queue_settings", kwargs=sales), {"target_depth": 7}),
+        ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
+        ("person", reverse("person"), {"theme": "dark"}),
+        ("sign_out", reverse("sign_out"), {}),
+        ("admin:logout", reverse("admin:logout"), {}),
+        ("admin:pgqueue_operation_confirm", reverse("admin:pgqueue_operation_confirm", args=[frozen]), {"go": "1"}),
+        (
+            "admin:pgqueue_archivedmessage_changelist",
+            reverse("admin:pgqueue_archivedmessage_changelist"),
+            {"action": "retry", "_selected_action": dead[:2]},
+        ),
+    ]
+
+
+VERBS = ("start", "stop", "scale", "pause", "resume", "withdraw")
+
+
+def state(world):
+    return watching.versions(world.console, "django_session") | watching.versions(world.queues)
+
+
+def test_every_act_of_the_crawl_is_posted_here(world):
+    assert {name for name, _, _ in posts(world)} >= crawl.ACTS
+
+
+def test_no_act_without_the_forms_own_token(world):
+    client, before = world.client("root", enforce_csrf_checks=True), state(world)
+    for name, path, fields in posts(world):
+        answer = client.post(path, fields)
+        assert answer.status_code == 403, (name, answer.status_code)
+        if not name.startswith("admin:"):
+            assert "Nothing was changed" in answer.content.decode()
+    assert state(world) == before
+
+
+def test_no_act_of_strangers(world):
+    client, before = Client(), state(world)
+    for name, path, fields in posts(world):
+        answer = client.post(path, fields)
+        assert answer.status_code == 302 or name in FREE, name
+        assert name in FREE or answer["Location"].startswith(("/sign-in/?next=/", "/admin/login/?next=/")), name
+    assert state(world) == before
+
+
+def test_no_act_without_the_right(world):
+    before = state(world)
+    for name, path, fields in posts(world):
+        if name in FREE:
+            continue
+        client = world.client("viewer")
+        answer = client.post(path, fields, follow=True)
+        assert answer.status_code in {200, 403}, (name, answer.status_code)
+        if not name.startswith("admin:"):
+            assert RIGHTLESS in answer.content.decode(), (name, fields)
+    after = state(world)
+    assert {name for name, was in before.items() if after[name] != was} <= {'"public"."auth_user"'}
+
+
+@pytest.mark.parametrize("wanted", ELSEWHERE)
+def test_nobody_is_sent_elsewhere(world, wanted):
+    client = world.client("viewer")
+    for path in ("/me/", "/operations/", "/endpoints/CAPITALS/start/", "/alerts/1/acknowledgement/"):
+        assert client.post(path, {"next": wanted})["Location"].startswith("/"), path
+        assert "evil" not in client.post(path, {"next": wanted})["Location"]
+    person = {"username": "viewer", "password": "of the tests", "next": wanted}
+    for path in ("/sign-in/", f"/sign-in/?next={wanted}", f"/admin/login/?next={wanted}"):
+        answer = Client().post(path, person)
+        assert answer.status_code == 302
+        assert "evil" not in answer["Location"], path
+        assert answer["Location"].startswith("/")
+        assert not answer["Location"].startswith(("//", "/\\"))
+
+
+def test_garbage_in_forms_is_refused_and_kept_out(world):
+    """An operator's own mistakes: each is answered with a page, and nothing becomes markup."""
+    client, garbage = world.client("operator"), (*QUERIES, *NAMES[:4], MARKUP, TURNED)
+    for name, path, fields in posts(world):
+        if name in FREE or name in {"operation_cancel", "operation_start", "endpoint_withdraw"}:
+            continue
+        for turn in range(0, len(garbage), 6):
+            wrong = {key: garbage[(turn + place) % len(garbage)] for place, key in enumerate((*fields, "reason", "id"))}
+            wrong |= {"act": fields["act"]} if "act" in fields else {}
+            answer = client.post(path, {**wrong, "version": garbage[turn], "next": garbage[turn]}, follow=True)
+            assert answer.status_code in {200, 403, 404, 422}, (name, wrong)
+            assert markup.foreign(answer.content.decode()) == [], name
+
+
+def test_an_act_on_what_is_not_there(world):
+    client, before = world.client("operator"), state(world)
+    for path in (
+        "/operations/999999/start/", "/operations/999999/cancel/", "/alerts/999999/acknowledgement/",
+        "/endpoints/nobody/start/", "/endpoints/nobody/settings/", "/endpoints/CAPITALS/undo/999999/",
+        "/settings/queues/public/nothing/", "/settings/queues/public/Sales/undo/999999/",
+        f"/operations/{'9' * 30}/start/", f"/endpoints/CAPITALS/undo/{'9' * 30}/",
+    ):  # fmt: skip
+        assert client.post(path, {}, follow=True).status_code in {200, 404}, path
+    answer = client.post("/operations/", {"act": "discard", "id": ["2147483647"], "at_once": "yes"}, follow=True)
+    assert "no longer in the archive" in answer.content.decode()
+    assert state(world) == before

@@ -1,0 +1,132 @@
+"""Addresses, cursors, searches and cookies that no page of ours makes: the page falls back, or says what is wrong."""
+
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.console import urls
+from pgqueue_admin.live import topics
+from tests.hostile.payloads import MARKUP, QUERIES, TURNED
+
+SALES = "/queues/public/Billing/"
+# what each page reads of its query
+ASKED = {
+    "/": ("w",),
+    "/queues/": ("q", "kind", "sort", "schema", "off", "group"),
+    SALES: ("w", "ends"),
+    f"{SALES}messages/": ("after", "before", "order", "cols", "q"),
+    "/archive/": ("after", "before", "q"),
+    "/archive/{dead}/": ("body", "from", "trace", "q"),
+    "/operations/": ("after", "before"),
+    "/operations/2/": ("o", "after"),
+    "/alerts/?state=resolved": ("after", "state"),
+    "/alerts/mail/": ("before",),
+    "/endpoints/CAPITALS/": ("edit",),
+    "/messages/": ("q",),
+    "/workers/1/log/": ("q",),
+}
+NUMBERS = ("0", "-1", "99999999999", "9" * 19, "9" * 30, "9" * 5_000, "٣", "1e3", "NaN", "%00")
+NAMES = ("%00", "a%00b", "%FF%FE", "%ED%A0%80", "x" * 5_000, "~", "~2", "~2E~2E", "%2F", "%C0%AE%C0%AE", "..;", "%25")
+
+
+@pytest.fixture(scope="module")
+def client(world):
+    return world.client("root")
+
+
+@pytest.fixture(scope="module")
+def dead(world):
+    return world.dead[0]
+
+
+@pytest.mark.parametrize("page", ASKED)
+def test_bad_values_fall_back(client, dead, page):
+    """Each value under each name: a rotation brings them all together, so that one refusal does not hide another."""
+    names, path = ASKED[page], page.format(dead=dead)
+    for turn in range(len(QUERIES)):
+        asked = {name: QUERIES[(turn + 7 * place) % len(QUERIES)] for place, name in enumerate(names)}
+        url = f"{path}{'&' if '?' in path else '?'}{urlencode(asked)}"
+        answer = client.get(url, follow=True)
+        assert answer.status_code in {200, 302, 404}, url
+        assert answer.status_code != 404 or page == "/messages/", url
+
+
+@pytest.mark.parametrize("page", [f"{SALES}messages/", "/archive/"])
+@pytest.mark.parametrize("name", ["after", "before"])
+def test_a_cursor_that_is_none_gives_the_first_page(client, page, name):
+    first = client.get(page).content.decode()
+    assert 'role="row"' in first
+    for value in QUERIES:
+        answer = client.get(f"{page}?{urlencode({name: value})}", follow=True)
+        assert answer.status_code == 200
+        said = answer.content.decode()
+        assert "The database" not in said, value
+        assert 'role="row"' in said or "No " in said, value
+
+
+@pytest.mark.parametrize("page", ["/", "/queues/", SALES, f"{SALES}messages/", "/archive/", "/operations/", "/alerts/"])
+def test_unknown_names_are_ignored(client, page):
+    plain, more = client.get(page), client.get(f"{page}?{urlencode({'nobody': MARKUP, '': 'x', MARKUP: TURNED})}")
+    assert (plain.status_code, more.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize("q", ["state:x", "op:²", "nofield:1", "-type:x", "queue:", "a OR b"])
+def test_a_search_that_is_not_understood_says_why_and_finds_nothing(client, q):
+    said = client.get(f"/archive/?{urlencode({'q': q})}")
+    assert said.status_code == 200
+    assert "Nothing was searched." in said.content.decode()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/archive/{}/", "/archive/{}/body/", "/operations/{}/", "/alerts/{}/", "/alerts/mail/{}/", "/workers/{}/log/",
+        "/messages/{}/", SALES + "messages/{}/", SALES + "messages/{}/body/", "/admin/pgqueue/operation/{}/change/",
+        "/admin/pgqueue/archivedmessage/{}/change/", "/admin/pgqueue/operation/{}/confirm/",
+        "/admin/auth/user/{}/change/",
+    ],
+)  # fmt: skip
+def test_a_number_of_nothing(client, path, number):
+    assert client.get(path.format(number), follow=True).status_code in {200, 404}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/queues/public/{}/", "/queues/{}/Sales/", "/queues/public/{}/ends/", "/queues/{}/{}/messages/",
+        "/settings/queues/public/{}/", "/endpoints/{}/", "/messages/{}/", "/messages/?q={}", "/archive/?q={}",
+        "/archive/?q=queue:{}", "/queues/?q={}", "/admin/pgqueue/archivedmessage/?q={}", "/admin/auth/user/?q={}",
+        "/admin/pgqueue/archivedmessage/?queue={}", "/admin/pgqueue/operation/?state__exact={}", "/sign-in/?next={}",
+        "/admin/pgqueue/endpoint/{}/change/", "/admin/django_celery_results/taskresult/?q={}", "/admin/login/?next={}",
+    ],
+)  # fmt: skip
+def test_a_name_of_nothing(client, path, name):
+    assert client.get(path.format(name, name), follow=True).status_code in {200, 404}
+
+
+@pytest.mark.parametrize("value", ["\\000" * 32, "../../../etc/passwd", "%00", "x" * 4_000, '{"a":1}', "\\377\\376"])
+@pytest.mark.parametrize("name", ["sessionid", "csrftoken", "zone", "utc", "theme", "keys", "messages"])
+def test_cookies_that_we_never_set(world, client, name, value):
+    for path in ("/queues/", "/sign-in/"):
+        cookies = "; ".join(f"{each.key}={each.value}" for each in client.cookies.values() if each.key != name)
+        answer = Client().get(path, headers={"cookie": f'{cookies}; {name}="{value}"'})
+        assert answer.status_code in {200, 302}
+
+
+@pytest.mark.parametrize("argument", ["", "-1", "²", "٣", "9" * 30, "9" * 5_000, "1,2,x,,9" + "9" * 30, "\0", MARKUP])
+def test_a_stream_of_nothing(world, argument):
+    """What a stream is asked for is drawn outside any page: whatever it is, there is an answer."""
+    assert urls.urlpatterns
+    for name in topics._topics:
+        topic, asked = topics.find(f"{name}:{argument}")
+        assert isinstance(dict(topic.render(asked)), dict), name
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options", "trace", "head", "post"])
+def test_methods_that_pages_do_not_know(client, method):
+    for path in ("/", "/queues/", SALES, f"{SALES}messages/", "/archive/", "/alerts/", "/workers/", "/settings/"):
+        answer = getattr(client, method)(path)
+        assert answer.status_code == (200 if method == "head" else 405), path

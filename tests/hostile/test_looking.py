@@ -1,0 +1,95 @@
+"""Every address, as a role that may only SELECT, while all that is more than ACCESS SHARE would wait for ever."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from pgqueue_admin.console import role
+from pgqueue_admin.records import source
+from tests.console.sampled import elsewhere, sample
+from tests.hostile import crawl, markup, watching
+from tests.hostile.world import SCHEMAS
+
+MAY_BE_ABSENT = {"admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message"}
+
+
+@pytest.fixture(scope="module")
+def crawled(world):
+    """The one walk that the tests below judge."""
+    paths, client = crawl.paths(world), world.client("root", raise_request_exception=False)
+    readable = [*SCHEMAS[:3], "messages"]
+    with (
+        watching.nothing_but_select(world.queues, readable) as reader,
+        elsewhere("queues", **reader),
+        watching.locks_of(world.console, reader["USER"]) as locks,
+    ):
+        before = watching.versions(world.console, "django_session"), watching.versions(world.queues)
+        with watching.only_access_share(world.queues):
+            sample()
+            sampled = watching.versions(world.console, "django_session")
+            answers = [_kept(*each) for each in crawl.get(client, paths)]
+            known = role.current()
+        after = watching.versions(world.console, "django_session"), watching.versions(world.queues)
+        yield SimpleNamespace(
+            answers=answers, before=(sampled, before[1]), after=after, locks=locks, role=known, reader=reader
+        )
+    source.close()
+
+
+def _kept(name, path, answer):
+    html = answer.content.decode() if not answer.streaming and "html" in answer["Content-Type"] else ""
+    return SimpleNamespace(name=name, path=path, status=answer.status_code, html=html, headers=answer.headers)
+
+
+def test_every_address_answers(crawled):
+    wrong = [each for each in crawled.answers if not _expected(each.name, each.status)]
+    assert [(each.path, each.status) for each in wrong] == []
+
+
+def _expected(name, status):
+    if name in crawl.ACTS:
+        return status == 405
+    if name == "readyz":
+        return status == 503  # no workers run here
+    if name == "admin:autocomplete" or (name.startswith("admin:pgqueue") and name.endswith(("_add", "_delete"))):
+        return status == 403
+    return status in {200, 302} or (status == 404 and name in MAY_BE_ABSENT)
+
+
+def test_looking_changes_no_row_and_locks_none(crawled):
+    for before, after in zip(crawled.before, crawled.after, strict=True):
+        assert {name for name in before if before[name] != after[name]} == set()
+        assert before.keys() == after.keys()
+
+
+def test_nothing_above_access_share(crawled):
+    assert crawled.locks == {"AccessShareLock"}
+
+
+def test_the_frame_says_that_nothing_can_be_changed(crawled):
+    assert crawled.role.refusal == f"the database role {crawled.reader['USER']} may only SELECT"
+    pages = [each for each in crawled.answers if each.status == 200 and 'class="shell"' in each.html]
+    assert len(pages) > 200
+    assert [each.path for each in pages if crawled.role.refusal not in each.html] == []
+
+
+def test_nobodys_text_becomes_markup(crawled):
+    found = {each.path: markup.foreign(each.html) for each in crawled.answers}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+
+
+def test_nobodys_text_turns_ours_around(crawled):
+    console = [each for each in crawled.answers if not each.name.startswith("admin:")]
+    found = {each.path: markup.turned(each.html) for each in console}
+    wrong = {path: texts for path, texts in found.items() if texts}
+    assert not wrong, wrong
+
+
+def test_names_of_files_and_headers_are_ours(crawled):
+    for each in crawled.answers:
+        assert "pwned" not in each.headers.get("Content-Disposition", "")
+        if each.name.endswith("_body") and each.status == 200:
+            assert each.headers["Content-Type"] == "application/octet-stream"
+            assert each.headers["X-Content-Type-Options"] == "nosniff"
+        if each.html:
+            assert "script-src 'self'" in each.headers["Content-Security-Policy"], each.path

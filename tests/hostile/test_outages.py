@@ -1,0 +1,207 @@
+"""Either database down under a running web server, each behind a wire of its own: said clearly, and nothing lost."""
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import LatestSample, Operation
+from tests.hostile import crawl, watching
+from tests.hostile.proxy import Proxy
+from tests.live.site import events, serve
+from tests.waiting import until
+
+STALE = "Figures are from"
+NO_ANSWER = "The database does not answer."
+# those whose own part is read from the queues
+LOOKING = {"queue_ends", "messages", "waiting_message", "archived_message", "archive", "find_message"}
+TRIED = {
+    *("healthz", "readyz", "overview", "queues", "queue", "messages", "archive", "archived_message", "operation"),
+    *("alerts", "workers", "settings", "endpoint", "admin:pgqueue_archivedmessage_changelist"),
+}
+
+
+@pytest.fixture(scope="module")
+def site(world) -> Iterator[SimpleNamespace]:
+    console, queues = Proxy(world.console_dsn), Proxy(world.queues_dsn)
+    LatestSample.objects.update(at=timezone.now() - timedelta(seconds=30))
+    with serve(console.dsn, QUEUES_URL=queues.dsn, ENVIRONMENT="production", SAMPLE_SECONDS="1") as served:
+        browser = served.browser(User.objects.get(username="root"))
+        browser.timeout = httpx.Timeout(30)
+        yield SimpleNamespace(console=console, queues=queues, browser=browser, world=world)
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def one_of_each(world) -> list[tuple[str, str]]:
+    """An example of each page of the console; of Django admin, those of our own nouns."""
+    found = {name: path for name, path in crawl.paths(world) if name != "live"}
+    return [(name, path) for name, path in found.items() if not name.startswith("admin:") or ":pgqueue_" in name]
+
+
+def get_all(site, paths):
+    """All at once, as many people would."""
+    with ThreadPoolExecutor(8) as people:
+        answers = people.map(lambda each: site.browser.get(each[1]), paths)
+        return {name: answer for (name, _), answer in zip(paths, answers, strict=True)}
+
+
+def token(site, path="/archive/") -> str:
+    page = site.browser.get(path).text
+    return page.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
+
+
+def state(world):
+    return watching.versions(world.console, "django_session") | watching.versions(world.queues)
+
+
+def test_a_body_of_50_mb_passes_through_a_web_server_that_stays_small(site):
+    row, large = uuid.uuid4(), 50_000_000
+    values = {"id": row, "ttbr_ms": None, "headers": "{}", "body": b"0123456789" * (large // 10)}
+    site.world.queues.run(postgresql().queue.send(table=Address("public", "Sales")), values)
+    page = f"/queues/public/Sales/messages/{row}/"
+    site.browser.get("/queues/public/Sales/messages/?order=newest")
+    before = _most_memory(site.browser.base_url.port)
+    for view in ("", "?body=hex", "?body=raw&from=49999000", "?body=pretty", "?body=bodystring"):
+        answer = site.browser.get(f"{page}{view}")
+        assert answer.status_code == 200
+        assert len(answer.content) < 1_000_000
+    site.browser.get("/queues/public/Sales/messages/?order=newest&cols=bodyline")
+    with site.browser.stream("GET", f"{page}body/") as download:
+        assert sum(len(piece) for piece in download.iter_bytes()) == large
+    assert _most_memory(site.browser.base_url.port) - before < 25_000_000
+
+
+def _most_memory(port: int) -> int:
+    """The most that the web server's process ever held, in bytes."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            asked = (process / "cmdline").read_bytes().split(b"\0")
+            if b"uvicorn" in asked and str(port).encode() in asked:
+                (line,) = [each for each in (process / "status").read_text().splitlines() if each.startswith("VmHWM")]
+                return int(line.split()[1]) * 1024
+    raise AssertionError("no web server")
+
+
+def test_with_the_queues_down_every_page_is_there_and_says_so(site, one_of_each):
+    site.browser.get("/archive/")  # a session is open when it happens
+    with site.queues.down():
+        began = time.monotonic()
+        answers = get_all(site, one_of_each)
+        took = time.monotonic() - began
+    wrong = {name: answer.status_code for name, answer in answers.items() if not _answered(name, answer.status_code)}
+    assert wrong == {}
+    pages = {name: answer for name, answer in answers.items() if 'class="shell"' in answer.text}
+    assert {name for name, answer in pages.items() if STALE not in answer.text} == set()
+    assert {name for name in LOOKING if NO_ANSWER not in answers[name].text} == set()
+    assert "queue database" in answers["readyz"].json()["parts"]
+    assert took < 40, "nobody waits for long"
+
+
+def _answered(name: str, status: int) -> bool:
+    if name in crawl.ACTS:
+        return status == 405
+    if name.endswith("_body") or name == "readyz":
+        return status == 503
+    return status in {200, 302} or (name.startswith("admin:") and status in {403, 404})
+
+
+def test_with_the_queues_down_acts_are_refused_and_done_later(site):
+    dead, asked = site.world.dead[-1], {"act": "discard", "at_once": "yes", "next": "/archive/"}
+    fields = {**asked, "id": dead, "csrfmiddlewaretoken": token(site)}
+    before = state(site.world)
+    with site.queues.down():
+        one = site.browser.post("/operations/", data=fields, follow_redirects=True)
+        many = site.browser.post("/operations/", data={**fields, "at_once": ""}, follow_redirects=True)
+    for answer in (one, many):
+        assert answer.status_code == 200
+        assert "Nothing was discarded" in answer.text
+        assert NO_ANSWER in answer.text
+    assert state(site.world) == before
+    assert "message discarded" in site.browser.post("/operations/", data=fields, follow_redirects=True).text
+    assert site.world.queues.value(f"select state from messages.message_archive where id = {dead}") == "discarded"
+
+
+def test_a_frozen_operation_that_was_started_while_the_queues_are_down_waits(site):
+    operation = Operation.objects.get(state="frozen")
+    fields = {"count": operation.count, "reason": "x", "csrfmiddlewaretoken": token(site)}
+    with site.queues.down():
+        answer = site.browser.post(reverse("operation_start", args=[operation.pk]), data=fields, follow_redirects=True)
+        assert answer.status_code == 200
+        operation.refresh_from_db()
+    assert (operation.state, operation.done) == ("waiting", 0)
+
+
+def test_with_the_console_down_a_static_page_tries_again(site, one_of_each):
+    fields = {"csrfmiddlewaretoken": token(site)}
+    acts = ["/operations/", "/endpoints/CAPITALS/start/", "/alerts/1/acknowledgement/"]
+    before = state(site.world)
+    with site.console.down():
+        answers = get_all(site, [each for each in one_of_each if each[0] in TRIED])
+        acted = [site.browser.post(path, data=fields) for path in acts]
+    assert (answers.pop("healthz").status_code, answers.pop("readyz").status_code) == (200, 503)
+    assert len(answers) == len(TRIED) - 2
+    for answer in (*answers.values(), *acted):
+        assert answer.status_code == 503, answer.url
+        assert (answer.headers["Retry-After"], answer.headers["Refresh"]) == ("5", "5")
+        assert "own database does not answer" in answer.text
+    assert state(site.world) == before
+
+
+def test_the_probe_names_who_is_down(site):
+    until(lambda: site.browser.get("/").status_code == 200, 10, "the console is back")
+    with site.console.down():
+        said = site.browser.get("/readyz").json()["parts"]
+    assert said["console database"] != "ok"
+    assert said["queue database"] == "ok"
+    until(lambda: site.browser.get("/").status_code == 200, 10, "the console is back")
+    with site.queues.down():
+        said = until(lambda: _queues_down(site), 10, "the queues are not named")
+    assert said["console database"] == "ok"
+
+
+def _queues_down(site):
+    said = site.browser.get("/readyz").json()["parts"]
+    return said if said["queue database"] != "ok" else None
+
+
+def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_back(site):
+    queue = LatestSample.objects.get(queue__schema="public", queue__table="Billing").queue_id
+    told: list[tuple[str, dict[str, str]]] = []
+    until(lambda: site.browser.get("/").status_code == 200, 40, "the console is back")
+    with site.browser.stream("GET", f"/live/?t=queue:{queue}") as stream:
+        threading.Thread(target=lambda: told.extend(_kept(stream, told)), daemon=True).start()
+        until(lambda: any("now.ready" in data for _, data in told), 10, "no figures")
+        with site.console.down():
+            count = len(told)
+            until(lambda: "beat" in [name for name, _ in told[count:]], 15, "the stream is not alive")
+            assert [data for _, data in told[count:] if data] == [], "no figure is taken away"
+            LatestSample.objects.filter(queue=queue).update(ready=4_321)
+        until(lambda: any("4,321" in data.get("now.ready", "") for _, data in told), 20, "no new figures")
+
+
+def _kept(stream, told):
+    for each in events(stream.iter_lines()):
+        told.append(each)
+    return []
+
+
+def test_the_stream_of_a_session_that_cannot_be_read(site):
+    with site.console.down():
+        answer = site.browser.get("/live/?t=frame")
+    assert answer.status_code == 503
+    assert settings.SESSION_COOKIE_NAME in site.browser.cookies, "nobody is signed out by an outage"

@@ -1,0 +1,61 @@
+"""`check --deploy` with deployment settings, and what `make run` relaxes on loopback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEPLOYED = {
+    "SECRET_KEY": "fo1-ty+rM3xq9w_0vd8bn2kLZpyQ6AeXhjCsUgRtWiaB5VmNfD4",
+    "PUBLIC_URL": "https://queues.example.com",
+    "DATABASE_URL": "postgresql://console@db.example.com/console",
+    "QUEUES_URL": "postgresql://reader@db.example.com/shop",
+    "CELERY_BROKER_URL": "redis://broker.example.com/0",
+    "EMAIL_URL": "smtp://mail.example.com:25",
+    "ALERT_TO": "oncall@example.com",
+    "ENVIRONMENT": "production",
+}
+RELAXED = [
+    "SESSION_COOKIE_SECURE",
+    "CSRF_COOKIE_SECURE",
+    "SECURE_SSL_REDIRECT",
+    "SECURE_HSTS_SECONDS",
+    "SECURE_HSTS_INCLUDE_SUBDOMAINS",
+    "SECURE_HSTS_PRELOAD",
+    "SECURE_PROXY_SSL_HEADER",
+]
+
+
+def run(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    plain = {"PATH": os.environ["PATH"], "PGQUEUE_VAR": "/nonexistent/var"}
+    settings = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings"}
+    return subprocess.run(
+        [sys.executable, *argv], capture_output=True, text=True, cwd=ROOT, env=plain | settings | environment
+    )
+
+
+def settings_of(**environment: str) -> dict[str, object]:
+    program = f"from django.conf import settings; print({{name: getattr(settings, name) for name in {RELAXED!r}}})"
+    said = run("-c", program, **environment)
+    assert said.returncode == 0, said.stderr
+    found: dict[str, object] = eval(said.stdout)
+    return found
+
+
+def test_check_deploy_has_nothing_to_say_to_a_deployment() -> None:
+    said = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", **DEPLOYED)
+    assert said.returncode == 0, said.stderr
+
+
+def test_a_deployment_without_a_key_of_its_own_is_told() -> None:
+    without = {name: value for name, value in DEPLOYED.items() if name != "SECRET_KEY"}
+    assert "security.W009" in run("manage.py", "check", "--deploy", **without).stderr
+
+
+def test_what_loopback_relaxes_is_what_the_documentation_lists() -> None:
+    loopback, deployed = settings_of(), settings_of(**DEPLOYED)
+    assert [name for name in RELAXED if loopback[name]] == []
+    assert [name for name in RELAXED if not deployed[name]] == []
+    documented = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    assert [name for name in RELAXED if f"`{name}`" not in documented] == []

@@ -1,0 +1,67 @@
+"""DESIGN's import contract, and what must never be loaded where."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WITHOUT_DJANGO = ["transport", "dialects", "archive", "monitor", "wording", "embedded"]
+
+_BLOCK = """
+import importlib, pkgutil, sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "django":
+            raise ImportError(f"{name} must not be imported here")
+sys.meta_path.insert(0, Blocker())
+room = importlib.import_module("pgqueue_admin." + sys.argv[1])
+for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+    importlib.import_module(module.name)
+"""
+
+
+def python(program: str, *arguments: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_imports_point_down_only() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([linter, "--no-cache"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("room", WITHOUT_DJANGO)
+def test_every_module_of_the_room_imports_with_django_blocked(room: str) -> None:
+    assert importlib.util.find_spec(f"pgqueue_admin.{room}")
+    python(_BLOCK, room)
+
+
+def test_importing_the_package_starts_nothing_and_loads_nothing() -> None:
+    program = "import sys, threading; before = set(sys.modules); import pgqueue_admin; "
+    loaded = python(program + "print(sorted(set(sys.modules) - before), threading.active_count())")
+    assert loaded.strip() == "['pgqueue_admin'] 1"
+
+
+def test_an_engine_child_has_no_celery_and_no_web() -> None:
+    """Its settings, its apps, its handlers and its commands, as `manage.py worker` loads them."""
+    program = """
+import sys, django, importlib
+django.setup()
+for name in ("worker", "ingester", "sampler"):
+    importlib.import_module(f"pgqueue_admin.management.commands.{name}")
+unwanted = ("celery", "kombu", "django_celery_beat", "django_celery_results", "uvicorn", "django.contrib.admin")
+print([name for name in unwanted if name in sys.modules])
+"""
+    settings = "pgqueue_admin.config.worker_settings"
+    assert python(program, DJANGO_SETTINGS_MODULE=settings).strip() == "[]"

@@ -1,0 +1,28 @@
+"""Templates can be read: no line is endless, and each says what it is unless its path does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
+WIDEST = 160
+
+
+def paths() -> list[str]:
+    return sorted(str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*.html"))
+
+
+def lines(path: str) -> list[str]:
+    return (TEMPLATES / path).read_text().splitlines()
+
+
+@pytest.mark.parametrize("path", paths())
+def test_no_line_is_endless(path):
+    assert [number for number, line in enumerate(lines(path), 1) if len(line) > WIDEST] == []
+
+
+@pytest.mark.parametrize("path", [path for path in paths() if not path.endswith("/page.html")])
+def test_it_says_what_it_is(path):
+    """<noun>/page.html is the page of that noun; everything else opens with one line that tells."""
+    assert re.fullmatch(r"\{# .+ #\}", lines(path)[0])

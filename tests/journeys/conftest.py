@@ -1,0 +1,122 @@
+"""A running product and a real browser in front of it; a console error or a policy violation fails the journey."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded import ports
+from tests.journeys.product import ROOT, Product
+from tests.waiting import until
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+QUIET = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+IN_README = {
+    "overview",
+    "overview-dark",
+    "overview-phone",
+    "queue",
+    "message",
+    "operation-preview",
+    "operation",
+    "warnings",
+}
+RECORDED_FAILURES = 2603
+SHOTS = ROOT / "docs" / "screenshots"
+
+
+@pytest.fixture(scope="session")
+def product() -> Iterator[Product]:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-journey-"))
+    folder.chmod(0o755)
+    product = Product(folder / "var", ports.free())
+    product.start()
+    until(lambda: ready(product), 60, "the first samples")
+    yield product
+    product.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def ready(product: Product) -> bool:
+    """Whether every part is fresh and the recorded failures are in the archive."""
+    with postgresql().connect(product.dsn, read_only=True) as connection:
+        archived = connection.value("select count(*) from messages.message_archive")
+    try:
+        return bool(archived >= RECORDED_FAILURES and httpx.get(f"{product.url}/readyz").status_code == 200)
+    except httpx.TransportError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+class Complaints(list[str]):
+    """What the browser said against a page: script errors, blocked styles, missing files."""
+
+    def watch(self, page: Page) -> None:
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.append(str(error)))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.append(message.text)
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    return Complaints()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB")
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, product: Product, complaints: Complaints) -> Iterator[Page]:
+    """Signed in, on Overview."""
+    page = context.new_page()
+    complaints.watch(page)
+    sign_in(page, product)
+    yield page
+    assert not complaints
+
+
+def sign_in(page: Page, product: Product) -> None:
+    name, password = product.login
+    page.goto(f"{product.url}/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{product.url}/")
+
+
+def shoot(page: Page, name: str) -> None:
+    """A picture of what a person sees; those of README are replaced only when asked for (``make screenshots``)."""
+    kept = os.environ.get("SCREENSHOTS") and name in IN_README
+    folder = SHOTS if kept else Path(tempfile.gettempdir()) / "pgqueue-screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png", full_page=not kept)

@@ -1,0 +1,70 @@
+"""The whole product, started as `make run` starts it, in a folder of its own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.waiting import until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+_LOGIN = re.compile(r"[Ll]ogin:? +(?P<name>\S+) +(?:password:? +)?(?P<password>\S+)")
+
+
+class Product:
+    """``manage.py up`` as a child in a session of its own, so that Ctrl-C can be sent to it alone."""
+
+    def __init__(self, var: Path, port: int, **environment: str):
+        self.var, self.port = var, port
+        self.url = f"http://127.0.0.1:{port}"
+        self.output = var.parent / f"{var.name}.up.log"
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
+            "PGQUEUE_VAR": str(var),
+            "PORT": str(port),
+            "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
+            **environment,
+        }
+
+    def start(self, seconds: float = 120) -> None:
+        self.launch()
+        until(self._is_up, seconds, "the product to say where its console is")
+
+    def launch(self) -> None:
+        self._said_before = len(self.said()) if self.output.exists() else 0
+        with self.output.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def stop(self, seconds: float = 90) -> int:
+        """Ctrl-C; return the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(seconds)
+
+    def said(self) -> str:
+        return self.output.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def dsn(self) -> str:
+        dsn: str = json.loads((self.var / "state.json").read_text())["dsn"]
+        return dsn
+
+    @property
+    def login(self) -> tuple[str, str]:
+        found = _LOGIN.search(self.said())
+        assert found, self.said()
+        return found["name"], found["password"]
+
+    def _is_up(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return "Console:" in self.said()[self._said_before :]

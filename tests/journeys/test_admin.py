@@ -1,0 +1,24 @@
+"""Django admin under the console's own policy: an action asks first, names count and queues, then does exactly that."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.journeys.product import Product
+
+pytestmark = pytest.mark.journey
+
+
+def test_dead_messages_are_retried_as_an_admin_action(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/admin/pgqueue/archivedmessage/?state=dead")
+    boxes = page.locator("input.action-select")
+    boxes.nth(0).check()
+    boxes.nth(1).check()
+    page.get_by_label("Action:").select_option(label="Retry…")
+    page.get_by_role("button", name="Go").click()
+    expect(page.get_by_text(re.compile("Retry 2 messages")).first).to_be_visible()
+    expect(page.get_by_text("demo").first).to_be_visible()
+    page.get_by_role("button", name="Retry 2").click()
+    expect(page.locator(".messagelist")).to_contain_text(re.compile("operation", re.IGNORECASE))
+    assert not page.locator(".messagelist .error").count()

@@ -1,0 +1,76 @@
+"""Every page in a browser: light, dark and on a phone; accessible, under its policy, never wider than the window."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.journeys.conftest import Complaints, shoot, sign_in
+from tests.journeys.product import Product
+
+pytestmark = pytest.mark.journey
+PAGES = {
+    "overview": "/",
+    "warnings": "/alerts/",
+    "queues": "/queues/",
+    "queue": "/queues/public/Sales/",
+    "queue-quoted": "/queues/public/Za%C5%BC%C3%B3%C5%82%C4%87%20%22g%C4%99%C5%9Bl%C4%85%22%20queue/",
+    "queue-demo": "/queues/demo/Demo.Billing/",
+    "messages": "/queues/public/Sales/messages/",
+    "archive": "/archive/",
+    "operations": "/operations/",
+    "endpoints": "/endpoints/",
+    "endpoint": "/endpoints/Demo.Billing/",
+    "workers": "/workers/",
+    "settings": "/settings/",
+    "mail": "/alerts/mail/",
+    "finder": "/messages/00000000-0000-0000-0000-000000000000/",
+    "archive-nothing": "/archive/?q=state:dead+queue:Nowhere",
+    "archive-wrong": "/archive/?q=age:%3E1hh",
+}
+AXE: dict[str, Any] = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
+WINDOWS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "has_touch": True},
+}
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
+def window(request: pytest.FixtureRequest, browser: Browser, product: Product) -> Iterator[tuple[str, Page]]:
+    context = browser.new_context(**WINDOWS[request.param], timezone_id="UTC", reduced_motion="reduce")
+    page = context.new_page()
+    sign_in(page, product)
+    yield request.param, page
+    context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, window: tuple[str, Page], product: Product, complaints: Complaints) -> None:
+    look, page = window
+    complaints.watch(page)
+    page.goto(product.url + PAGES[name])
+    page.wait_for_load_state("load")
+    expect(page.locator(".frame-bar .env")).to_contain_text("demo")
+    shoot(page, name if look == "light" else f"{name}-{look}")
+    found = Axe().run(page, options=AXE)
+    assert not found.response["violations"], found.generate_report()
+    for width in (320, page.viewport_size["width"] if page.viewport_size else 0):
+        assert overflow(page, width) <= 0, f"{name} scrolls sideways at {width} px"
+    expected = ["404"] if name == "finder" else []
+    assert [text for text in complaints if not any(code in text for code in expected)] == []
+
+
+def overflow(page: Page, width: int) -> int:
+    height = page.viewport_size["height"] if page.viewport_size else 900
+    before = page.viewport_size
+    page.set_viewport_size({"width": width, "height": height})
+    beyond: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if before:
+        page.set_viewport_size(before)
+    return beyond

@@ -1,0 +1,67 @@
+"""Reading, filtering, retrying one and many, and undoing a setting, in a browser that runs no script."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.journeys.conftest import sign_in
+from tests.journeys.product import Product
+from tests.waiting import until
+
+pytestmark = pytest.mark.journey
+
+
+@pytest.fixture
+def page(browser: Browser, product: Product) -> Iterator[Page]:
+    context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(15_000)
+    page = context.new_page()
+    sign_in(page, product)
+    yield page
+    context.close()
+
+
+def test_one_is_retried(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/archive/?q=state:dead+error:Npgsql.PostgresException+queue:Billing")
+    page.get_by_role("table").get_by_role("link", name="ChargeCard").first.click()
+    page.get_by_role("button", name=re.compile("^Retry")).first.click()
+    expect(page.get_by_text(re.compile("by admin")).first).to_be_visible()
+
+
+def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/archive/?q=state:dead+error:System.OverflowException")
+    boxes = page.get_by_role("row").get_by_role("checkbox")
+    boxes.nth(1).check()
+    boxes.nth(2).check()
+    page.get_by_role("button", name=re.compile("^Discard")).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile("Discard 2 messages .*demo"))
+    page.get_by_role("button", name=re.compile("^Discard 2")).click()
+
+    here = page.url
+
+    def ended() -> bool:
+        page.goto(here)
+        return page.get_by_role("button", name=re.compile("^Restore all 2")).count() > 0
+
+    until(ended, 20, "the operation to end")
+    page.get_by_role("button", name=re.compile("^Restore all 2")).click()
+    page.get_by_role("button", name=re.compile("^Restore 2")).click()
+    here = page.url
+
+    def restored() -> bool:
+        page.goto(here)
+        return page.get_by_text(re.compile("2 restored")).count() > 0
+
+    until(restored, 20, "the restoring to end")
+
+
+def test_a_peek_delay_is_changed_taken_and_undone(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/endpoints/Demo.Orders/?edit=1")
+    delay = page.get_by_label(re.compile("[Pp]eek delay")).first
+    delay.fill("0.9")
+    page.get_by_role("button", name=re.compile("^(Save|Set|Change)")).first.click()
+    expect(page.get_by_text(re.compile("^900\\sms$")).first).to_be_visible()
+    page.get_by_role("button", name=re.compile("[Uu]ndo")).first.click()
+    expect(page.get_by_text(re.compile("^1(\\.0)?\\ss$")).first).to_be_visible()

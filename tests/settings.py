@@ -1,0 +1,20 @@
+"""Settings of the tests: nothing of the developer's environment, nothing in the project's var/."""
+
+import os
+import tempfile
+from pathlib import Path
+
+for _name in ("DATABASE_URL", "QUEUES_URL", "CELERY_BROKER_URL", "EMAIL_URL", "ALERT_TO", "PUBLIC_URL", "SECRET_KEY"):
+    os.environ.pop(_name, None)
+for _name in ("QUEUE_SCHEMAS", "ENVIRONMENT", "ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
+    os.environ.pop(_name, None)
+os.environ["PGQUEUE_VAR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
+
+from pgqueue_admin.config.settings import *  # noqa: E402, F403
+
+SECRET_KEY = "of the tests, " * 6
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
