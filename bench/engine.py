@@ -1,0 +1,128 @@
+"""What the engine costs over bare libpq: sends, receives, depth, dead rows, wake-up, memory; ``make bench-engine``.
+
+Rounds of engine and floor alternate, and medians are compared: what else the machine does meets both. Send and receive
+run in a process of their own, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import floor
+from bench.queues import hold_snapshot
+from bench.table import Row, publish, row
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.transport.table_queue import TableQueue
+
+ROUNDS = int(os.environ.get("ROUNDS", 5))
+MESSAGES = int(os.environ.get("MESSAGES", 20_000))
+DEEP = MESSAGES * 50
+DEAD = MESSAGES * 5
+AT_ONCE = 8
+_QUEUES = ("Engine", "Floor", "Onward", "error")
+_FILL = """
+insert into {table} (id, headers, body)
+select gen_random_uuid(), '{{"NServiceBus.MessageId":"m-' || n || '","NServiceBus.EnclosedMessageTypes":"Shop.Ping",'
+  || '"NServiceBus.ContentType":"application\\/json"}}', convert_to('{{"n":' || n || '}}', 'UTF8')
+from generate_series(1, {rows}) n
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as name:
+        folder = Path(name)
+        server = PostgreSQL(folder / "postgresql")
+        server.start()
+        try:
+            publish("engine", Bench(server, floor.build(folder)).rows())
+        finally:
+            server.stop()
+
+
+class Bench:
+    def __init__(self, server: PostgreSQL, program: Path):
+        with postgresql().connect(server.dsn()) as admin:
+            admin.run("create database bench")
+        self.dsn = server.dsn("bench")
+        self.program = program
+        self.connection: Connection = postgresql().connect(self.dsn)
+        for queue in _QUEUES:
+            TableQueue(postgresql(), Address("public", queue)).create(self.connection)
+
+    def rows(self) -> list[Row]:
+        sends = [
+            self.against("send, one per transaction, 8 threads", "send", 0.6),
+            self.against("send in batches of 100", "batch", 0.8, threads=1),
+        ]
+        receives = [
+            self.against("receive, 8 at once, handler does nothing", "receive", 0.6, fill=True),
+            self.against("receive, 8 at once, handler sends one", "receive_send", 0.45, fill=True),
+        ]
+        return [*sends, *receives, self.deep(), self.dead_rows(), self.wake_up(), self.memory()]
+
+    def against(self, name: str, what: str, target: float, threads: int = AT_ONCE, fill: bool = False) -> Row:
+        ours, floors = [], []
+        for _ in range(ROUNDS):
+            self.empty()
+            if fill:
+                self.fill("Engine", MESSAGES)
+                self.fill("Floor", MESSAGES)
+            ours.append(self.engine(what, threads))
+            floors.append(floor.run(self.program, self.dsn, what, threads, MESSAGES))
+        return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
+
+    def deep(self) -> Row:
+        return self.compared(f"receive from {DEEP:,} rows against {MESSAGES:,}", 0.9, lambda: self.fill("Engine", DEEP))
+
+    def dead_rows(self) -> Row:
+        with hold_snapshot(self.dsn):
+            return self.compared(f"receive behind {DEAD:,} dead rows, vacuum held, against clean", 0.8, self.bury)
+
+    def bury(self) -> None:
+        self.fill("Engine", DEAD + MESSAGES)
+        self.connection.run(f'delete from "Engine" where seq <= {DEAD}')
+
+    def compared(self, name: str, target: float, prepare: Callable[[], None]) -> Row:
+        """The engine against itself: its floor is the queue without what slows it."""
+        ours: list[float] = []
+        floors: list[float] = []
+        for _ in range(ROUNDS):
+            for found, lay_out in ((floors, lambda: self.fill("Engine", MESSAGES)), (ours, prepare)):
+                self.empty()
+                lay_out()
+                found.append(self.engine("receive", AT_ONCE))
+        return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
+
+    def wake_up(self) -> Row:
+        self.empty()
+        value = statistics.median(self.engine("wake_up", 1) for _ in range(ROUNDS))
+        return row("wake-up by NOTIFY, commit to handler, p50", value, "ms", floor=None, target=6)
+
+    def memory(self) -> Row:
+        """How much it grew is the flatness; the value is what it stands at after the last message."""
+        self.empty()
+        self.fill("Engine", DEEP)
+        value = self.engine("memory", AT_ONCE, DEEP)
+        return row(f"memory of an endpoint process after {DEEP:,} messages", value, "MB", floor=None, target=80)
+
+    def engine(self, what: str, threads: int, messages: int = MESSAGES) -> float:
+        asked = [sys.executable, "-m", "bench.engine_side", self.dsn, what, str(threads), str(messages)]
+        return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+
+    def empty(self) -> None:
+        for queue in _QUEUES:
+            self.connection.run(f'truncate "{queue}" restart identity')
+
+    def fill(self, queue: str, rows: int) -> None:
+        self.connection.run(_FILL.format(table=f'"{queue}"', rows=rows))
+        self.connection.run(f'vacuum analyze "{queue}"')
+
+
+if __name__ == "__main__":
+    main()

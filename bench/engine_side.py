@@ -1,0 +1,128 @@
+"""The engine's side of a measurement, in a process of its own: prints one number."""
+
+import resource
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, OutgoingMessage
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.table_queue import TableQueue
+
+PING = "Shop.Ping"
+WAKE_UPS = 50
+SETTINGS = EndpointSettings(on_exhausted="error_queue")
+
+
+def send(dsn: str, threads: int, messages: int) -> float:
+    """An endpoint a thread: one session each, as the floor has."""
+    endpoints = [Endpoint("Engine", dsn, settings=SETTINGS) for _ in range(threads)]
+
+    def work(endpoint: Endpoint) -> None:
+        for _ in range(messages // threads):
+            endpoint.send("Engine", {"n": 1}, type=PING)
+
+    for endpoint in endpoints:
+        endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
+    workers = [threading.Thread(target=work, args=[endpoint]) for endpoint in endpoints]
+
+    def all_of_them() -> None:
+        for each in workers:
+            each.start()
+        for each in workers:
+            each.join()
+
+    took = timed(all_of_them)
+    for endpoint in endpoints:
+        endpoint.stop()
+    return messages / took
+
+
+def batch(dsn: str, threads: int, messages: int) -> float:
+    endpoint = Endpoint("Engine", dsn, settings=SETTINGS)
+    queue = TableQueue(endpoint.dialect, Address("public", "Engine"))
+    headers: h.Headers = {h.MESSAGE_ID: "m", h.ENCLOSED_MESSAGE_TYPES: PING, h.CONTENT_TYPE: "application/json"}
+    with endpoint.connect() as connection:
+
+        def work() -> None:
+            for _ in range(messages // 100):
+                queue.send(connection, [OutgoingMessage(queue.address, headers, b'{"n":1}') for _ in range(100)])
+
+        return messages / timed(work)
+
+
+def receive(dsn: str, threads: int, messages: int, onward: bool = False) -> float:
+    """From the start of the endpoint until so many are handled."""
+    handlers, done, lock, seen = Handlers(), threading.Event(), threading.Lock(), [0]
+
+    @handlers.handle(PING)
+    def ping(body: Any, context: Any) -> None:
+        if onward:
+            context.send("Onward", body, type=PING)
+        with lock:
+            seen[0] += 1
+            if seen[0] == messages:
+                done.set()
+
+    endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, concurrency=threads), handlers=handlers)
+
+    def work() -> None:
+        endpoint.start()
+        if not done.wait(3600):
+            raise SystemExit("not all messages were handled within an hour")
+
+    took = timed(work)
+    endpoint.stop()
+    return messages / took
+
+
+def receive_send(dsn: str, threads: int, messages: int) -> float:
+    return receive(dsn, threads, messages, onward=True)
+
+
+def memory(dsn: str, threads: int, messages: int) -> float:
+    receive(dsn, threads, messages)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def wake_up(dsn: str, threads: int, messages: int) -> float:
+    """From the commit in one session to the handler in another, each time on an idle queue."""
+    handlers, seen = Handlers(), threading.Semaphore(0)
+    arrived: list[float] = []
+
+    @handlers.handle(PING)
+    def ping(body: Any, context: Any) -> None:
+        arrived.append(time.monotonic())
+        seen.release()
+
+    receiver = Endpoint("Engine", dsn, settings=replace(SETTINGS, peek_delay=10), handlers=handlers)
+    sender = Endpoint("Sender", dsn, settings=SETTINGS)
+    receiver.start()
+    waits = [one_wake_up(sender, seen, arrived) for _ in range(WAKE_UPS)]
+    sender.stop()
+    receiver.stop()
+    return 1000 * statistics.median(waits)
+
+
+def one_wake_up(sender: Endpoint, seen: threading.Semaphore, arrived: list[float]) -> float:
+    time.sleep(0.05)  # until the receiver rests again
+    sender.send("Engine", {"n": 1}, type=PING)
+    committed = time.monotonic()
+    seen.acquire()
+    return arrived[-1] - committed
+
+
+def timed(work: Callable[[], Any]) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
+
+
+if __name__ == "__main__":
+    measures = {each.__name__: each for each in (send, batch, receive, receive_send, memory, wake_up)}
+    print(measures[sys.argv[2]](sys.argv[1], int(sys.argv[3]), int(sys.argv[4])))
