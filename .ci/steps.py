@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Everything that must hold, step by step. Needs Python 3.11 with venv, and make; installs or names the rest.
+
+    .ci/run                 all of it
+    .ci/run lint journeys   only these steps
+
+As root on Debian it installs chromium and postgresql-15 when they are missing; otherwise CHROMIUM= names a browser and
+PG_BIN= a folder of PostgreSQL binaries.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "var" / "ci"
+BIN = ".venv/bin"
+DEPLOYED = (
+    "SECRET_KEY=$(head -c 64 /dev/urandom | base64 -w0) PUBLIC_URL=https://queues.example.com ENVIRONMENT=production "
+    "DATABASE_URL=postgresql://console@db.example.com/console QUEUES_URL=postgresql://reader@db.example.com/shop "
+    "CELERY_BROKER_URL=redis://broker.example.com/0 EMAIL_URL=smtp://mail.example.com:25 ALERT_TO=oncall@example.com"
+)
+
+
+class Step(NamedTuple):
+    name: str
+    command: str
+    needs: str = ""  # chromium, postgresql
+    is_pytest: bool = False
+
+
+def pytest(name: str, arguments: str, needs: str = "", before: str = "") -> Step:
+    return Step(name, f"{before}{BIN}/pytest -q {arguments}", needs, True)
+
+
+STEPS = [
+    Step("install", "make setup .venv/installed-dev"),
+    Step("lint", f"{BIN}/ruff check . && {BIN}/ruff format --check ."),
+    Step("types", f"{BIN}/mypy pgqueue_admin bench"),
+    Step("imports", f"{BIN}/lint-imports"),
+    Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
+    Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
+    Step("tests", "make test", is_pytest=True),
+    pytest("journeys", "-m journey tests", "chromium"),
+    pytest("postgresql-15", '-m "not journey and not chaos" -n 2 tests', "postgresql", 'PG_BIN="$PG_BIN" '),
+    pytest("chaos", "-m chaos tests"),
+]
+
+
+class Outcome(NamedTuple):
+    step: Step
+    seconds: float
+    passed: int
+    failed: int
+    why: str = ""
+
+
+def main() -> int:
+    os.chdir(ROOT)
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir(parents=True)
+    wanted = sys.argv[1:]
+    if unknown := set(wanted) - {step.name for step in STEPS}:
+        sys.exit(f"No such step: {', '.join(unknown)}. There are: {', '.join(step.name for step in STEPS)}.")
+    outcomes = [run(step) for step in STEPS if not wanted or step.name in wanted]
+    return report(outcomes)
+
+
+def run(step: Step) -> Outcome:
+    print(f"\n=== {step.name}: {step.command}", flush=True)
+    began = time.monotonic()
+    environment = dict(os.environ)
+    if step.needs:
+        try:
+            environment |= NEEDS[step.needs]()
+        except Missing as missing:
+            print(missing, flush=True)
+            return Outcome(step, time.monotonic() - began, 0, 1, str(missing))
+    junit = RESULTS / f"{step.name}.xml"
+    if step.is_pytest:
+        environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} --junitxml={junit}"
+    code = subprocess.run(["bash", "-c", step.command], env=environment, stdin=subprocess.DEVNULL).returncode
+    seconds = time.monotonic() - began
+    passed, failed = counted(junit) if step.is_pytest else (0, 0)
+    if code and not failed:
+        failed = 1
+    elif not code and not passed:
+        passed = 1
+    print(f"=== {step.name}: {'failed' if failed else 'passed'} in {seconds:.0f} s", flush=True)
+    return Outcome(step, seconds, passed, failed)
+
+
+def counted(junit: Path) -> tuple[int, int]:
+    """Passed and failed. A skipped test counts as failed: nothing here may be skipped."""
+    if not junit.exists():
+        return 0, 0
+    rooms: dict[str, tuple[int, float]] = {}
+    passed = failed = 0
+    for case in ElementTree.parse(junit).getroot().iter("testcase"):
+        bad = any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))
+        passed, failed = passed + (not bad), failed + bad
+        room = "/".join(case.get("classname", "").split(".")[:2])
+        number, seconds = rooms.get(room, (0, 0.0))
+        rooms[room] = number + 1, seconds + float(case.get("time", 0))
+    for room, (number, seconds) in sorted(rooms.items()):
+        print(f"    {room:24} {number:5} tests {seconds:7.1f} s   {BIN}/pytest {room}")
+    return passed, failed
+
+
+class Missing(Exception):
+    """What a step needs and is not here, and the package that has it."""
+
+
+def chromium() -> dict[str, str]:
+    browser = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not browser and installed("chromium"):
+        browser = shutil.which("chromium")
+    if not browser or not Path(browser).exists():
+        raise Missing("No browser: install Debian's package chromium, or set CHROMIUM= to one.")
+    return {"CHROMIUM": browser}
+
+
+def postgresql() -> dict[str, str]:
+    folder = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
+    if not (folder / "postgres").exists() and "PG_BIN" not in os.environ:
+        installed("postgresql-15")
+    if not (folder / "initdb").exists():
+        raise Missing("No other PostgreSQL: install Debian's package postgresql-15, or set PG_BIN= to a folder of one.")
+    return {"PG_BIN": str(folder)}
+
+
+def installed(package: str) -> bool:
+    """Whether apt could install it, which only root may ask of it."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return False
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {package}"
+    done = subprocess.run(["sh", "-c", command], env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+NEEDS = {"chromium": chromium, "postgresql": postgresql}
+
+
+def report(outcomes: list[Outcome]) -> int:
+    print(f"\n{'step':16} {'seconds':>8} {'passed':>7} {'failed':>7}   again, alone")
+    for step, seconds, passed, failed, why in outcomes:
+        print(f"{step.name:16} {seconds:8.0f} {passed:7} {failed:7}   .ci/run {step.name}   {why}".rstrip())
+    failed = sum(outcome.failed for outcome in outcomes)
+    print(f"\n{sum(outcome.passed for outcome in outcomes)} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
