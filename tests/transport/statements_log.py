@@ -1,13 +1,21 @@
 """What an endpoint asked the server, in order, from the server's own log."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 _ASKED = re.compile(r"LOG:  (?:statement|execute [^:]*): (?P<verb>delete from|with head as)")
 _KINDS = {"delete from": "receive", "with head as": "peek"}
+_INSTANT = len("2026-11-20 02:47:03.412")
+
+
+class Asked(NamedTuple):
+    at: datetime  # by the server's clock
+    kind: str  # peek, receive
 
 
 class StatementsLog:
@@ -20,6 +28,13 @@ class StatementsLog:
         self._file: Path = server.home / "postgresql.log"
 
     def asked(self) -> list[str]:
+        return [each.kind for each in self.timed()]
+
+    def timed(self) -> list[Asked]:
         lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = (_ASKED.search(line) for line in lines if self._mark in line)
-        return [_KINDS[match["verb"]] for match in found if match]
+        found = ((line, _ASKED.search(line)) for line in lines if self._mark in line)
+        return [Asked(_instant(line), _KINDS[match["verb"]]) for line, match in found if match]
+
+
+def _instant(line: str) -> datetime:
+    return datetime.fromisoformat(line[:_INSTANT]).replace(tzinfo=UTC)
