@@ -29,6 +29,13 @@ def out(row: processes.Row) -> SafeString:
     return parts.rate(row.process.handled_per_second)
 
 
+def handled(row: processes.Row) -> SafeString:
+    """How many since it started, and how many of their attempts went wrong."""
+    of = row.process
+    wrong = (f"{count:,} {word}" for count, word in ((of.retried, "retried"), (of.failed, "failed")) if count)
+    return format_html('{} <span class="sub">{}</span>', parts.figure(of.handled), ", ".join(wrong))
+
+
 def critical(row: processes.Row) -> SafeString:
     known = row.process.critical_p95_ms
     return parts.duration(None if known is None else known / 1000)
@@ -50,7 +57,8 @@ def error(row: processes.Row) -> SafeString:
 
 
 CELLS: dict[str, Callable[[processes.Row], SafeString]] = {
-    "state": state, "busy": busy, "out": out, "critical": critical, "memory": memory, "up": up, "error": error,
+    "state": state, "busy": busy, "out": out, "handled": handled, "critical": critical, "memory": memory, "up": up,
+    "error": error,
 }  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def _page(
         "taken": processes.taken(endpoint),
         "endpoint": endpoint,
         "settings": [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown],
-        "history": [(entry, _undoable(entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
+        "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
         "form": form,
         "risks": risks,
         "seen": _seen(form) if form and risks else "",
@@ -101,10 +101,11 @@ def _page(
     return render(request, "pgqueue_admin/endpoints/endpoint.html", about, status=status)
 
 
-def _undoable(entry: AuditEntry, last: dict[str, AuditEntry]) -> bool:
+def _undo_path(endpoint: Endpoint, entry: AuditEntry, last: dict[str, AuditEntry]) -> str:
     """Only what still stands can be taken back, and only settings: a start is taken back by a stop."""
     fields = set(entry.after or {})
-    return bool(fields) and fields <= endpoints.SETTINGS and all(last.get(field) == entry for field in fields)
+    stands = bool(fields) and fields <= endpoints.SETTINGS and all(last.get(field) == entry for field in fields)
+    return reverse("endpoint_undo", args=[endpoint.name, entry.pk]) if stands else ""
 
 
 def _place(name: str) -> str:

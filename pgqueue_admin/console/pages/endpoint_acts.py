@@ -1,6 +1,8 @@
 """Start, stop, scale, pause, resume and undo: a view per verb, each one call to records."""
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
@@ -14,86 +16,73 @@ from pgqueue_admin.records.models import AuditEntry
 from pgqueue_admin.wording.figures import counted
 
 
-@require_POST
-def start(request: HttpRequest, name: str) -> HttpResponse:
-    def act() -> str:
-        row = endpoints.start(name, request.user, "console")
-        return f"{name} starts: {counted(row.desired_processes, 'process', 'processes')} wanted, within 2 s."
+def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse]]:
+    """A view of what does it and says so: the right, the act, its sentence, and back to where the person was."""
 
-    return _answer(request, "run", act)
+    def view_of(do: Callable[..., str]) -> Callable[..., HttpResponse]:
+        @require_POST
+        @wraps(do)
+        def view(request: HttpRequest, name: str, **about: Any) -> HttpResponse:
+            if refusal := access.may(request.user, right):
+                answers.refused(request, f"Nothing was changed: {refusal}.")
+            else:
+                try:
+                    answers.done(request, do(request, name, **about))
+                except (endpoints.ActRefused, AuditEntry.DoesNotExist) as error:
+                    answers.refused(request, str(error))
+            return answers.back(request, "/endpoints/")
+
+        return view
+
+    return view_of
 
 
-@require_POST
-def stop(request: HttpRequest, name: str) -> HttpResponse:
-    def act() -> str:
-        row = endpoints.stop(name, request.user, "console")
-        within = settings_words.value("drain_seconds", row.drain_seconds)
-        return f"{name} stops. What is in hand is finished within {within}."
-
-    return _answer(request, "run", act)
+@act("run")
+def start(request: HttpRequest, name: str) -> str:
+    row = endpoints.start(name, request.user, "console")
+    return f"{name} starts: {counted(row.desired_processes, 'process', 'processes')} wanted, within 2 s."
 
 
-@require_POST
-def scale(request: HttpRequest, name: str) -> HttpResponse:
+@act("run")
+def stop(request: HttpRequest, name: str) -> str:
+    row = endpoints.stop(name, request.user, "console")
+    within = settings_words.value("drain_seconds", row.drain_seconds)
+    return f"{name} stops. What is in hand is finished within {within}."
+
+
+@act("run")
+def scale(request: HttpRequest, name: str) -> str:
     wanted = request.POST.get("processes", "")
-
-    def act() -> str:
-        processes = whole(wanted, MOST_PROCESSES)
-        if processes is None:
-            raise endpoints.ActRefused(f"Nothing was changed. Processes are 0 to {MOST_PROCESSES}; {wanted!r} is not.")
-        endpoints.scale(name, processes, request.user, "console")
-        return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
-
-    return _answer(request, "run", act)
+    processes = whole(wanted, MOST_PROCESSES)
+    if processes is None:
+        raise endpoints.ActRefused(f"Nothing was changed. Processes are 0 to {MOST_PROCESSES}; {wanted!r} is not.")
+    endpoints.scale(name, processes, request.user, "console")
+    return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
 
 
-@require_POST
-def pause(request: HttpRequest, name: str) -> HttpResponse:
-    def act() -> str:
-        endpoints.pause(name, request.user, "console")
-        return f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
-
-    return _answer(request, "run", act)
+@act("run")
+def pause(request: HttpRequest, name: str) -> str:
+    endpoints.pause(name, request.user, "console")
+    return f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
 
 
-@require_POST
-def resume(request: HttpRequest, name: str) -> HttpResponse:
-    def act() -> str:
-        endpoints.resume(name, request.user, "console")
-        return f"{name} receives again."
-
-    return _answer(request, "run", act)
+@act("run")
+def resume(request: HttpRequest, name: str) -> str:
+    endpoints.resume(name, request.user, "console")
+    return f"{name} receives again."
 
 
-@require_POST
-def undo(request: HttpRequest, name: str, entry_id: int) -> HttpResponse:
-    def act() -> str:
-        endpoints.undo(entry_id, request.user, "console")
-        entry = AuditEntry.objects.get(pk=entry_id)
-        return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
-
-    return _answer(request, "set", act)
+@act("set")
+def undo(request: HttpRequest, name: str, entry_id: int) -> str:
+    endpoints.undo(entry_id, request.user, "console")
+    entry = AuditEntry.objects.get(pk=entry_id)
+    return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
 
 
-@require_POST
-def withdraw(request: HttpRequest, name: str) -> HttpResponse:
-    def act() -> str:
-        declarations.withdraw(name, request.user, "console")
-        return f"{name} is no longer declared. Nothing was changed where it runs."
-
-    return _answer(request, "set", act)
-
-
-def _answer(request: HttpRequest, verb: str, act: Callable[[], str]) -> HttpResponse:
-    """The right, the act, its sentence, and back to where the person was."""
-    if refusal := access.may(request.user, verb):
-        answers.refused(request, f"Nothing was changed: {refusal}.")
-    else:
-        try:
-            answers.done(request, act())
-        except (endpoints.ActRefused, AuditEntry.DoesNotExist) as error:
-            answers.refused(request, str(error))
-    return answers.back(request, "/endpoints/")
+@act("set")
+def withdraw(request: HttpRequest, name: str) -> str:
+    declarations.withdraw(name, request.user, "console")
+    return f"{name} is no longer declared. Nothing was changed where it runs."
 
 
 urlpatterns = [

@@ -82,9 +82,13 @@ def _queue_page(request: HttpRequest, found: Queue, form: QueueSettings, status:
     return render(request, "pgqueue_admin/settings/queue.html", about, status=status)
 
 
-def _history(found: Queue) -> list[tuple[AuditEntry, bool]]:
-    """Each change, and whether what it set still stands, so that it can be taken back."""
-    return [(entry, _stands(found, entry)) for entry in queues.history(found)[:HISTORY]]
+def _history(found: Queue) -> list[tuple[AuditEntry, str]]:
+    """Each change, and the way back where what it set still stands."""
+    return [(entry, _undo_path(found, entry)) for entry in queues.history(found)[:HISTORY]]
+
+
+def _undo_path(found: Queue, entry: AuditEntry) -> str:
+    return reverse("queue_settings_undo", args=[found.schema, found.table, entry.pk]) if _stands(found, entry) else ""
 
 
 def _stands(found: Queue, entry: AuditEntry) -> bool:
