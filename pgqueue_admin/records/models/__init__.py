@@ -4,6 +4,7 @@ from pgqueue_admin.records.models.alert import Alert, AlertMail, Cursor
 from pgqueue_admin.records.models.audit import AuditEntry
 from pgqueue_admin.records.models.dead import ArchivedMessage
 from pgqueue_admin.records.models.endpoint import Endpoint
+from pgqueue_admin.records.models.held import HeldAtDeath
 from pgqueue_admin.records.models.operation import Operation
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import Queue, SmallestTtbr
@@ -17,6 +18,7 @@ __all__ = [
     "AuditEntry",
     "Cursor",
     "Endpoint",
+    "HeldAtDeath",
     "LatestSample",
     "Operation",
     "Process",

@@ -22,6 +22,13 @@ class Endpoint(models.Model):
     desired_processes = models.PositiveIntegerField(default=0)
     paused = models.BooleanField(default=False)
     drain_seconds = models.PositiveIntegerField(default=30)
+    memory_mb = models.PositiveIntegerField(
+        null=True, blank=True, help_text="A process above it drains and is replaced."
+    )
+    memory_kill_mb = models.PositiveIntegerField(null=True, blank=True, help_text="Above it, it is killed at once.")
+    restart_version = models.PositiveIntegerField(
+        default=0, help_text="Processes that began with an older version are replaced, one after the other."
+    )
     # T11, T14–T17; for a foreign endpoint these are declared values
     peek_delay_ms = models.PositiveIntegerField(default=1000)
     max_records_to_peek = models.PositiveIntegerField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""A process that reported: supervisor, endpoint child, sampler, alerter, ingester."""
+"""A process that reported: supervisor, endpoint child, sampler, alerter, ingester, Celery."""
 
 from django.db import models
 
@@ -16,18 +16,21 @@ class Process(models.Model):
         CRASHED = "crashed"
         LOST = "lost"
 
-    role = models.CharField(max_length=20)  # supervisor, endpoint, sampler, alerter, ingester
+    # supervisor, endpoint, sampler, alerter, ingester, celery-worker, celery-beat
+    role = models.CharField(max_length=20)
     endpoint = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255)
     pid = models.IntegerField()
     start_ticks = models.BigIntegerField()
     state = models.CharField(max_length=20, choices=State.choices, default=State.STARTING)
     code_version = models.CharField(max_length=64, blank=True)
+    started_version = models.PositiveIntegerField(default=0, help_text="Version of the settings it began with.")
     settings_version = models.PositiveIntegerField(default=0)
     settings_at = models.DateTimeField(null=True, help_text="When it took that version.")
     log = models.CharField(max_length=400, blank=True, help_text="Its log file, on its host.")
     slots = models.PositiveIntegerField(default=0)
     busy = models.PositiveIntegerField(default=0)
+    busy_share = models.FloatField(null=True, help_text="Of the last minute: slot time with a message in hand, 0 to 1.")
     received = models.BigIntegerField(default=0)
     handled = models.BigIntegerField(default=0)
     handled_per_second = models.FloatField(null=True)
@@ -40,10 +43,12 @@ class Process(models.Model):
     last_expired_at = models.DateTimeField(null=True)
     memory_bytes = models.BigIntegerField(default=0)
     last_error = models.TextField(blank=True)
+    breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are not closed.")
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     exit_code = models.IntegerField(null=True)
+    drain_until = models.DateTimeField(null=True, help_text="When it is killed, if it has not ended by itself.")
     next_start_at = models.DateTimeField(null=True)
 
     class Meta:
