@@ -1,0 +1,97 @@
+"""C6, T15, T16: page, log, ``manage.py check`` and the form's warning are one text, from one function."""
+
+import html
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.test import Client
+
+from pgqueue_admin.alerts import peek
+from pgqueue_admin.alerts.archive_reader import Reading
+from pgqueue_admin.alerts.evaluate import Evaluation
+from pgqueue_admin.alerts.look import look
+from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.transport import peek_range
+from pgqueue_admin.workers import settings as engine
+
+pytestmark = pytest.mark.usefixtures("console_database")
+FINE_MS = 1_000
+SETTINGS = {
+    "max_records_to_peek": "", "concurrency": 2, "immediate_retries": 5, "delayed_retries": 3, "error_queue": "",
+    "delayed_retry_step_ms": "10 s", "on_exhausted": "archive", "drain_seconds": "30 s",
+}  # fmt: skip
+CASES = {
+    "too long": (12_000, None),
+    "too short": (50, None),
+    "conflict": (6_000, 5_000),
+    "at risk": (5_000, 5_000),
+}
+
+
+@pytest.fixture
+def warehouse() -> Endpoint:
+    return Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=FINE_MS)
+
+
+def lives(milliseconds: int | None) -> list[SmallestTtbr]:
+    queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
+    if milliseconds is None:
+        return []
+    about = {"message_type": "Shop.Warehouse.StockHold", "ttbr_ms": milliseconds, "seen_at": queue.first_seen_at}
+    return [SmallestTtbr.objects.create(queue=queue, **about)]
+
+
+def words(text: str) -> str:
+    """What a reader reads: no markup, and a blank is a blank."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", text)))
+
+
+def in_the_form(operator: Client, endpoint: Endpoint, delay_ms: int) -> str:
+    fields = {**SETTINGS, "version": endpoint.version, "peek_delay_ms": f"{delay_ms} ms"}
+    answer = operator.post("/endpoints/Warehouse/settings/", fields)
+    assert answer.status_code == 422
+    return words(answer.content.decode().partition("Allowed, but read this first.")[2])
+
+
+def in_the_log(caplog: Any) -> str:
+    now = datetime.now(UTC)
+    with caplog.at_level(logging.WARNING):
+        Evaluation(look(now, now, Reading())).run()
+    return words("\n".join(caplog.messages))
+
+
+def in_the_workers_log(endpoint: Endpoint, caplog: Any) -> str:
+    caplog.clear()
+    peek_range.warn(endpoint.name, engine.of_row(endpoint))
+    return words("\n".join(caplog.messages))
+
+
+def in_the_check() -> str:
+    found = [each for each in run_checks(databases=["default"]) if (each.id or "").startswith("pgqueue.W00")]
+    return words("\n".join(f"{each.msg} {each.hint}" for each in found))
+
+
+@pytest.mark.parametrize(("delay_ms", "ttbr_ms"), CASES.values(), ids=CASES)
+def test_all_four_say_the_same(
+    warehouse: Endpoint, operator: Client, caplog: Any, delay_ms: int, ttbr_ms: int | None
+) -> None:
+    ttbrs = lives(ttbr_ms)
+    form = in_the_form(operator, warehouse, delay_ms)
+    warehouse.peek_delay_ms = delay_ms
+    warehouse.save()
+    (fault,) = peek.faults(warehouse, ttbrs)
+    said = {
+        "form": form,
+        "log": in_the_log(caplog),
+        "check": in_the_check(),
+        "warnings page": words(operator.get("/alerts/").content.decode()),
+        "endpoint's page": words(operator.get("/endpoints/Warehouse/").content.decode()),
+    }
+    if ttbr_ms is None:
+        said["worker's own log"] = in_the_workers_log(warehouse, caplog)
+    silent = [where for where, text in said.items() if words(fault.sentence) not in text]
+    assert silent == []
