@@ -34,7 +34,8 @@ class Declared(Handlers):
 
         If it raises, the process ends and the supervisor starts it again, slower each time.
         """
-        self.companions.append(run)
+        if run not in self.companions:
+            self.companions.append(run)
         return run
 
 
@@ -43,6 +44,9 @@ _declared: dict[str, Declared] = {}
 
 def endpoint(name: str) -> Declared:
     """The endpoint of this name; several applications may add handlers to one.
+
+    Of one message type they run in the order of the applications, in one transaction; a function runs once,
+    however often it was registered.
 
     sales = endpoint("Sales")
 

@@ -1,0 +1,1 @@
+"""A second application with handlers for an endpoint of the first."""
