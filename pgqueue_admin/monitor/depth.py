@@ -1,7 +1,7 @@
 """How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
@@ -14,6 +14,7 @@ FEW = 5  # fewer hits than this say nothing of how many rows there are
 WINDOW = 1_000  # rows from the head among which messages in flight are looked for, past the cap
 LATE = 1_000  # seq is taken at insert, not at commit: a row may become visible so far below a newer head
 BOTTOM = -(2**63)
+NO_SKEW = timedelta()
 
 Asked = tuple[Any, dict[str, Any]]
 
@@ -56,20 +57,28 @@ def measure(
     cap: int = CAP,
     now: datetime | None = None,
     low_water: int | None = None,
-    zone: str = "UTC",
+    skew: timedelta = NO_SKEW,
 ) -> Depth:
-    """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing."""
-    query, params = asked(table, cap=cap, now=now, low_water=low_water, zone=zone)
+    """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing.
+
+    ``skew``: how far the due times of a delayed table are off, as ``skew.read`` tells.
+    """
+    query, params = asked(table, cap=cap, now=now, low_water=low_water, skew=skew)
     return read(table, connection.one(query, params), cap)
 
 
 def asked(
-    table: QueueTable, *, cap: int = CAP, now: datetime | None = None, low_water: int | None = None, zone: str = "UTC"
+    table: QueueTable,
+    *,
+    cap: int = CAP,
+    now: datetime | None = None,
+    low_water: int | None = None,
+    skew: timedelta = NO_SKEW,
 ) -> Asked:
     """The statement that measures this table and its values, for a caller that asks many at once."""
     monitor = postgresql().monitor
     if table.kind is Kind.DELAYED:
-        return monitor.delayed(table=table.address, cap=cap), {"now": now, "zone": zone, "oid": table.oid}
+        return monitor.delayed(table=table.address, cap=cap), {"now": now, "skew": skew, "oid": table.oid}
     if not table.seq_indexed:
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
     parts: dict[str, Any] = {"sent": monitor.not_told}

@@ -1,9 +1,9 @@
-"""A message that waits in a queue, as a person looks at it."""
+"""A message that waits in a table, as a person looks at it."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from pgqueue_admin.transport import headers as wire
@@ -11,20 +11,14 @@ from pgqueue_admin.transport.headers import Headers, HeadersUnreadable
 
 
 @dataclass(frozen=True)
-class Message:
+class Stored:
+    """What every row that holds a message tells, whichever table it lies in."""
+
     id: UUID
-    seq: int
-    expires_text: str | None  # exactly as the database writes it: infinity and years beyond 9999 exist
-    expires_at: datetime | None  # None also where no calendar reaches
-    is_expired: bool
     is_in_flight: bool  # a hint: its row is locked or being deleted right now
     headers_text: str | None  # as received, at most 64 kB
     headers_size: int | None
     body_size: int | None  # None: the body is NULL, which can wedge a receiver (wire sheet 2.6)
-
-    @property
-    def state(self) -> str:
-        return "in flight" if self.is_in_flight else "expired" if self.is_expired else "ready"
 
     @property
     def headers(self) -> Headers:
@@ -63,5 +57,32 @@ class Message:
         return int(count) if count.isdecimal() and len(count) < 10 else 0
 
     @classmethod
-    def from_row(cls, row: Any) -> "Message":
+    def from_row(cls, row: Any) -> Self:
         return cls(**row._asdict())
+
+
+@dataclass(frozen=True)
+class Message(Stored):
+    """A row of a queue."""
+
+    seq: int
+    expires_text: str | None  # exactly as the database writes it: infinity and years beyond 9999 exist
+    expires_at: datetime | None  # None also where no calendar reaches
+    is_expired: bool
+
+    @property
+    def state(self) -> str:
+        return "in flight" if self.is_in_flight else "expired" if self.is_expired else "ready"
+
+
+@dataclass(frozen=True)
+class DelayedMessage(Stored):
+    """A row of a delayed table. Its due time is as stored: who shows it takes the table's skew off."""
+
+    due_text: str  # exactly as the database writes it, in UTC
+    due_at: datetime | None  # None where no calendar reaches: infinity is never
+
+    @property
+    def destination(self) -> str:
+        """Where it goes in a second hop, exactly as its sender gave it; empty: it stays where it is moved to."""
+        return self.headers.get(wire.FORWARD_DESTINATION) or ""

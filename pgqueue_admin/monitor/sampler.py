@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import depth, discovery, sizes
+from pgqueue_admin.monitor import depth, discovery, sizes, skew
 from pgqueue_admin.monitor.depth import CAP, Depth
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.monitor.track import Remembered, Track
@@ -59,6 +59,7 @@ class Sampler:
         self._tracks: dict[Address, Track] = {}
         self._evidence: discovery.Evidence = {}
         self._sizes: dict[int, int] = {}
+        self._skews: dict[Address, timedelta] = {}
         self._alone: set[Address] = set()  # what failed in company is asked by itself
         self._find_at = self._ask_again_at = 0.0
 
@@ -103,6 +104,7 @@ class Sampler:
         self._tables = discovery.find(connection, self._schemas, self._evidence)
         if clock >= self._ask_again_at:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
+            self._skews = skew.zones(connection, self._tables, self._skews)
             self._ask_again_at = clock + ASK_AGAIN_EVERY
         present = {table.address for table in self._tables}
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
@@ -153,7 +155,8 @@ class Sampler:
         return depth.read(table, row, self._cap)
 
     def _asked(self, table: QueueTable, at: datetime) -> depth.Asked:
-        return depth.asked(table, cap=self._cap, now=at, low_water=self._track(table).begin_at(at))
+        off = self._skews.get(table.address, depth.NO_SKEW)
+        return depth.asked(table, cap=self._cap, now=at, low_water=self._track(table).begin_at(at), skew=off)
 
     def _track(self, table: QueueTable) -> Track:
         if table.address not in self._tracks:

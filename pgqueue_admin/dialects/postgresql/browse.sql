@@ -60,3 +60,34 @@ select headers from {table} where seq = %(seq)s::bigint and octet_length(headers
 select headers from (
     select headers from {table} where seq >= %(low)s::bigint order by seq limit 50
 ) head where octet_length(headers) < 65536 and headers like '%%"NServiceBus.TimeToBeReceived"%%'
+
+-- name: delayed_columns
+-- Of every delayed message shown. A due time may be infinity, or before our calendar: the text says it as it is.
+id, due::text as due_text, case when due between '0001-01-02' and '9999-12-30' then due end as due_at,
+xmax <> '0'::xid and xmax in (
+    select backend_xid from pg_stat_activity where backend_xid is not null
+    union all select transaction from pg_prepared_xacts
+) as is_in_flight,
+left(headers, 65536) as headers_text, octet_length(headers) as headers_size, octet_length(body) as body_size
+
+-- name: delayed_upwards
+-- Soonest first. Many may be due at one instant: the id tells them apart, and the index on due is still used.
+select {columns} from {table}
+where due >= %(due)s::timestamptz and (due, id) > (%(due)s::timestamptz, %(id)s::uuid)
+order by due, id limit %(limit)s
+
+-- name: delayed_downwards
+-- As delayed_upwards, from the other end.
+select {columns} from {table}
+where due <= %(due)s::timestamptz and (due, id) < (%(due)s::timestamptz, %(id)s::uuid)
+order by due desc, id desc limit %(limit)s
+
+-- name: delayed_message
+-- All of a delayed message but its body.
+select {columns} from {table} where id = %(id)s::uuid
+
+-- name: due_and_headers
+-- Of the soonest: what a due time became, beside what its sender wrote into the headers (wire sheet 3).
+select due, headers from (
+    select due, headers from {table} where isfinite(due) order by due limit {most}
+) soonest where octet_length(headers) < 65536 and headers like '%%"NServiceBus.DeliverAt"%%'

@@ -128,13 +128,13 @@ left join lateral (
 ) up_to_cap on true
 
 -- name: delayed
--- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): read it back in that zone.
+-- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): the skew takes that off again.
 select max(at) as at, count(due) as rows, count(*) filter (where due <= at) as overdue,
        min(due) filter (where due > '-infinity' and due < '9999-01-01') as next_due,
        (select greatest(reltuples, 0)::bigint from pg_class where oid = %(oid)s::bigint::oid) as estimate
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    select (due at time zone %(zone)s) at time zone 'UTC' as due
+    select due - %(skew)s::interval as due
     from (select due from {table} order by due limit {cap} + 1) up_to_cap
 ) corrected on true
 

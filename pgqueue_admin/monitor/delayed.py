@@ -1,0 +1,68 @@
+"""Reads delayed messages where they lie, soonest first, page by page. Locks nothing, takes nothing, never counts."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.message import DelayedMessage
+from pgqueue_admin.monitor.tables import QueueTable
+
+LATE = timedelta(seconds=90)  # foreign movers look once a minute at the least (wire sheet 3)
+
+Cursor = tuple[str, str]  # due as the database writes it, and the row's id
+FIRST: Cursor = ("-infinity", str(UUID(int=0)))
+
+
+@dataclass(frozen=True)
+class DelayedPage:
+    """Messages, soonest first, and the cursors of the pages beside it (None: there is none)."""
+
+    messages: list[DelayedMessage]
+    previous: Cursor | None = None
+    next: Cursor | None = None
+
+
+def page(
+    connection: Connection,
+    table: QueueTable,
+    *,
+    after: Cursor | None = None,
+    before: Cursor | None = None,
+    limit: int = 50,
+) -> DelayedPage:
+    """One page, behind ``after`` or ahead of ``before``."""
+    upwards = before is None
+    due, row_id = (after or FIRST) if before is None else before
+    name = "delayed_upwards" if upwards else "delayed_downwards"
+    rows = _rows(connection, table, name, {"due": due, "id": row_id, "limit": limit + 1})
+    shown, more = rows[:limit], len(rows) > limit
+    if not shown:
+        return DelayedPage([])
+    if not upwards:  # turning back: there is a next page, the one that we come from
+        shown.reverse()
+    has_previous, has_next = (after is not None, more) if upwards else (more, True)
+    return DelayedPage(shown, _key(shown[0]) if has_previous else None, _key(shown[-1]) if has_next else None)
+
+
+def message(connection: Connection, table: QueueTable, row_id: UUID | str) -> DelayedMessage | None:
+    """One by its row id; None where it is not there any more."""
+    found = _rows(connection, table, "delayed_message", {"id": row_id})
+    return found[0] if found else None
+
+
+def unmoved_since(overdue: int | None, soonest: datetime | None, now: datetime) -> datetime | None:
+    """Since when nobody seems to move what is due: the first due time, where that is longer ago than a mover rests."""
+    return soonest if overdue and soonest and now - soonest > LATE else None
+
+
+def _key(message: DelayedMessage) -> Cursor:
+    return message.due_text, str(message.id)
+
+
+def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[DelayedMessage]:
+    browse = postgresql().browse
+    query = getattr(browse, name)(table=table.address, columns=browse.delayed_columns)
+    return [DelayedMessage.from_row(row) for row in connection.all(query, values)]

@@ -1,0 +1,88 @@
+"""How far the due times of a delayed table are off: by the session zone of those who write there, and by their clocks.
+
+An endpoint hands a UTC wall clock to a column with a zone, which its session's zone then reads (wire sheet 3): a minute
+from New York lands five hours and a minute away. Our sessions are in UTC, and what the headers say tells the rest.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.headers import Headers, HeadersUnreadable
+
+LOOKED_AT = 20  # so many of the soonest
+_QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none
+_NOTABLE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """``zone`` is taken off every due time; ``clock`` is what is left: the senders' clocks beside the server's."""
+
+    zone: timedelta
+    clock: timedelta
+    told_by: int  # so many messages tell it
+
+    @property
+    def is_zone(self) -> bool:
+        return bool(self.zone)
+
+    @property
+    def is_clock(self) -> bool:
+        return abs(self.clock) >= _NOTABLE
+
+
+def read(connection: Connection, table: QueueTable) -> Skew | None:
+    """Of one delayed table, as its soonest messages tell; None where none of them does."""
+    statement = postgresql().browse.due_and_headers(table=table.address, most=LOOKED_AT)
+    return of((row.due, row.headers) for row in connection.all(statement))
+
+
+def zones(
+    connection: Connection, tables: Iterable[QueueTable], known: Mapping[Address, timedelta]
+) -> dict[Address, timedelta]:
+    """Of each delayed table, for a caller that asks again and again: what nothing tells now stays as it was known."""
+    found = {}
+    for table in tables:
+        if table.kind is Kind.DELAYED:
+            told = _told(connection, table)
+            found[table.address] = told.zone if told else known.get(table.address, timedelta())
+    return found
+
+
+def _told(connection: Connection, table: QueueTable) -> Skew | None:
+    """A table that cannot be read tells nothing; its figures say why."""
+    try:
+        return read(connection, table)
+    except DatabaseDown:
+        raise
+    except DatabaseError:
+        return None
+
+
+def of(rows: Iterable[tuple[datetime, str]]) -> Skew | None:
+    """From due times and headers as they were stored."""
+    found = [off for due, headers in rows if (off := _off(due, headers)) is not None]
+    if not found:
+        return None
+    zones = [round(off / _QUARTER) * _QUARTER for off in found]
+    zone = max(zones, key=zones.count)
+    clocks = [(off - zone).total_seconds() for off, each in zip(found, zones, strict=True) if each == zone]
+    return Skew(zone, timedelta(seconds=median(clocks)), len(clocks))
+
+
+def _off(due: datetime, text: str) -> timedelta | None:
+    """A header of an earlier delay tells nothing of this one: a retry keeps the first (wire sheet 7)."""
+    try:
+        headers: Headers = wire.parse(text)
+    except HeadersUnreadable:
+        return None
+    meant = wire.parse_time(headers.get(wire.DELIVER_AT))
+    retried = wire.parse_time(headers.get(wire.RETRIES_TIMESTAMP))
+    return None if meant is None or (retried and meant <= retried) else due - meant

@@ -1,0 +1,149 @@
+"""Delayed messages where they lie: paged by due time, and how far their due times are off (wire sheet 3)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import delayed, depth, skew
+from pgqueue_admin.monitor.sampler import Sampler
+from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.transport.headers import DELIVER_AT, RETRIES_TIMESTAMP
+from pgqueue_admin.transport.times import wire_time
+from tests.monitor.tables import found, make
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def table(connection: Connection) -> QueueTable:
+    make(connection, "Sales")
+    connection.run(postgresql().delayed.create(table=Address("public", "Sales.Delayed")))
+    connection.run(postgresql().delayed.create_index(table=Address("public", "Sales.Delayed"), index="Sales_Due"))
+    return found(connection, Address("public", "Sales.Delayed"))
+
+
+def store(connection: Connection, due: datetime | str, **headers: datetime) -> None:
+    said = json.dumps({f"NServiceBus.{name.replace('_', '.')}": wire_time(at) for name, at in headers.items()})
+    connection.run(
+        'insert into "Sales.Delayed" (headers, due) values (%(headers)s, %(due)s::timestamptz)',
+        {"headers": said, "due": due},
+    )
+
+
+def all_pages(connection: Connection, table: QueueTable, limit: int) -> list[str]:
+    seen, after = [], None
+    while True:
+        page = delayed.page(connection, table, after=after, limit=limit)
+        seen += [str(message.id) for message in page.messages]
+        if page.next is None:
+            return seen
+        after = page.next
+
+
+def test_pages_follow_each_other_also_where_many_are_due_at_once(connection: Connection, table: QueueTable) -> None:
+    for due in ("-infinity", "0044-03-15 12:00 BC", NOON, NOON, NOON, NOON, NOON + HOUR, "infinity", "infinity"):
+        store(connection, due)
+    ordered = [str(row.id) for row in connection.all('select id from "Sales.Delayed" order by due, id')]
+    assert all_pages(connection, table, 2) == ordered
+    assert all_pages(connection, table, 50) == ordered
+
+
+def test_one_can_turn_back(connection: Connection, table: QueueTable) -> None:
+    for hours in range(6):
+        store(connection, NOON + hours * HOUR)
+    first = delayed.page(connection, table, limit=2)
+    second = delayed.page(connection, table, after=first.next, limit=2)
+    assert second.previous
+    assert second.next
+    back = delayed.page(connection, table, before=second.previous, limit=2)
+    assert [each.id for each in back.messages] == [each.id for each in first.messages]
+    assert (back.previous, back.next) == (None, first.next)
+
+
+def test_a_due_time_that_no_calendar_reaches_is_said_as_it_stands(connection: Connection, table: QueueTable) -> None:
+    store(connection, "infinity")
+    message = delayed.page(connection, table).messages[0]
+    assert (message.due_text, message.due_at) == ("infinity", None)
+    assert delayed.message(connection, table, message.id) == message
+
+
+def test_the_page_uses_the_index_however_many_wait(connection: Connection, table: QueueTable) -> None:
+    connection.run(
+        """insert into "Sales.Delayed" (headers, due)
+        select '{}', '2026-11-20 12:00+00'::timestamptz + i * interval '1 s' from generate_series(1, 20000) i"""
+    )
+    connection.run('analyze "Sales.Delayed"')
+    browse = postgresql().browse
+    for name in ("delayed_upwards", "delayed_downwards"):
+        query = getattr(browse, name)(table=table.address, columns=browse.delayed_columns)
+        values = {"due": "2026-11-20 14:00+00", "id": delayed.FIRST[1], "limit": 51}
+        with connection.transaction():
+            plan = "\n".join(row[0] for row in connection.raw.execute(b"explain " + query.as_bytes(), values))
+        assert "Index" in plan, plan
+        assert "Seq Scan on" not in plan, plan
+
+
+@pytest.mark.parametrize(
+    ("off", "zone", "clock"),
+    [
+        (timedelta(), timedelta(), 0),
+        (timedelta(hours=5, milliseconds=40), timedelta(hours=5), 0.04),  # America/New_York in winter
+        (-HOUR, -HOUR, 0),  # Europe/Berlin
+        (timedelta(hours=-5, minutes=-45, seconds=20), timedelta(hours=-5, minutes=-45), 20),  # Asia/Kathmandu
+        (timedelta(seconds=40), timedelta(), 40),  # a clock that is slow
+    ],
+)
+def test_headers_tell_zone_and_clock(
+    connection: Connection, table: QueueTable, off: timedelta, zone: timedelta, clock: float
+) -> None:
+    for hours in range(3):
+        store(connection, NOON + hours * HOUR + off, DeliverAt=NOON + hours * HOUR)
+    told = skew.read(connection, table)
+    assert told is not None
+    assert (told.zone, told.told_by) == (zone, 3)
+    assert told.clock.total_seconds() == pytest.approx(clock)
+
+
+def test_a_time_of_an_earlier_delay_tells_nothing(connection: Connection, table: QueueTable) -> None:
+    store(connection, NOON + 2 * HOUR, DeliverAt=NOON - HOUR, Retries_Timestamp=NOON)
+    assert skew.read(connection, table) is None
+    assert {DELIVER_AT, RETRIES_TIMESTAMP} == {"NServiceBus.DeliverAt", "NServiceBus.Retries.Timestamp"}
+
+
+@pytest.mark.parametrize("headers", ["", "null", "not json", '{"NServiceBus.DeliverAt": "soon"}', "[]"])
+def test_headers_that_cannot_be_read_tell_nothing(connection: Connection, table: QueueTable, headers: str) -> None:
+    connection.run(
+        """insert into "Sales.Delayed" (headers, due) values (%(headers)s, now())""",
+        {"headers": headers + ' "NServiceBus.DeliverAt"'},
+    )
+    assert skew.read(connection, table) is None
+
+
+def test_the_sampler_takes_the_zone_off(connection: Connection, table: QueueTable, database: str, connect) -> None:  # type: ignore[no-untyped-def]
+    """Stored from New York and due an hour ago: a reader in UTC alone would find it four hours early."""
+    store(connection, NOON - HOUR + timedelta(hours=5), DeliverAt=NOON - HOUR)
+    assert depth.measure(connection, table, now=NOON).overdue == 0
+    sampler = Sampler(lambda: connect(database, read_only=True), ["public"])
+    (sample,) = [each for each in sampler.sample(NOON) if each.table.address == table.address]
+    assert sample.depth is not None
+    assert (sample.depth.overdue, sample.depth.next_due_at) == (1, NOON - HOUR)
+    sampler.close()
+
+
+@pytest.mark.parametrize(
+    ("overdue", "soonest", "since"),
+    [
+        (0, NOON + HOUR, None),
+        (3, NOON - timedelta(seconds=60), None),  # a mover may rest so long
+        (3, NOON - HOUR, NOON - HOUR),
+        (None, None, None),
+    ],
+)
+def test_since_when_nobody_moves_what_is_due(
+    overdue: int | None, soonest: datetime | None, since: datetime | None
+) -> None:
+    assert delayed.unmoved_since(overdue, soonest, NOON) == since
