@@ -31,6 +31,12 @@ class Connection(Protocol):
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
 
+    def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        """As ``batch``, for statements that answer nothing."""
+
+    def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
+        """Load rows of Python values by a bulk statement."""
+
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
         """Load rows in the database's own bulk text format, as a dump of it holds them."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.errors import AlreadyExists
@@ -40,13 +41,17 @@ class DelayedTable:
 
     def store(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         """Keep them until they are due, in the caller's transaction and in one round trip."""
-        columns = {
+        connection.run(*self.insertion(messages))
+
+    def insertion(self, messages: Sequence[OutgoingMessage]) -> tuple[Any, dict[str, object]]:
+        """The statement that stores them, and its parameters."""
+        columns: dict[str, object] = {
             "headers": [h.dump(message.headers) for message in messages],
             "bodies": [message.body for message in messages],
             "ats": [message.delay if isinstance(message.delay, datetime) else None for message in messages],
             "delays_ms": [_milliseconds(message.delay) for message in messages],
         }
-        connection.run(self._sql.store(table=self.address), columns)
+        return self._sql.store(table=self.address), columns
 
     def move_due(self, connection: Connection) -> int:
         """Move what is due to the endpoint's own queue, at most a batch; return how many."""

@@ -3,16 +3,12 @@
 import logging
 import threading
 from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import addresses, assembly, peek_range
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.due_mover import Alarm, DueMover
 from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.handlers import Handlers
@@ -20,6 +16,7 @@ from pgqueue_admin.transport.kept_session import KeptSession
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiver import Receiver
+from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.subscriptions import Subscriptions
@@ -29,8 +26,8 @@ from pgqueue_admin.transport.wake_ups import WakeUps
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-class Endpoint:
-    """``run()``, or ``start()`` and ``stop()``; ``send`` and ``publish`` work without either.
+class Endpoint(Sending):
+    """``run()``, or ``start()`` and ``stop()``; ``send`` and ``publish`` work without either, from any thread.
 
     Raises SettingsRefused with every fault at once.
     """
@@ -61,7 +58,7 @@ class Endpoint:
         self.queue = TableQueue(self.dialect, Address(self.schema, name))
         self.subscriptions = Subscriptions(self.dialect, self.schema)
         self.dsn = dsn
-        self._outbound = assembly.outbound(self)
+        super().__init__(assembly.outbound(self))
         self.delayed = DelayedTable(self.dialect, self.queue.address)
         self.alarm = Alarm()
         self.wake_ups = WakeUps(name, self.dialect, self.connect)
@@ -159,35 +156,7 @@ class Endpoint:
         """How many messages are being handled at this moment."""
         return self._receiver.in_hand if self._receiver else 0
 
-    # -- sending, outside of handlers
-
-    def send(
-        self,
-        destination: str | Address,
-        message: Any,
-        *,
-        type: Types,
-        headers: h.Headers | None = None,
-        ttbr: timedelta | None = None,
-        delay: Delay | None = None,
-    ) -> str:
-        """Write one message, committed when this returns. Return its message id.
-
-        ``delay``: a duration, or until when. It waits in this endpoint's delayed table, which an instance that
-        receives empties. Raises ValueError together with ``ttbr``.
-        """
-        return self._write([self._outbound.send(destination, message, type, headers or {}, ttbr, delay=delay)])
-
-    def publish(
-        self,
-        message: Any,
-        *,
-        type: Types,
-        headers: h.Headers | None = None,
-        ttbr: timedelta | None = None,
-    ) -> str:
-        """Write one message to each subscriber; an empty text when there is none."""
-        return self._write(self._outbound.publish(message, type, headers or {}, ttbr, self._subscribers))
+    # -- inside
 
     def _listen(self) -> None:
         if self.settings.notify:
@@ -197,11 +166,11 @@ class Endpoint:
         if self._receiver and self.settings.notify:
             self._receiver.wake()
 
-    def _write(self, outgoing: list[OutgoingMessage]) -> str:
-        with self._lock, self._session.transaction() as session:
-            self._sender.dispatch(session, outgoing)
+    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        """Outside of handlers there is nothing to wait for: committed when this returns."""
+        with self._lock:
+            self._sender.dispatch(self._session.fresh(), outgoing)
         self._sender.committed(outgoing)
-        return (outgoing[0].headers[h.MESSAGE_ID] or "") if outgoing else ""
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         with self._lock:

@@ -1,9 +1,10 @@
 """Writes outgoing messages: each once, in order, a statement per queue; delayed ones wait in the endpoint's table."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.transport import delays
+from pgqueue_admin.transport import bulk, delays
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -27,18 +28,42 @@ class Sender:
         self._tell = tell
 
     def dispatch(self, connection: Connection, outgoing: Iterable[OutgoingMessage]) -> None:
-        """Write all, in the caller's transaction. Raises TableMissing where a queue does not exist."""
+        """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless by COPY.
+
+        Raises TableMissing where a queue does not exist.
+        """
         messages = distinct(outgoing)
-        for address, group in by_destination(each for each in messages if each.delay is None).items():
-            TableQueue(self._dialect, address).send(connection, group)
-        if later := [each for each in messages if each.delay is not None]:
-            self._delayed.store(connection, later)
+        if bulk.is_large(messages):
+            with connection.transaction():
+                self._load(connection, messages)
+        else:
+            connection.run_all(self._insertions(messages))
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""
-        self._tell({each.destination for each in outgoing if each.delay is None})
-        for delay in [each.delay for each in outgoing if each.delay is not None]:
-            self._due_in(delays.seconds(delay))
+        self._tell(destinations(outgoing))
+        if waits := [delays.seconds(each.delay) for each in outgoing if each.delay is not None]:
+            self._due_in(min(waits))
+
+    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
+        for address, group in by_destination(each for each in messages if each.delay is None).items():
+            yield TableQueue(self._dialect, address).insertion(group)
+        later = [each for each in messages if each.delay is not None]
+        for start in range(0, len(later), bulk.MANY):
+            yield self._delayed.insertion(later[start : start + bulk.MANY])
+
+    def _load(self, connection: Connection, messages: list[OutgoingMessage]) -> None:
+        groups = by_destination(each for each in messages if each.delay is None)
+        large = {address: group for address, group in groups.items() if bulk.is_large(group)}
+        for address, group in large.items():
+            bulk.load(connection, self._dialect, address, group)
+        rest = [each for each in messages if each.delay is not None or each.destination not in large]
+        connection.run_all(self._insertions(rest))
+
+
+def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
+    """The queues that get something now."""
+    return {each.destination for each in outgoing if each.delay is None}
 
 
 def distinct(outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -10,8 +12,9 @@ from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.transport.headers import dump
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 
-_MILLISECOND = 1000
+_MILLISECOND = timedelta(milliseconds=1)
 LOWEST = -(2**63)
+_seq = attrgetter("seq")
 
 
 class Look(NamedTuple):
@@ -39,10 +42,14 @@ class TableQueue:
 
     def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         """Insert in the order given, in one round trip (T8)."""
+        if messages:
+            connection.run(*self.insertion(messages))
+
+    def insertion(self, messages: Sequence[OutgoingMessage]) -> tuple[Any, dict[str, object]]:
+        """The statement that inserts them, and its parameters; at least one message."""
         if len(messages) == 1:
-            connection.run(self._sql.send(table=self.address), _row(messages[0]))
-        elif messages:
-            connection.run(self._sql.send_many(table=self.address), _columns(messages))
+            return self._sql.send(table=self.address), _row(messages[0])
+        return self._sql.send_many(table=self.address), _columns(messages)
 
     def send_as_it_is(self, connection: Connection, row_id: UUID, headers_text: str, body: bytes) -> None:
         """Insert what cannot be read, unchanged; it no longer expires."""
@@ -99,7 +106,7 @@ class TableQueue:
 def _row(message: OutgoingMessage) -> dict[str, object]:
     return {
         "id": message.row_id,
-        "ttbr_ms": _milliseconds(message),
+        "ttbr_ms": milliseconds(message.ttbr),
         "headers": dump(message.headers),
         "body": message.body,
     }
@@ -108,11 +115,11 @@ def _row(message: OutgoingMessage) -> dict[str, object]:
 def _columns(messages: Sequence[OutgoingMessage]) -> dict[str, object]:
     return {
         "ids": [message.row_id for message in messages],
-        "ttbrs_ms": [_milliseconds(message) for message in messages],
+        "ttbrs_ms": [milliseconds(message.ttbr) for message in messages],
         "headers": [dump(message.headers) for message in messages],
         "bodies": [message.body for message in messages],
     }
 
 
-def _milliseconds(message: OutgoingMessage) -> int | None:
-    return None if message.ttbr is None else round(message.ttbr.total_seconds() * _MILLISECOND)
+def milliseconds(span: timedelta | None) -> int | None:
+    return None if span is None else round(span / _MILLISECOND)

@@ -2,8 +2,8 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -123,6 +123,17 @@ class Session:
             with self.raw.pipeline():
                 cursors = [self._ask(query, params) for query, params in asked]
             return [cursor.fetchall() for cursor in cursors]
+
+    def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        statements = list(asked)
+        with translated(), self.raw.pipeline() if len(statements) > 1 else nullcontext():
+            for query, params in statements:
+                self._ask(query, params)
+
+    def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
+        with translated(), self.raw.cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
+            for row in rows:
+                copy.write_row(row)
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
         with translated(), self.raw.cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:

@@ -1,0 +1,85 @@
+"""The ways to send: the same for an endpoint, for a handler, and inside somebody else's transaction."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.composer import Types
+from pgqueue_admin.transport.delays import Delay
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.outbound import Outbound
+
+
+class Sending:
+    """A subclass says when what is taken is written. ``immediate``: committed at once, whatever is around it.
+
+    Bytes are sent as they are, anything else by the endpoint's serializer.
+    """
+
+    def __init__(self, outbound: Outbound, message: IncomingMessage | None = None):
+        self._outbound = outbound
+        self._cause = message  # what is being handled: messages sent meanwhile are related to it
+
+    def send(
+        self,
+        destination: str | Address,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        delay: Delay | None = None,
+        immediate: bool = False,
+    ) -> str:
+        """Send one message and return its id.
+
+        ``delay``: a duration, or until when; with ``ttbr`` it raises ValueError. Until then the message waits in the
+        endpoint's own delayed table, which an instance that receives empties. A destination that has no queue raises
+        TableMissing, of a delayed message too late: it ends where the endpoint's exhausted messages do.
+        """
+        return self.send_many(
+            destination, [message], type=type, headers=headers, ttbr=ttbr, delay=delay, immediate=immediate
+        )[0]
+
+    def send_many(
+        self,
+        destination: str | Address,
+        messages: Iterable[Any],
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        delay: Delay | None = None,
+        immediate: bool = False,
+    ) -> list[str]:
+        """All or none, in the order given and in one round trip; large batches by COPY (T8). Return their ids."""
+        outbound, cause = self._outbound, self._cause
+        sent = [outbound.send(destination, each, type, headers or {}, ttbr, cause, delay=delay) for each in messages]
+        self._take(sent, immediate)
+        return [_id(each) for each in sent]
+
+    def publish(
+        self,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        immediate: bool = False,
+    ) -> str:
+        """To every queue subscribed to the type, or to a base type given with it; an empty id when there is none."""
+        copies = self._outbound.publish(message, type, headers or {}, ttbr, self._subscribers, self._cause)
+        self._take(copies, immediate)
+        return _id(copies[0]) if copies else ""
+
+    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        raise NotImplementedError
+
+    def _subscribers(self, topics: list[str]) -> list[Address]:
+        raise NotImplementedError
+
+
+def _id(message: OutgoingMessage) -> str:
+    return message.headers[h.MESSAGE_ID] or ""

@@ -1,0 +1,99 @@
+"""Many messages at once: one round trip, large ones by COPY, all or none, expiring as by an insert (T8)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import TableMissing
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import bulk
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.transport.spy import rows
+
+PLACE = "Shop.PlaceOrder"
+SALES = Address("public", "Sales")
+
+
+@pytest.mark.parametrize("many", [0, 1, 100, bulk.MANY + 1])
+def test_they_arrive_in_the_order_given_each_with_an_id_of_its_own(endpoint, many):
+    ids = endpoint.send_many("Sales", range(many), type=PLACE)
+    stored = rows(endpoint.dsn, "Sales")
+    assert [row.body for row in stored] == [str(number).encode() for number in range(many)]
+    assert [h.parse(row.headers)[h.MESSAGE_ID] for row in stored] == ids
+    assert len({row.id for row in stored}) == many
+
+
+@pytest.mark.parametrize("many", [100, bulk.MANY + 1])
+def test_all_or_none(endpoint, connection, many):
+    connection.run('alter table "Sales" add check (body <> \'"bad"\')')
+    with pytest.raises(Exception, match="check"):
+        endpoint.send_many("Sales", [*range(many), "bad"], type=PLACE)
+    with pytest.raises(TableMissing):
+        endpoint.send_many("Nowhere", range(many), type=PLACE)
+    assert rows(endpoint.dsn, "Sales") == []
+    endpoint.send("Sales", 1, type=PLACE)
+    assert len(rows(endpoint.dsn, "Sales")) == 1
+
+
+def test_to_several_queues_at_once_is_all_or_none_as_well(endpoint, make_endpoint, connection):
+    """A publish is one round trip, whatever the number of subscribers."""
+    for name in ("Own", "Gone"):
+        make_endpoint(name).subscribe("Shop.OrderPlaced")
+    connection.run('drop table "Gone"')
+    with pytest.raises(TableMissing):
+        endpoint.publish({}, type="Shop.OrderPlaced")
+    assert rows(endpoint.dsn, "Own") == []
+
+
+def test_by_copy_a_message_expires_when_it_would_by_an_insert(connection):
+    """One transaction, so one start of it: both ways must come to the same microsecond, in any session."""
+    queue = TableQueue(postgresql(), SALES)
+    queue.create(connection)
+    connection.run("set datestyle = 'german'")
+    connection.run("set timezone = 'America/New_York'")
+    spans = [timedelta(milliseconds=1), timedelta(seconds=90), timedelta(days=30), timedelta(days=4_000_000), None]
+
+    def messages():
+        return [OutgoingMessage(SALES, {"span": str(span)}, b"", span) for span in spans]
+
+    with connection.transaction():
+        queue.send(connection, messages())
+        bulk.load(connection, postgresql(), SALES, messages())
+        expires = connection.all('select headers, expires::text from "Sales" order by seq')
+    assert [tuple(row) for row in expires[:5]] == [tuple(row) for row in expires[5:]]
+    assert len({row.expires for row in expires}) == 5
+
+
+def test_large_bodies_go_by_copy_too():
+    message = OutgoingMessage(SALES, {}, bytes(bulk.BIG))
+    assert not bulk.is_large([message])  # alone it is a parameter like any other
+    assert bulk.is_large([message, message])
+    assert not bulk.is_large([OutgoingMessage(SALES, {}, b"")] * bulk.MANY)
+
+
+@pytest.mark.parametrize("many", [3, bulk.MANY + 1])
+def test_many_delayed_ones_wait_together(endpoint, connection, many):
+    endpoint.send_many("Sales", range(many), type=PLACE, delay=datetime(2100, 1, 1, tzinfo=UTC))
+    assert connection.value('select count(*) from "Sales.Delayed"') == many
+    assert rows(endpoint.dsn, "Sales") == []
+    with pytest.raises(ValueError, match="time to be received"):
+        endpoint.send_many("Sales", [1], type=PLACE, delay=timedelta(1), ttbr=timedelta(1))
+
+
+def test_a_large_dispatch_to_many_places_leaves_nothing_behind(endpoint, make_endpoint, connection):
+    """Some by COPY, some by insert, some delayed, from one handler."""
+    make_endpoint("Billing")
+
+    def out(queue, number, **more):
+        return OutgoingMessage(Address("public", queue), {h.MESSAGE_ID: str(number)}, str(number).encode(), **more)
+
+    messages = [out("Sales", number) for number in range(bulk.MANY + 1)]
+    messages += [out("Billing", number) for number in range(5)]
+    messages += [out("Sales", number, delay=timedelta(hours=1)) for number in range(bulk.MANY + 1, bulk.MANY + 8)]
+    with connection.transaction():
+        endpoint._sender.dispatch(connection, messages)
+    found = [len(rows(endpoint.dsn, "Sales")), len(rows(endpoint.dsn, "Billing"))]
+    assert [*found, connection.value('select count(*) from "Sales.Delayed"')] == [bulk.MANY + 1, 5, 7]
