@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wake_ups import tell_with_commit
 
 Ids = Sequence[int]
 Asked = Callable[[Address], bool]
@@ -34,14 +35,15 @@ def retry(
     """Put dead messages back into the queues they failed in, as one transaction with the marks.
 
     Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
-    whose queue may be told which archived message it was (RETRIED_FROM); ``allowed`` which queues may be written to.
+    which queues are woken and told which archived message it was (RETRIED_FROM); ``allowed`` which may be written to.
     """
     with connection.transaction():
         held = _hold(connection, ids)
         outcomes = {row.id: refused(row, "dead") or unfit(row, allowed) for row in held}
-        fit = [row for row in held if outcomes[row.id] is None]
-        for target, rows in _by_target(fit).items():
+        fit = _by_target([row for row in held if outcomes[row.id] is None])
+        for target, rows in fit.items():
             outcomes |= _put_back(connection, target, rows, ours(target))
+        tell_with_commit(connection, postgresql(), filter(ours, fit))
         _mark(connection, outcomes, "dead", "retried", "retried", who, operation)
     return _in_order(ids, outcomes)
 

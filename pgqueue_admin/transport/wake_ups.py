@@ -31,6 +31,16 @@ def _channel(canonical: str) -> str:
     return "pgqueue_" + hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
+def tell_with_commit(connection: Connection, dialect: Dialect, queues: Iterable[Address]) -> None:
+    """Inside the caller's transaction: once for each queue, and not at all where it rolls back.
+
+    For whoever writes seldom; see WakeUps for why senders do it otherwise.
+    """
+    if dialect.can_notify:
+        for name in {channel(dialect, queue) for queue in queues}:
+            connection.notify(name)
+
+
 class WakeUps:
     """One thread and one session of an endpoint: tells whose queues were sent to, and hears of its own.
 

@@ -12,7 +12,9 @@ from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wake_ups import channel
 from tests.archive.conftest import ERROR
 from tests.waiting import until
 
@@ -35,6 +37,24 @@ def retried_row(connection: Connection) -> Any:
 
 def events(connection: Connection, archive_id: int) -> list[tuple[Any, ...]]:
     return [(e.who, e.verb, e.operation, e.target) for e in store.events(connection, archive_id)]
+
+
+def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
+    ingested: Connection, connect: Connect, recorded_database: str
+) -> None:
+    billing, sales = Address("public", "Billing"), Address("public", "Sales")
+    ears, ids = connect(recorded_database), [message.id for message in store.page(ingested, Filter()).messages]
+    ears.listen(*(channel(postgresql(), queue) for queue in (billing, sales)))
+    with suppress(Stop), ingested.transaction():
+        replay.retry(ingested, ids[:3], "ana", ours=lambda address: True)
+        raise Stop
+    outcomes = replay.retry(ingested, ids, "ana", ours=lambda address: address == billing)
+    assert len([each for each in outcomes if each.target == BILLING]) > 1
+    assert {each.target for each in outcomes} > {BILLING}, "others were retried too"
+    ingested.notify(channel(postgresql(), sales), "the end")
+    heard: list[tuple[str, str]] = []
+    until(lambda: heard.extend(ears.notifications(0.1)) or (heard and heard[-1][1] == "the end"), 20, "heard")
+    assert heard[:-1] == [(channel(postgresql(), billing), "")]
 
 
 def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection) -> None:
