@@ -12,7 +12,7 @@ from pgqueue_admin.records import notify
 from pgqueue_admin.records.endpoint_faults import faults
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 
-DESIRED_STATE = frozenset({"desired_processes", "paused"})
+DESIRED_STATE = frozenset({"desired_processes", "paused", "restart_version"})
 
 
 class ActRefused(Exception):

@@ -37,6 +37,7 @@ __all__ = [
     "history",
     "last_changes",
     "pause",
+    "restart",
     "resume",
     "save_settings",
     "scale",
@@ -57,6 +58,8 @@ SETTINGS = frozenset(
         "error_queue",
         "strict_peek_range",
         "drain_seconds",
+        "memory_mb",
+        "memory_kill_mb",
     }
 )
 
@@ -109,6 +112,15 @@ def pause(name: str, person: Any, origin: str, *, version: int | None = None) ->
 
 def resume(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
     return change(name, {"paused": False}, Act("resume", person, origin, version))
+
+
+def restart(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """Every process is replaced, one at a time, the next when the new one is well (workers.rolling)."""
+    with transaction.atomic():
+        row = locked(name)
+        if row.ours and not row.desired_processes:
+            raise ActRefused(f"Nothing was restarted. {name} is stopped: start it.")
+        return change(name, {"restart_version": row.version + 1}, Act("restart", person, origin, version))
 
 
 def undo(audit_id: int, person: Any, origin: str) -> Endpoint:

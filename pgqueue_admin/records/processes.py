@@ -39,6 +39,12 @@ def supervisors() -> QuerySet[Process]:
     return current().filter(role="supervisor")
 
 
+def begun_before(endpoint: Endpoint) -> QuerySet[Process]:
+    """Those that run and began with settings older than the newest rolling restart."""
+    living = current().filter(role="endpoint", endpoint=endpoint.name, ended_at=None)
+    return living.filter(started_version__lt=endpoint.restart_version, heartbeat_at__gte=Now() - HEARTBEAT_LOST)
+
+
 def last_crash(endpoint: str) -> Process | None:
     crashed = known().filter(role="endpoint", endpoint=endpoint, state__in=[State.CRASHED, State.BACK_OFF, State.LOST])
     return crashed.order_by("-ended_at").first()

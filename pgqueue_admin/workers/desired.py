@@ -4,6 +4,8 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.workers import rolling
+from pgqueue_admin.workers.ceiling import Ceiling
 from pgqueue_admin.workers.role import Key, Role
 from pgqueue_admin.workers.settings import to_text
 
@@ -12,7 +14,7 @@ def roles(host: str) -> list[Role]:
     """Every endpoint of ours, with this host's share of its processes."""
     index, hosts = place_among_supervisors(host)
     ours = Endpoint.objects.filter(ours=True)
-    return [endpoint_role(row, share(row.desired_processes, index, hosts)) for row in ours]
+    return [endpoint_role(row, share(row.desired_processes, index, hosts), host) for row in ours]
 
 
 def share(want: int, index: int, hosts: int) -> int:
@@ -26,13 +28,17 @@ def place_among_supervisors(host: str) -> tuple[int, int]:
     return hosts.index(host), len(hosts)
 
 
-def endpoint_role(row: Endpoint, want: int) -> Role:
+def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
     return Role(
         Key("endpoint", row.name),
         ("worker", row.name),
         want,
         row.drain_seconds,
         known_settings=to_text(row),
+        version=row.version,
+        ceiling=Ceiling(row.memory_mb, row.memory_kill_mb),
+        rolling=rolling.under_way(row),
+        replace=rolling.turn(row, host),
     )
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers.backoff import Backoff
+from pgqueue_admin.workers.deaths import held_at_death
 from pgqueue_admin.workers.ledger import Ledger
 from pgqueue_admin.workers.managed import Managed
 from pgqueue_admin.workers.role import Role
@@ -25,11 +26,13 @@ class Group:
     def reap(self) -> None:
         for process in list(self.processes):
             process.kill_if_due()
+            self._weigh(process)
             if (code := process.exit_code()) is not None:
                 self.processes.remove(process)
                 self._ended(process, code)
 
     def reconcile(self, want: int) -> None:
+        self._replace_one()
         staying = [process for process in self.processes if not process.draining]
         for process in staying[want:]:
             self._drain(process)
@@ -56,17 +59,38 @@ class Group:
         log.info("Started %s, pid %s.", self.role.label, process.identity.pid)
         kind, endpoint = self.role.key
         facts = {"role": kind, "endpoint": endpoint, "started_at": process.started_at, "log": str(process.log)}
-        self._ledger.note(process.identity, **facts)
+        self._ledger.note(process.identity, started_version=self.role.version, **facts)
+
+    def _replace_one(self) -> None:
+        """Whose turn it is in a rolling restart: it drains, and is missed from then on."""
+        for process in self.processes:
+            if process.identity == self.role.replace and not process.draining:
+                self._drain(process)
+
+    def _weigh(self, process: Managed) -> None:
+        """Above the first limit it drains and is replaced, above the second it is killed at once."""
+        size, ceiling = process.memory_bytes, self.role.ceiling
+        if limit := ceiling.broken_kill(size):
+            process.too_large = limit
+            process.kill()
+        elif not process.draining and (limit := ceiling.broken_drain(size)):
+            process.too_large = limit
+            log.warning("%s, pid %s, drains at %s.", self.role.label, process.identity.pid, limit)
+            self.backoff.crashed(process.ran)  # or one that begins above its limit would begin again without a pause
+            self._drain(process)
 
     def _drain(self, process: Managed) -> None:
         process.drain(self.role.drain_seconds)
-        self._ledger.note(process.identity, state=State.DRAINING)
+        until = datetime.now(UTC) + timedelta(seconds=self.role.drain_seconds)
+        self._ledger.note(process.identity, state=State.DRAINING, drain_until=until)
 
     def _ended(self, process: Managed, code: int) -> None:
         facts = {"ended_at": datetime.now(UTC), "exit_code": code, "busy": 0}
-        if process.draining:
-            self._ledger.note(process.identity, state=State.STOPPED, **facts)
+        if process.draining and (code >= 0 or not process.too_large):
+            said = {"last_error": process.how} if process.too_large else {}
+            self._ledger.note(process.identity, state=State.STOPPED, **facts, **said)
             return
+        self._ledger.hold(held_at_death(process, code))
         wait = self.backoff.crashed(process.ran)
         self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
         why = process.last_words()

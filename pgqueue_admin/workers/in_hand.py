@@ -14,8 +14,8 @@ from pgqueue_admin.workers import run_folder
 from pgqueue_admin.workers.identity import Identity, start_ticks
 
 SLOTS = 64
-_RECORD = struct.Struct("<d q 16s 100s 120s")  # since, seq, row id, message id, type
-_SIZE = 256
+_RECORD = struct.Struct("<d q 16s 100s 120s 63s 63s")  # since, seq, row id, message id, type, schema, table
+_SIZE = 384
 _EMPTY = b"\0" * _SIZE
 
 
@@ -26,6 +26,8 @@ class InHand(NamedTuple):
     row_id: UUID
     message_id: str
     type: str
+    schema: str
+    table: str
 
 
 class Hands:
@@ -37,7 +39,7 @@ class Hands:
             self._map = mmap.mmap(file.fileno(), SLOTS * _SIZE)
 
     def take(self, slot: int, message: IncomingMessage) -> None:
-        names = _cut(message.message_id, 100), _cut(message.type, 120)
+        names = _cut(message.message_id, 100), _cut(message.type, 120), *(_cut(name, 63) for name in message.queue)
         self._write(slot, _RECORD.pack(time.time(), message.seq, message.row_id.bytes, *names))
 
     def empty(self, slot: int) -> None:
@@ -79,9 +81,9 @@ def sweep() -> None:
 
 def _records(content: bytes) -> Iterator[InHand]:
     for slot in range(len(content) // _SIZE):
-        since, seq, row_id, message_id, kind = _RECORD.unpack_from(content, slot * _SIZE)
+        since, seq, row_id, *names = _RECORD.unpack_from(content, slot * _SIZE)
         if since:
-            texts = (part.rstrip(b"\0").decode("utf-8", "replace") for part in (message_id, kind))
+            texts = (name.rstrip(b"\0").decode("utf-8", "replace") for name in names)
             yield InHand(slot, datetime.fromtimestamp(since, UTC), seq, UUID(bytes=row_id), *texts)
 
 

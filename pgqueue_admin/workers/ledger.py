@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from pgqueue_admin.records import notify
-from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers.identity import Identity
 
 Facts = dict[str, Any]
@@ -20,14 +20,20 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pending: dict[Identity, Facts] = {}
+        self._held: list[HeldAtDeath] = []
 
     def note(self, identity: Identity, **facts: Any) -> None:
         with self._lock:
             self._pending.setdefault(identity, {}).update(facts)
 
+    def hold(self, held: list[HeldAtDeath]) -> None:
+        """What a process had in hand when it ended."""
+        with self._lock:
+            self._held.extend(held)
+
     @property
     def pending(self) -> bool:
-        return bool(self._pending)
+        return bool(self._pending or self._held)
 
     def write(self) -> None:
         """Raises django.db.Error; what is not written then is kept for the next try."""
@@ -36,6 +42,15 @@ class Ledger:
             with self._lock:
                 if self._pending[identity] == facts:
                     del self._pending[identity]
+        self._write_held()
+
+    def _write_held(self) -> None:
+        with self._lock:
+            held = list(self._held)
+        if held:
+            HeldAtDeath.objects.bulk_create(held, ignore_conflicts=True)
+            with self._lock:
+                del self._held[: len(held)]
 
     def _snapshot(self) -> list[tuple[Identity, Facts]]:
         with self._lock:
@@ -62,8 +77,10 @@ def close_rows_without_process(host: str) -> None:
 
 
 def forget_old() -> None:
-    """An endpoint that crashes for ever writes a row every two minutes."""
+    """An endpoint that crashes for ever writes a row every two minutes; a host that is gone for good writes no end."""
     Process.objects.filter(ended_at__lt=Now() - KEPT).delete()
+    Process.objects.filter(ended_at=None, heartbeat_at__lt=Now() - KEPT).delete()
+    HeldAtDeath.objects.filter(died_at__lt=Now() - KEPT).delete()
 
 
 def _close(row: Process) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgqueue_admin.workers import identity, in_hand, run_folder
+from pgqueue_admin.workers import identity, in_hand, run_folder, vitals
 from pgqueue_admin.workers.role import Role
 from pgqueue_admin.workers.start import PARENT
 
@@ -29,7 +29,8 @@ class Managed:
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         self.started, self.started_at = time.monotonic(), datetime.now(UTC)
         self.kill_at: float | None = None
-        self._in_hand: list[in_hand.InHand] = []  # what it had when it ended
+        self.held: list[in_hand.InHand] = []  # what it had in hand when it ended
+        self.too_large = ""  # why it was drained or killed for its memory
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "pgqueue_admin.workers.start", *role.command],
@@ -49,9 +50,17 @@ class Managed:
     def ran(self) -> float:
         return time.monotonic() - self.started
 
+    @property
+    def memory_bytes(self) -> int:
+        return vitals.memory_bytes(self.identity.pid)
+
     def drain(self, seconds: float) -> None:
         self.kill_at = time.monotonic() + seconds + GRACE
         self._popen.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """At once, with all that it started."""
+        self._kill_group()
 
     def kill_if_due(self) -> None:
         if self.kill_at is not None and time.monotonic() > self.kill_at:
@@ -62,16 +71,22 @@ class Managed:
         if self._popen.returncode is None and _has_ended(self._popen.pid):
             self._kill_group()
             self._popen.wait()
-            self._in_hand = in_hand.take_away(self.identity)
+            self.held = in_hand.take_away(self.identity)
         return self._popen.returncode
 
     def last_words(self) -> str:
         """Why it ended, as an operator wants to read it."""
-        code = self._popen.returncode or 0
         said = run_folder.last_line(self.log, self._log_start)
-        how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        parts = [how, *(f"in hand: {held.type} {held.message_id}" for held in self._in_hand[:_MOST_NAMED])]
+        parts = [self.how, *(f"in hand: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])]
         return "; ".join([*parts, f"last line: {said}"] if said else parts)
+
+    @property
+    def how(self) -> str:
+        """By which signal, with which exit code, or for which memory it ended."""
+        code = self._popen.returncode or 0
+        if self.too_large:
+            return f"{'killed' if code < 0 else 'drained'} at {self.too_large}"
+        return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError):

@@ -17,6 +17,7 @@ from pgqueue_admin.workers.waker import Waker
 
 log = logging.getLogger(__name__)
 SCAN_SECONDS = 5.0  # a notification is a wake-up, never the data: desired state is also read without one
+BEAT_SECONDS = 0.9  # as often as it beats
 _NEVER = float("-inf")
 
 
@@ -65,6 +66,11 @@ class Office:
             asked, self._start_now = self._start_now, set()
             return asked
 
+    @property
+    def _rolling(self) -> bool:
+        """The next process is replaced as soon as the one before is well, and no notification tells of that."""
+        return any(role.rolling for role in self._roles or [])
+
     # for the link
 
     def connected(self, connection: Connection) -> None:
@@ -81,7 +87,7 @@ class Office:
         if not self._ending:
             self._heartbeat()
         self.ledger.write()
-        if time.monotonic() - self._scanned > SCAN_SECONDS:
+        if time.monotonic() - self._scanned > (BEAT_SECONDS if self._rolling else SCAN_SECONDS):
             self._scan()
 
     def _take_host(self) -> bool:

@@ -25,6 +25,7 @@ class Reporter:
         self.me = identity.mine()
         self.row, self.counters, self._apply, self._state = row, counters, apply, state
         self.link = ConsoleLink(f"pgqueue worker {row.name} pid {self.me.pid}"[:63], self)
+        self._began_with = row.version
         self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
         self._told_ttbrs: dict[str, Any] = {}
         self._told_state = ""
@@ -70,6 +71,7 @@ class Reporter:
             "role": "endpoint",
             "endpoint": self.row.name,
             "state": self._state(),
+            "started_version": self._began_with,
             "slots": self.row.concurrency,
             "heartbeat_at": Now(),
             "memory_bytes": vitals.memory_bytes(),

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pgqueue_admin.workers.ceiling import NONE, Ceiling
+from pgqueue_admin.workers.identity import Identity
+
 
 class Key(NamedTuple):
     kind: str  # endpoint, sampler, alerter, ingester
@@ -17,6 +20,10 @@ class Role:
     drain_seconds: float = 10
     settings_module: str = ""  # empty: the worker settings
     known_settings: str = ""  # an endpoint's values as text, for a child that starts while the database is away
+    version: int = 0  # of those values
+    ceiling: Ceiling = NONE
+    rolling: bool = False  # a restart is under way
+    replace: Identity | None = None  # the one whose turn it is in that
 
     @property
     def label(self) -> str:

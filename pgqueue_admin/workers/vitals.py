@@ -7,9 +7,12 @@ from pathlib import Path
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def memory_bytes() -> int:
-    """Resident memory now, not its highest."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+def memory_bytes(pid: int | str = "self") -> int:
+    """Resident memory now, not its highest; 0 for a process that is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0
 
 
 @cache

@@ -1,0 +1,80 @@
+"""Fatal messages: those that were in hand at several deaths of a process, and are not known to have left."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.records.models import HeldAtDeath
+
+LIMIT = 3  # a process may die of many things; a third time with the same message in hand is no accident
+
+
+@dataclass(frozen=True)
+class Fatal:
+    """``deaths``: newest first, never empty."""
+
+    deaths: list[HeldAtDeath]
+
+    @property
+    def newest(self) -> HeldAtDeath:
+        return self.deaths[0]
+
+    @property
+    def row_id(self) -> UUID:
+        return self.newest.row_id
+
+    @property
+    def seq(self) -> int:
+        return self.newest.seq
+
+    @property
+    def endpoint(self) -> str:
+        return self.newest.endpoint
+
+    @property
+    def address(self) -> Address:
+        return Address(self.newest.schema, self.newest.table)
+
+    @property
+    def count(self) -> int:
+        return len(self.deaths)
+
+    @property
+    def alone(self) -> int:
+        """At how many deaths it was the only message in hand: then it is to blame, or no message is."""
+        return sum(not death.beside for death in self.deaths)
+
+    @property
+    def first_at(self) -> datetime:
+        return self.deaths[-1].died_at
+
+
+def suspects(endpoint: str = "") -> list[Fatal]:
+    """Of one endpoint or of all, the most recent first."""
+    unsettled = HeldAtDeath.objects.filter(settled_at=None, **({"endpoint": endpoint} if endpoint else {}))
+    often = unsettled.values("row_id").annotate(deaths=Count("pk")).filter(deaths__gte=LIMIT).values("row_id")
+    return _grouped(unsettled.filter(row_id__in=often))
+
+
+def suspect(row_id: UUID) -> Fatal | None:
+    """Also one that has left since."""
+    found = _grouped(HeldAtDeath.objects.filter(row_id=row_id))
+    return found[0] if found else None
+
+
+def settle(row_id: UUID) -> None:
+    """It is in its queue no more."""
+    HeldAtDeath.objects.filter(row_id=row_id, settled_at=None).update(settled_at=Now())
+
+
+def _grouped(deaths: Iterable[HeldAtDeath]) -> list[Fatal]:
+    found: dict[UUID, list[HeldAtDeath]] = defaultdict(list)
+    for death in sorted(deaths, key=lambda each: each.died_at, reverse=True):
+        found[death.row_id].append(death)
+    return [Fatal(each) for each in found.values()]

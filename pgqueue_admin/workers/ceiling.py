@@ -1,0 +1,31 @@
+"""How much memory a process may have, and the sentence of the limit that it broke."""
+
+from dataclasses import dataclass
+
+from pgqueue_admin.wording import figures
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Two limits in MB, each of them None for none. Resident memory counts, as the kernel tells it."""
+
+    drain_mb: int | None = None
+    kill_mb: int | None = None
+
+    def broken_drain(self, size: int) -> str:
+        return _broken(size, self.drain_mb)
+
+    def broken_kill(self, size: int) -> str:
+        return _broken(size, self.kill_mb)
+
+
+NONE = Ceiling()
+
+
+def _broken(size: int, limit_mb: int | None) -> str:
+    """``612 MB, above its limit of 600 MB``; empty where it is not."""
+    if limit_mb is None or size <= limit_mb * MB:
+        return ""
+    return f"{figures.size(size)}, above its limit of {figures.size(limit_mb * MB)}"

@@ -1,0 +1,27 @@
+"""What is remembered of a process that ended unasked: each message in its hands, and how it ended."""
+
+from datetime import UTC, datetime
+
+from pgqueue_admin.records.models import HeldAtDeath
+from pgqueue_admin.workers.managed import Managed
+
+
+def held_at_death(process: Managed, code: int) -> list[HeldAtDeath]:
+    """A row a message. Several at once are all suspects: ``beside`` says how many others there were."""
+    died = {"died_at": datetime.now(UTC), "exit_code": code, "how": process.how[:200]}
+    who = {"endpoint": process.role.key.endpoint, "beside": max(0, len(process.held) - 1)}
+    return [
+        HeldAtDeath(
+            **died,
+            **who,
+            **process.identity._asdict(),
+            schema=held.schema,
+            table=held.table,
+            row_id=held.row_id,
+            seq=held.seq,
+            message_id=held.message_id,
+            message_type=held.type,
+            held_since=held.since,
+        )
+        for held in process.held
+    ]

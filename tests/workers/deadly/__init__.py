@@ -1,0 +1,1 @@
+"""An application whose handlers end their process, each in its own way."""

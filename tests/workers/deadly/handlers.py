@@ -1,0 +1,42 @@
+"""Ways to end a process that no exception handler sees."""
+
+import ctypes
+import os
+import threading
+from typing import Any
+
+from pgqueue_admin.transport import MessageContext
+from pgqueue_admin.workers.registry import endpoint
+
+TYPE = "Shop.Deadly"
+MB = 1_000_000
+
+sales = endpoint("Sales")
+
+
+@sales.handle(TYPE)
+def end_as_told(message: dict[str, Any], context: MessageContext) -> None:
+    WAYS[message.get("way", "live")]()
+
+
+def _exit() -> None:
+    os._exit(7)
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _grow() -> None:
+    """Until it is killed: a megabyte of touched memory each time round."""
+    kept: list[bytes] = []
+    pause = threading.Event()
+    while True:
+        kept.append(b"\1" * (8 * MB))
+        pause.wait(0.01)
+
+
+def _live() -> None: ...
+
+
+WAYS = {"exit": _exit, "segfault": _segfault, "grow": _grow, "live": _live}

@@ -1,0 +1,48 @@
+"""Messages that end their process: remembered at each death, whatever the way it ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.records import fatal
+from pgqueue_admin.records.models import HeldAtDeath
+from pgqueue_admin.transport import Endpoint
+from tests.waiting import until
+from tests.workers.deadly.handlers import TYPE
+from tests.workers.house import House, want
+
+
+@pytest.fixture
+def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
+    house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
+    yield house
+    house.close()
+
+
+@pytest.mark.parametrize(("way", "code", "how"), [("exit", 7, "ended with exit code 7"), ("segfault", -11, "SIGSEGV")])
+def test_the_third_death_names_the_message(deadly: House, sales: Endpoint, way: str, code: int, how: str) -> None:
+    want(1, concurrency=1)
+    message_id = sales.send("Sales", {"way": way}, type=TYPE)
+    deadly.supervise()
+    (found,) = until(lambda: fatal.suspects("Sales"), 60, "a third death")
+    assert (found.endpoint, found.address, found.count) == ("Sales", ("public", "Sales"), 3)
+    assert (found.newest.message_id, found.newest.message_type) == (message_id, TYPE)
+    assert {death.exit_code for death in found.deaths} == {code}
+    assert how in found.newest.how
+    assert found.alone == 3
+    assert len({(death.pid, death.start_ticks) for death in found.deaths}) == 3
+    assert {death.host for death in found.deaths} == {"house-1"}
+
+
+def test_a_message_that_takes_too_much_memory_is_remembered_with_the_limit(deadly: House, sales: Endpoint) -> None:
+    want(1, concurrency=1, memory_kill_mb=200)
+    sales.send("Sales", {"way": "grow"}, type=TYPE)
+    deadly.supervise()
+    death = until(lambda: HeldAtDeath.objects.first(), 40, "a death")
+    assert death is not None
+    assert death.exit_code == -9
+    assert death.how.startswith("killed at ")
+    assert death.how.endswith(", above its limit of 200\u00a0MB")
+    crashed = deadly.first("shown", ended_at__isnull=False)
+    assert crashed.last_error.startswith(death.how)
