@@ -19,9 +19,9 @@ def may_come_back(message: IncomingMessage, failure: Failure, settings: Endpoint
 
 
 def done(message: IncomingMessage) -> int:
-    """How many delayed retries it has behind it; what is no number is none."""
+    """How many delayed retries it has behind it; what is no number, or less than none, is none."""
     try:
-        return int(message.headers.get(h.RETRIES) or 0)
+        return max(0, int(message.headers.get(h.RETRIES) or 0))
     except ValueError:
         return 0
 

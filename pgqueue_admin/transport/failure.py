@@ -53,7 +53,7 @@ def message_of(error: BaseException) -> str:
     """Never raises: an exception that cannot say its message kept the original retrying for ever (wire sheet 13)."""
     try:
         return clean(str(error))
-    except Exception as second:
+    except BaseException as second:
         return f"(its message could not be read: {type_name(type(second))})"
 
 
@@ -70,7 +70,7 @@ def stack_trace(error: BaseException) -> str:
     """Python's own text, causes and all, from the handler down: the engine's frames say nothing."""
     try:
         return clean("".join(traceback.format_exception(type(error), error, _below_engine(error.__traceback__))))
-    except Exception:
+    except BaseException:
         return f"{type_name(type(error))}: {message_of(error)}"
 
 

@@ -38,7 +38,7 @@ class Slot:
         while (task := self._tasks.get()) is not None:
             try:
                 task(self)
-            except Exception:  # a fault of the engine or of an observer must not cost the endpoint a slot
+            except BaseException:  # a fault of the engine or of an observer must not cost the endpoint a slot
                 log.exception("Slot %d stumbled", self.number)
             finally:
                 self._give_back(self)

@@ -36,7 +36,11 @@ with due as (
         select id from {table} where due <= now() order by due limit {batch} for update skip locked))
     returning id, headers, body, due
 ), moved as (
-    insert into {queue} (id, headers, body) select id, headers, body from due order by due returning 1
+    -- an id that lies in the queue already would be refused, and with it all that is due
+    insert into {queue} (id, headers, body)
+    select case when exists (select from {queue} there where there.id = due.id) then gen_random_uuid() else due.id end,
+           headers, body
+    from due order by due returning 1
 )
 select count(*) from moved
 
