@@ -15,6 +15,7 @@ from pgqueue_admin.records.models import Alert
 SEEN_EVERY = timedelta(seconds=10)  # well below the time for which a figure may hover
 log = logging.getLogger("pgqueue.alerts")
 Identity = tuple[str, str, str]
+_SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "count", "seen_at"]
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Evaluation:
             if found.identity in self.open:
                 self.update(self.open[found.identity], found)
             else:
-                self.start(found, count=found.count, told=found.count)
+                self.start(found, count=found.count, told=found.count if found.told is None else found.told)
         for identity, alert in list(self.open.items()):
             if identity[0] == kind.name and identity not in self.still and self.over(alert, kind):
                 self.resolve(identity)
@@ -95,8 +96,10 @@ class Evaluation:
         changed = (alert.sentence, alert.meaning, alert.severity) != before
         if changed:
             self.changes.updated.append(alert)
+        if found.told is not None:
+            alert.count = found.count
         if changed or self.look.now - seen_before > SEEN_EVERY:
-            alert.save(update_fields=["severity", "queue", "sentence", "meaning", "value", "threshold", "seen_at"])
+            alert.save(update_fields=_SAID)
 
     def resolve(self, identity: Identity) -> None:
         alert = self.open.pop(identity)

@@ -25,7 +25,7 @@ class Link(NamedTuple):
 
 def of(look: Look, alert: Alert) -> list[Line]:
     """What died, then the queue as the newest sample has it."""
-    lines = [Line(alert.value or "now", "", "")] if not alert.count else _dead(look, alert)
+    lines = _dead(look, alert) if alert.kind == "dead_message" else [Line(alert.value or "now", "", "")]
     queue = look.queue_of(alert)
     return [*lines, *_sampled(look, queue)] if queue and hasattr(queue, "latest") else lines
 
@@ -63,4 +63,6 @@ def links_of(alert: Alert) -> list[Link]:
     found, address = [Link("The warning", links.warning(alert.pk))], places.address(alert)
     if alert.kind == "dead_message":
         found.append(Link("The messages", links.archive(alert.queue, alert.cause)))
+    if alert.kind == "fatal_message":
+        found.append(Link("Move that message out", links.fatal(alert.subject)))
     return [*found, Link("The queue", links.queue(address))] if address else found

@@ -21,6 +21,7 @@ class Found:
     queue: str = ""  # canonical address, where there is one
     count: int = 0  # of what is counted on: dead messages
     since: datetime | None = None  # None: since it was found
+    told: int | None = None  # of the count, when it is found; None: all of it, somebody was told when they died
 
     @property
     def identity(self) -> tuple[str, str, str]:

@@ -24,6 +24,10 @@ def queue(address: Address) -> str:
     return absolute("queue", schema=address.schema, table=address.table)
 
 
+def fatal(row_id: str) -> str:
+    return absolute("fatal", row_id=row_id)
+
+
 def archive(queue_address: str, cause: str) -> str:
     return settings.PGQUEUE["PUBLIC_URL"] + archive_path(queue_address, cause)
 

@@ -9,9 +9,10 @@ from functools import cached_property
 from django.conf import settings
 from django.db.models import Q
 
-from pgqueue_admin.alerts import mailbox
+from pgqueue_admin.alerts import fatal_messages, mailbox
 from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Process, Queue, SmallestTtbr
 from pgqueue_admin.records.source import source
 
@@ -34,6 +35,7 @@ class Look:
     archive_error: str = ""
     failed_mails: list[AlertMail] = field(default_factory=list)
     mail: mailbox.Mailbox = field(default_factory=mailbox.Mailbox)
+    fatal: list[Fatal] = field(default_factory=list)  # messages that end their process, and are still in their queue
     environment: str = ""
     colour: str = "plum"
     sample_seconds: float = 1.0
@@ -100,6 +102,7 @@ def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
         deaths=reading.deaths,
         archive_error=reading.error,
         failed_mails=list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR)),
+        fatal=fatal_messages.still_there(),
         mail=mailbox.configured(),
         environment=settings.PGQUEUE["ENVIRONMENT"],
         colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],

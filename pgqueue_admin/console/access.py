@@ -10,7 +10,7 @@ from pgqueue_admin.operations.rights import PERMISSIONS, Refusal
 __all__ = ["PERMISSIONS", "Refusal", "allowed", "may"]
 
 WORDS = {"retry": "retry", "discard": "discard", "run": "run processes", "set": "change settings"}
-ON_QUEUES = frozenset({"retry", "discard", "restore"})
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
 
 
 def may(person: Any, verb: str, address: Address | None = None) -> Refusal | None:

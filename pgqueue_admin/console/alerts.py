@@ -68,6 +68,8 @@ class Row:
         """What to press next: the words, and where they lead."""
         if self.alert.kind == "dead_message":
             return "Open them", links.archive_path(self.alert.queue, self.alert.cause)
+        if self.alert.kind == "fatal_message":
+            return "Move that message out…", reverse("fatal", kwargs={"row_id": self.alert.subject})
         word, page = _NEXT.get(self.alert.kind, ("", ""))
         named = {"name": self.alert.subject} if page == "endpoint" else None
         return (word, reverse(page, kwargs=named)) if page else None

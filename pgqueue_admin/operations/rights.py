@@ -8,9 +8,11 @@ PERMISSIONS = {
     "retry": "pgqueue.retry_message",
     "discard": "pgqueue.discard_message",
     "restore": "pgqueue.discard_message",
+    "move_out": "pgqueue.discard_message",
     "run": "pgqueue.run_endpoint",
     "set": "pgqueue.change_settings",
     "acknowledge": "pgqueue.change_settings",
+    "log": "pgqueue.run_endpoint",
 }
 
 

@@ -171,6 +171,17 @@ def worker_crashing(count: int, window: float, limit: int, last_error: str) -> S
     )
 
 
+def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how: str) -> Said:
+    hands = "alone in hand each time" if alone == deaths else f"alone in hand at {alone} of them"
+    return Said(
+        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; allowed is {limit}",
+        f"{deaths} deaths",
+        f"{limit}",
+        f"The last time the process was {how}. It never fails, so it is never given up: it comes back to the head of "
+        "its queue for ever. Move that message out, into the archive; it can be retried from there.",
+    )
+
+
 def sequence_near_end(last: int, end: int) -> Said:
     share = f"{last * 100 // end} %"
     return Said(

@@ -9,7 +9,7 @@ from pgqueue_admin.alerts import peek
 from pgqueue_admin.console import access, answers, service, settings_words
 from pgqueue_admin.console.forms.endpoint import ALLOWED, EndpointSettings
 from pgqueue_admin.console.numbers import whole
-from pgqueue_admin.records import endpoints, processes
+from pgqueue_admin.records import endpoints, fatal, processes
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.wording.figures import counted
 
@@ -88,6 +88,7 @@ def _page(
     about = {
         "service": service.service(endpoint),
         "taken": processes.taken(endpoint),
+        "suspects": fatal.suspects(endpoint.name),
         "endpoint": endpoint,
         "settings": [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown],
         "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],

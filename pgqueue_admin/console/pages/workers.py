@@ -6,6 +6,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import access, processes
+from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.models import Process
 
@@ -27,6 +28,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "hosts": hosts,
             "staffed": staffed,
             "broken": broken,
+            "suspects": fatal.suspects(),
             "verdict": sentence,
             "verdict_state": state,
             "refusal": access.may(request.user, "run"),

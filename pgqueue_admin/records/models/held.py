@@ -34,3 +34,8 @@ class HeldAtDeath(models.Model):
             models.Index(fields=["row_id", "died_at"]),
             models.Index(fields=["endpoint"], condition=models.Q(settled_at=None), name="held_not_settled"),
         ]
+
+    @property
+    def seconds(self) -> float:
+        """How long it was in hand."""
+        return max(0.0, (self.died_at - self.held_since).total_seconds())

@@ -1,0 +1,79 @@
+"""The page of a message that ends its process, and moving it out with scripts off."""
+
+import pytest
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import AuditEntry, Endpoint
+from tests.fatal_ones import fatal_message
+
+
+@pytest.fixture
+def session(console_database):
+    with postgresql().connect(console_database) as connection:
+        yield connection
+
+
+@pytest.fixture
+def row(session, console_database):
+    Endpoint.objects.create(name="Sales", table="Sales", desired_processes=1)
+    return fatal_message(session, console_database)
+
+
+def text(response):
+    assert response.status_code == 200
+    return response.content.decode().replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("page", ["/endpoints/Sales/", "/workers/"])
+def test_pages_of_its_endpoint_lead_to_it(as_operator, row, page):
+    html = text(as_operator.get(page))
+    assert f'href="/fatal/{row.id}/"' in html
+    assert "Move that message out…" in html
+    assert "ended by SIGSEGV" in html
+
+
+def test_its_page_says_what_would_be_moved(as_operator, row):
+    html = text(as_operator.get(f"/fatal/{row.id}/"))
+    for said in ("1 message", "3 deaths", "app-1", "ended by SIGSEGV", "alone at", "Reason, kept in the audit"):
+        assert said in html
+
+
+def test_moving_it_out_leads_to_it_in_the_archive(as_operator, row, session):
+    response = as_operator.post(f"/fatal/{row.id}/move-out/", {"reason": "segfaults"})
+    assert response.status_code == 303
+    html = text(as_operator.get(response["Location"]))
+    assert "Moved out of Sales. It lies dead in the archive; Sales goes on." in html
+    assert "Moved out by ana" in html
+    assert AuditEntry.objects.get(verb="move out").reason == "segfaults"
+    assert session.value('select count(*) from "Sales"') == 0
+    after = text(as_operator.get(f"/fatal/{row.id}/"))
+    assert "It is in its queue no more" in after
+    assert f'href="{response["Location"]}"' in after
+    assert "Move that message out" not in text(as_operator.get("/endpoints/Sales/"))
+
+
+def test_one_in_hand_is_said(as_operator, row, session):
+    with session.transaction():
+        session.run('select from "Sales" for update')
+        response = as_operator.post(f"/fatal/{row.id}/move-out/", follow=True)
+    assert "A process has it in hand at this moment" in text(response)
+
+
+def test_a_viewer_is_told_and_moves_nothing(as_viewer, row, session):
+    assert "needs operator on Sales; you are viewer" in text(as_viewer.get(f"/fatal/{row.id}/"))
+    assert "Nothing was moved" in text(as_viewer.post(f"/fatal/{row.id}/move-out/", follow=True))
+    assert session.value('select count(*) from "Sales"') == 1
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_message_nobody_died_of_is_not_found(as_operator, console_database, method):
+    address = "/fatal/00000000-0000-0000-0000-000000000000/" + ("move-out/" if method == "post" else "")
+    assert getattr(as_operator, method)(address).status_code == 404
+
+
+def test_a_stranger_is_sent_to_sign_in(stranger, row):
+    assert "/sign-in/" in stranger.get(f"/fatal/{row.id}/")["Location"]
+
+
+def test_moving_by_get_is_refused(as_operator, row):
+    assert as_operator.get(f"/fatal/{row.id}/move-out/").status_code == 405

@@ -1,0 +1,80 @@
+"""Moving a fatal message out: by whoever may, once, with who and why kept."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.operations import moving_out
+from pgqueue_admin.operations.errors import NotAllowed, Refused
+from pgqueue_admin.records import fatal
+from pgqueue_admin.records.models import AuditEntry
+from tests.fatal_ones import HOW, fatal_message
+
+
+@pytest.fixture
+def session(archived_console: str) -> Any:
+    with postgresql().connect(archived_console) as connection:
+        yield connection
+
+
+@pytest.fixture
+def row(session: Connection, archived_console: str) -> Any:
+    return fatal_message(session, archived_console, name="Deadly")
+
+
+def test_it_is_moved_audited_and_no_suspect_any_more(session: Connection, row: Any, ana: User) -> None:
+    moved = moving_out.move_out(row.id, ana, "console", "it segfaults")
+    assert session.value('select count(*) from "Deadly"') == 0
+    dead = store.get(session, moved.archive_id)
+    assert dead is not None
+    assert dead.exception_message == f"In hand at 3 deaths of its process; the last was {HOW}. Moved out by ana."
+    entry = AuditEntry.objects.get(verb="move out")
+    assert (entry.who, entry.noun, entry.subject, entry.reason) == (
+        "ana",
+        "message",
+        '"public"."Deadly"',
+        "it segfaults",
+    )
+    assert entry.after == {"archive_id": moved.archive_id, "row_id": str(row.id), "deaths": 3}
+    assert fatal.suspects() == []
+
+
+def test_a_second_press_finds_nothing_to_move(row: Any, ana: User) -> None:
+    moving_out.move_out(row.id, ana, "console")
+    with pytest.raises(Refused, match=r"Nothing was moved. It is in Deadly no more."):
+        moving_out.move_out(row.id, ana, "console")
+    assert AuditEntry.objects.filter(verb="move out").count() == 1
+
+
+def test_a_viewer_may_not(session: Connection, row: Any, viewer: User) -> None:
+    with pytest.raises(NotAllowed, match="Nothing was moved: needs operator on Deadly; you are viewer"):
+        moving_out.move_out(row.id, viewer, "console")
+    assert session.value('select count(*) from "Deadly"') == 1
+
+
+def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana: User) -> None:
+    with session.transaction():
+        session.run('select from "Deadly" for update')
+        with pytest.raises(Refused, match="A process has it in hand at this moment"):
+            moving_out.move_out(row.id, ana, "console")
+    assert len(fatal.suspects()) == 1
+
+
+def test_no_other_message_can_be_named(session: Connection, row: Any, ana: User) -> None:
+    """Only what a process died with: this is no way to take any message out of any queue."""
+    other = session.value('select id from "Billing" limit 1')
+    with pytest.raises(Refused, match="No process is known to have ended"):
+        moving_out.move_out(other, ana, "console")
+    assert session.value('select count(*) from "Billing" where id = %s', [other]) == 1
+
+
+def test_without_the_archives_tables_it_stays(session: Connection, row: Any, ana: User) -> None:
+    session.run("drop schema messages cascade")
+    with pytest.raises(Refused, match="Nothing was moved"):
+        moving_out.move_out(row.id, ana, "console")
+    assert session.value('select count(*) from "Deadly"') == 1
+    assert len(fatal.suspects()) == 1
