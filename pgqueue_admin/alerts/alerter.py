@@ -109,8 +109,7 @@ class Alerter:
 
     def _beat(self) -> None:
         state = Process.State.DRAINING if self._stopping else Process.State.RUNNING
-        facts = {"role": "alerter", "state": state, "heartbeat_at": Now(), "memory_bytes": vitals.memory_bytes()}
-        ledger.record(self._me, facts)
+        ledger.record(self._me, {"role": "alerter", "state": state, "heartbeat_at": Now(), **vitals.facts()})
 
     @cached_property
     def _me(self) -> identity.Identity:

@@ -11,6 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
 app = Celery("pgqueue")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["pgqueue_admin.housekeeping"])
+app.autodiscover_tasks(["pgqueue_admin.housekeeping"], related_name="reporting")
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.endpoint import Endpoint
-from pgqueue_admin.workers import identity, registry, run_folder, settings
+from pgqueue_admin.workers import code_version, identity, registry, run_folder, settings
 from pgqueue_admin.workers.counters import Counters
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.exhausted import bury
@@ -37,7 +37,9 @@ class Child:
     def __init__(self, row: Row, declared: Declared):
         self.row, self.declared = row, declared
         self.counters = Counters(Hands(run_folder.in_hand_file(identity.mine())))
-        self.reporter = Reporter(row, self.counters, self._apply, self._state)
+        self.reporter = Reporter(
+            row, self.counters, self._apply, self._state, code_version.of_modules(declared.modules)
+        )
         self.stopping = threading.Event()
         self.ending = Ending()
         self.failure: Exception | None = None

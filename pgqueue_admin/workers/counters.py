@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import message_of, type_name
 from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.workers.busy import BusyTime
 from pgqueue_admin.workers.in_hand import Hands
 
 WINDOW = 60.0  # seconds that rates and percentiles look back
@@ -35,7 +36,7 @@ class Counters:
         self.figures = Figures()
         self._hands = hands
         self._lock = threading.Lock()
-        self._busy: set[int] = set()
+        self._busy = BusyTime()
         self._ttbrs: dict[str, timedelta] = {}
         self._handled, self._critical = Recent(), Recent()
 
@@ -66,10 +67,10 @@ class Counters:
 
     def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
         if message is None:
-            self._busy.discard(slot)
+            self._busy.put_down(slot)
             self._hands.empty(slot)
         else:
-            self._busy.add(slot)
+            self._busy.take(slot)
             self._hands.take(slot, message)
             self._note_ttbr(message.type, message.time_to_be_received)
 
@@ -85,12 +86,13 @@ class Counters:
 
     # for the reporter
 
-    def row(self) -> dict[str, object]:
-        """The figures as a process's row has them."""
+    def row(self, slots: int = 0) -> dict[str, object]:
+        """The figures as a process's row has them; of so many slots it is busy."""
         with self._lock:
             return {
                 **vars(self.figures),
-                "busy": len(self._busy),
+                "busy": self._busy.busy,
+                "busy_share": self._busy.share(slots),
                 "handled_per_second": self._handled.per_second(),
                 "critical_p50_ms": self._critical.percentile_ms(0.50),
                 "critical_p95_ms": self._critical.percentile_ms(0.95),

@@ -59,8 +59,7 @@ class Ingesting:
 
     def _facts(self) -> dict[str, object]:
         trouble = "; ".join(sentence for sentence in self._trouble.values() if sentence)
-        vital = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
-        return {**vital, "received": self._received, "last_error": trouble}
+        return {**vitals.facts(), "received": self._received, "last_error": trouble}
 
     def _empty(self, connection: Connection, queue: Address, until: float) -> bool:
         """At least one batch of each queue, more while there is time; whether there is more."""

@@ -8,6 +8,7 @@ from pgqueue_admin.embedded import child
 from pgqueue_admin.workers.backoff import Backoff
 from pgqueue_admin.workers.programs import Program
 from pgqueue_admin.workers.run_folder import plain_log
+from pgqueue_admin.workers.vitals import LOG
 
 LONGEST = 5.0  # few programs, and nothing works without them
 
@@ -22,7 +23,8 @@ class Kept:
     def start(self) -> None:
         name, argv = self.program.name, self.program.argv
         self._since = time.monotonic()
-        self._child = child.spawn(argv, log=plain_log(name), env=self.program.environment)
+        log = plain_log(name)
+        self._child = child.spawn(argv, log=log, env={**self.program.environment, LOG: str(log)})
 
     def look(self) -> str | None:
         """Note an end nobody asked for, and start again when it is time; the sentence to tell, if any."""

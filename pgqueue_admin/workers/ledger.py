@@ -69,11 +69,16 @@ def record(identity: Identity, facts: Facts) -> None:
 
 def close_rows_without_process(host: str) -> None:
     """A supervisor that was killed wrote down no ends: its children went with it."""
-    for row in Process.objects.filter(host=host, ended_at=None):
-        if not Identity(row.host, row.pid, row.start_ticks).alive:
-            _close(row)
+    close_dead(host)
     waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF)
     waiting.update(state=Process.State.CRASHED, next_start_at=None)
+
+
+def close_dead(host: str, role: str = "") -> None:
+    """Rows of this host whose process is not there: of one role or of all."""
+    for row in Process.objects.filter(host=host, ended_at=None, **({"role": role} if role else {})):
+        if not Identity(row.host, row.pid, row.start_ticks).alive:
+            _close(row)
 
 
 def forget_old() -> None:

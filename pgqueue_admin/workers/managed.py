@@ -34,7 +34,7 @@ class Managed:
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "pgqueue_admin.workers.start", *role.command],
-                env=environment(role),
+                env={**environment(role), vitals.LOG: str(self.log)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -102,8 +102,7 @@ class Office:
         return True
 
     def _heartbeat(self) -> None:
-        facts = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
-        self.ledger.note(self.me, role="supervisor", state=Process.State.RUNNING, heartbeat_at=Now(), **facts)
+        self.ledger.note(self.me, role="supervisor", state=Process.State.RUNNING, heartbeat_at=Now(), **vitals.facts())
 
     def _scan(self) -> None:
         roles = desired.roles(self.me.host)

@@ -39,6 +39,13 @@ class Declared(Handlers):
         return run
 
 
+    @property
+    def modules(self) -> set[str]:
+        """Where its functions were written."""
+        functions = [*self.of(self.types), *self.companions]
+        return {getattr(function, "__module__", None) or type(function).__module__ for function in functions}
+
+
 _declared: dict[str, Declared] = {}
 
 

@@ -21,8 +21,16 @@ log = logging.getLogger(__name__)
 class Reporter:
     """Implements console_link.Work. While that database is away the child works on with what it last knew."""
 
-    def __init__(self, row: Endpoint, counters: Counters, apply: Callable[[Endpoint], None], state: Callable[[], str]):
+    def __init__(
+        self,
+        row: Endpoint,
+        counters: Counters,
+        apply: Callable[[Endpoint], None],
+        state: Callable[[], str],
+        code: str = "",
+    ):
         self.me = identity.mine()
+        self._code = code or vitals.code_version()
         self.row, self.counters, self._apply, self._state = row, counters, apply, state
         self.link = ConsoleLink(f"pgqueue worker {row.name} pid {self.me.pid}"[:63], self)
         self._began_with = row.version
@@ -42,7 +50,7 @@ class Reporter:
             self._read()
 
     def beat(self) -> None:
-        record(self.me, {**self._who(), **self.counters.row(), **self._taken})
+        record(self.me, {**self._who(), **self.counters.row(self.row.concurrency), **self._taken})
         self._taken.pop("settings_at", None)
         self._announce(self._state())
         self._told_ttbrs = ttbrs.lower(self.row, self.counters.ttbrs(), self._told_ttbrs)
@@ -75,5 +83,5 @@ class Reporter:
             "slots": self.row.concurrency,
             "heartbeat_at": Now(),
             "memory_bytes": vitals.memory_bytes(),
-            "code_version": vitals.code_version(),
+            "code_version": self._code,
         }

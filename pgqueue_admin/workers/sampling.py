@@ -119,8 +119,7 @@ class Sampling:
             return
         self._beat_at = self._monotonic() + HEARTBEAT_EVERY
         facts = {"role": "sampler", "state": Process.State.RUNNING, "heartbeat_at": Now()}
-        vital = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
-        record(identity.mine(), {**facts, **vital, "last_error": self._blind})
+        record(identity.mine(), {**facts, **vitals.facts(), "last_error": self._blind})
 
     def _remembered(self, address: Address) -> Remembered | None:
         return sample_rows.remembered(address)

@@ -3,7 +3,11 @@
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from pgqueue_admin.workers.code_version import commit
+
+LOG = "PGQUEUE_LOG"  # set for a process whose output goes to a file
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -18,13 +22,10 @@ def memory_bytes(pid: int | str = "self") -> int:
 @cache
 def code_version() -> str:
     """``CODE_VERSION`` where a deployment sets it, else the checked-out commit, as it was when this process began."""
-    return os.environ.get("CODE_VERSION") or _commit(Path(__file__).resolve().parents[2] / ".git")
+    return os.environ.get("CODE_VERSION") or commit(Path(__file__))
 
 
-def _commit(git: Path) -> str:
-    try:
-        head = (git / "HEAD").read_text().strip()
-        named = git / head.removeprefix("ref: ")
-        return (named.read_text() if head.startswith("ref: ") else head).strip()[:8]
-    except OSError:
-        return ""
+def facts() -> dict[str, Any]:
+    """What every process says of itself, whatever it is for."""
+    log = os.environ.get(LOG, "")
+    return {"memory_bytes": memory_bytes(), "code_version": code_version()} | ({"log": log} if log else {})

@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.embedded.valkey import Valkey
 from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.models import Operation, Process
 from tests.dead_ones import events_of
 from tests.waiting import until
 
@@ -63,3 +63,20 @@ def test_a_killed_worker_costs_seconds_and_nothing_else(start: Start, tmp_path: 
     assert (operation.count, operation.done, operation.skipped, operation.failed) == (2597, 2570, 0, 27)
     assert events_of(operation.pk) == 2570
     assert (tmp_path / "worker.log").read_text().count("run_operations") < 20, "a line a second would bury the log"
+
+
+def test_worker_and_beat_report_like_every_other_process(start: Start, tmp_path: Path) -> None:
+    worker, beat = start(*WORKER), start(*BEAT)
+    row = until(lambda: Process.objects.filter(role="celery-worker", handled__gt=0).first(), 60, "the worker's row")
+    assert row is not None
+    assert (row.pid, row.state, row.slots, row.ended_at) == (worker.pid, "running", 2, None)
+    assert row.memory_bytes > 10_000_000
+    assert row.code_version
+    assert row.busy_share is not None
+    until(lambda: Process.objects.filter(role="celery-beat", pid=beat.pid, state="running"), 20, "beat's row")
+    worker.send_signal(signal.SIGKILL)
+    worker.wait(10)
+    start(*WORKER)
+    until(lambda: Process.objects.filter(pk=row.pk, state="lost"), 60, "the killed one is closed by its successor")
+    beat.terminate()
+    until(lambda: Process.objects.filter(role="celery-beat", state="stopped"), 20, "beat says that it ends")

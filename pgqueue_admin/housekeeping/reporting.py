@@ -1,0 +1,106 @@
+"""Celery's worker and beat report as every other process of ours does: a row that beats, and their log."""
+
+import atexit
+import logging
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import django.db
+from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
+from django.db import connections
+from django.db.models.functions import Now
+
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.workers import identity, ledger, vitals
+from pgqueue_admin.workers.busy import BusyTime
+from pgqueue_admin.workers.counters import Recent
+
+log = logging.getLogger(__name__)
+EVERY = 2.0
+State = Process.State
+
+
+class Tasks:
+    """What a worker counts, from the threads that run its tasks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._busy, self._done = BusyTime(), Recent()
+        self.received = self.handled = self.failed = 0
+        self.last_error = ""
+
+    def began(self, **signal: Any) -> None:
+        with self._lock:
+            self.received += 1
+            self._busy.take(threading.get_ident())
+
+    def ended(self, state: str = "", **signal: Any) -> None:
+        with self._lock:
+            self._busy.put_down(threading.get_ident())
+            self.handled += state == "SUCCESS"
+            self._done.add(0.0)
+
+    def broke(self, sender: Any = None, exception: BaseException | None = None, **signal: Any) -> None:
+        with self._lock:
+            self.failed += 1
+            self.last_error = f"{getattr(sender, 'name', 'a task')}: {type(exception).__name__}: {exception}"[:2_000]
+
+    def row(self, slots: int) -> dict[str, Any]:
+        with self._lock:
+            counts = {"received": self.received, "handled": self.handled, "failed": self.failed}
+            busy = {"slots": slots, "busy": self._busy.busy, "busy_share": self._busy.share(slots)}
+            return {**counts, **busy, "handled_per_second": self._done.per_second(), "last_error": self.last_error}
+
+
+class Reporting(threading.Thread):
+    """No outage ends it; what it could not say is said with the next beat."""
+
+    def __init__(self, role: str, tasks: Tasks | None = None, slots: int = 0):
+        super().__init__(name=f"pgqueue {role} reports", daemon=True)
+        self._role, self._tasks, self._slots = role, tasks, slots
+        self._me, self._began = identity.mine(), datetime.now(UTC)
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        self._say(lambda: ledger.close_dead(self._me.host, self._role))
+        while not self._over.is_set():
+            self._say(self.beat)
+            self._over.wait(EVERY)
+
+    def beat(self) -> None:
+        said = {"role": self._role, "state": State.RUNNING, "heartbeat_at": Now(), "started_at": self._began}
+        counted = self._tasks.row(self._slots) if self._tasks else {}
+        ledger.record(self._me, {**said, **vitals.facts(), **counted})
+
+    def end(self) -> None:
+        self._over.set()
+        self._say(lambda: ledger.record(self._me, {"role": self._role, "state": State.STOPPED, "ended_at": Now()}))
+
+    def _say(self, what: Any) -> None:
+        try:
+            what()
+        except django.db.Error as error:
+            log.debug("The console's database does not take a heartbeat: %s", error)
+        finally:
+            connections["default"].close()
+
+
+def report(role: str, tasks: Tasks | None = None, slots: int = 0) -> Reporting:
+    reporting = Reporting(role, tasks, slots)
+    reporting.start()
+    atexit.register(reporting.end)
+    return reporting
+
+
+@worker_ready.connect
+def _worker_is_ready(sender: Any, **signal: Any) -> None:
+    tasks = Tasks()
+    for connected, told in ((task_prerun, tasks.began), (task_postrun, tasks.ended), (task_failure, tasks.broke)):
+        connected.connect(told, weak=False)
+    report("celery-worker", tasks, sender.pool.limit if hasattr(sender, "pool") else sender.controller.pool.limit)
+
+
+@beat_init.connect
+def _beat_begins(**signal: Any) -> None:
+    report("celery-beat")
