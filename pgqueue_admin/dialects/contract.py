@@ -1,7 +1,7 @@
 """What a dialect offers: its statements, its addresses, its sessions, and what it is able to do."""
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
@@ -16,6 +16,7 @@ class Dialect(Protocol):
     default_schema: str
 
     queue: Statements  # create, send, receive, peek, purge
+    body_column: Statements  # what makes bodies readable by SQL
     delayed: Statements  # what is kept back until it is due
     subscription: Statements  # who wants which events
     monitor: Statements  # discovery, depth, in flight
@@ -50,6 +51,9 @@ class Dialect(Protocol):
 
         ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
         """
+
+    def borrow(self, raw: Any) -> Connection:
+        """The driver's own open connection, of whoever calls: nothing is begun or ended in it. Raises TypeError."""
 
     def pool(
         self,

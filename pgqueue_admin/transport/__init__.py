@@ -7,6 +7,8 @@ from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handlers import Handlers
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
+from pgqueue_admin.transport.replies import NoReply, Reply
+from pgqueue_admin.transport.serializers import Json, Raw, Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 
 __all__ = [
@@ -16,9 +18,14 @@ __all__ = [
     "Failure",
     "Handlers",
     "IncomingMessage",
+    "Json",
     "MessageContext",
+    "NoReply",
     "Observer",
     "OutgoingMessage",
+    "Raw",
+    "Reply",
+    "Serializers",
     "SettingsRefused",
     "Unobserved",
     "Unrecoverable",

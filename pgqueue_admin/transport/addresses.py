@@ -1,6 +1,10 @@
-"""Which table an endpoint's logical address means, and whether its name is short enough (wire sheet 1.4)."""
+"""Which table a logical address means, in which schema, and whether its name is short enough (wire sheet 1.4)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pgqueue_admin.dialects import Address, Dialect
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
 
 DELAYED_SUFFIX = "Delayed"
 
@@ -10,20 +14,50 @@ def table_name(base: str, qualifier: str = "", discriminator: str = "") -> str:
     return ".".join(part for part in (base, qualifier, discriminator) if part)
 
 
-def name_faults(dialect: Dialect, endpoint: str) -> list[str]:
-    """Why this endpoint name cannot be used: the longest table made for it, its delayed one, must fit as well."""
-    if not endpoint or "\0" in endpoint:
+@dataclass(frozen=True, slots=True)
+class Addressing:
+    """How one endpoint reads addresses: a schema given for the queue, else the address's own, else the default."""
+
+    dialect: Dialect
+    schema: str
+    schemas: Mapping[str, str] = field(default_factory=dict)  # by table name, without quotes
+
+    def resolve(self, destination: str | Address) -> Address:
+        """The table a destination means; an Address needs no reading. Raises AddressNotUnderstood."""
+        if isinstance(destination, Address):
+            return destination
+        read = self.dialect.parse_address(destination, self.schema)
+        return read._replace(schema=self.schemas.get(read.table, read.schema))
+
+    def own(self, table: str) -> Address:
+        return Address(self.schemas.get(table, self.schema), table)
+
+    def canonical(self, address: Address) -> str:
+        return self.dialect.canonical(address)
+
+
+def name_faults(dialect: Dialect, endpoint: str, instance: str = "") -> list[str]:
+    """Why this endpoint cannot be named so: every table made for it must fit, also its delayed one."""
+    if not endpoint or "\0" in endpoint + instance:
         return ["An endpoint needs a name, and that name may not hold a NUL character."]
-    longest = table_name(endpoint, DELAYED_SUFFIX)
-    size, limit = len(longest.encode()), dialect.max_table_bytes
-    if size <= limit:
-        return []
-    table = f"its table {longest!r} has {size} bytes and {limit} are allowed"
-    return [f"The endpoint name {endpoint!r} is {size - limit} bytes too long: {table}."]
+    delayed, own = table_name(endpoint, DELAYED_SUFFIX), table_name(endpoint, discriminator=instance)
+    return [
+        *_too_long(dialect, f"The endpoint name {endpoint!r}", delayed),
+        *(_too_long(dialect, f"The instance name {instance!r}", own) if instance else ()),
+    ]
 
 
-def resolve(dialect: Dialect, destination: str | Address, default_schema: str) -> Address:
-    """The table a destination means; a text is read as an endpoint reads it. Raises AddressNotUnderstood."""
-    if isinstance(destination, Address):
-        return destination
-    return dialect.parse_address(destination, default_schema)
+def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
+    """Why this queue of the settings cannot be made. ``what``: the setting's name."""
+    try:
+        table = addressing.resolve(queue).table
+    except AddressNotUnderstood as error:
+        return [f"{what}: {error}."]
+    return list(_too_long(addressing.dialect, f"The {what} {queue!r}", table))
+
+
+def _too_long(dialect: Dialect, what: str, table: str) -> Iterator[str]:
+    """In bytes, not letters: beyond the limit PostgreSQL would cut the names of keys and sequences."""
+    size, limit = len(table.encode()), dialect.max_table_bytes
+    if size > limit:
+        yield f"{what} is {size - limit} bytes too long: its table {table!r} has {size} bytes and {limit} are allowed."

@@ -11,14 +11,17 @@ from pgqueue_admin.transport.forwarding import Forwarding
 from pgqueue_admin.transport.low_water import LowWater
 from pgqueue_admin.transport.outbound import Outbound
 from pgqueue_admin.transport.peeking import QueuePeeker
+from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.processing import Processing
 from pgqueue_admin.transport.receive_modes import MODES, ReceiveMode
 from pgqueue_admin.transport.receive_task import Work
 from pgqueue_admin.transport.receiver import Receiver
+from pgqueue_admin.transport.receivers import OneOfSeveral, Receivers
 from pgqueue_admin.transport.recoverability import Failures
 from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slot, Slots
+from pgqueue_admin.transport.table_queue import TableQueue
 
 if TYPE_CHECKING:
     from pgqueue_admin.transport.endpoint import Endpoint
@@ -27,8 +30,9 @@ PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is sai
 
 
 def outbound(endpoint: "Endpoint") -> Outbound:
-    reply_to = endpoint.dialect.canonical(endpoint.queue.address)
-    return Outbound(endpoint.dialect, endpoint.schema, Composer(endpoint.name, reply_to, endpoint.serializers))
+    reply_to = None if endpoint.send_only else str(endpoint.queue)
+    composer = Composer(endpoint.name, reply_to, endpoint.serializers)
+    return Outbound(endpoint.addressing, composer, may_delay=not endpoint.send_only)
 
 
 def sender(endpoint: "Endpoint") -> Sender:
@@ -43,16 +47,25 @@ def mover(endpoint: "Endpoint") -> DueMover:
     return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm)
 
 
-def receiver(endpoint: "Endpoint") -> Receiver:
+def receivers(endpoint: "Endpoint") -> Receivers:
+    several = len(endpoint.queues)
+    observers = [OneOfSeveral(endpoint.observer, place, several) for place in range(several)]
+    queues = zip(endpoint.queues, observers if several > 1 else [endpoint.observer], strict=True)
+    return Receivers({queue.address: _receiver(endpoint, queue, observer) for queue, observer in queues})
+
+
+def _receiver(endpoint: "Endpoint", queue: TableQueue, observer: Observer) -> Receiver:
     signals = Signals()
     low_water = LowWater()
-    peeker = QueuePeeker(endpoint.queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water)
+    peeker = QueuePeeker(queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water)
     slots = Slots(endpoint.settings.concurrency, endpoint.name, endpoint.connect, signals.changed)
-    work = _work(endpoint, signals, low_water)
+    work = _work(endpoint, queue, observer, signals, low_water)
     return Receiver(endpoint.name, peeker, slots, work, endpoint.settings, signals, endpoint.paused)
 
 
-def _work(endpoint: "Endpoint", signals: Signals, low_water: LowWater) -> Work:
+def _work(
+    endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWater
+) -> Work:
     failures = Failures()
     shared = sender(endpoint)
 
@@ -60,29 +73,30 @@ def _work(endpoint: "Endpoint", signals: Signals, low_water: LowWater) -> Work:
         return MODES[endpoint.settings.transaction_mode](slot, shared, endpoint.subscriptions)
 
     return Work(
-        endpoint.queue,
-        _processing(endpoint, failures, signals),
+        queue,
+        _processing(endpoint, queue, failures, signals),
         mode,
         failures,
         low_water,
-        endpoint.observer,
-        CircuitBreaker(f"Receiving from {endpoint.queue}"),
+        observer,
+        CircuitBreaker(f"Receiving from {queue}"),
         lambda: endpoint.settings,
         signals,
     )
 
 
-def _processing(endpoint: "Endpoint", failures: Failures, signals: Signals) -> Processing:
+def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures, signals: Signals) -> Processing:
     return Processing(
         endpoint.name,
         endpoint.handlers,
         endpoint.serializers,
         outbound(endpoint),
-        Forwarding(endpoint.dialect, endpoint.schema),
-        Exhaustion(endpoint.dialect, endpoint.schema, endpoint.exhausted),
+        Forwarding(endpoint.addressing),
+        Exhaustion(endpoint.addressing, endpoint.exhausted),
         failures,
         endpoint.observer,
         lambda: endpoint.settings,
-        CircuitBreaker(f"Putting away what failed in {endpoint.queue}"),
+        CircuitBreaker(f"Putting away what failed in {queue}"),
         signals.hold,
+        endpoint.replies,
     )

@@ -14,6 +14,7 @@ from pgqueue_admin.transport.sending import Sending
 class Desk(Protocol):
     """What a context needs of the task it belongs to."""
 
+    def session_for_handlers(self) -> Connection | None: ...
     def subscribers(self, topics: list[str]) -> list[Address]: ...
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
 
@@ -21,12 +22,16 @@ class Desk(Protocol):
 class MessageContext(Sending):
     """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them."""
 
-    def __init__(self, message: IncomingMessage, connection: Connection | None, outbound: Outbound, desk: Desk):
+    def __init__(self, message: IncomingMessage, outbound: Outbound, desk: Desk):
         super().__init__(outbound, message)
         self.message = message
-        self.connection = connection  # the receive transaction's session; None where there is no such transaction
         self.outgoing: list[OutgoingMessage] = []
         self._desk = desk
+
+    @property
+    def connection(self) -> Connection | None:
+        """The receive transaction's session; None where there is no such transaction."""
+        return self._desk.session_for_handlers()
 
     @property
     def headers(self) -> h.Headers:
@@ -47,6 +52,10 @@ class MessageContext(Sending):
     ) -> None:
         """To the address the message came with. Raises NoReplyAddress."""
         self._take([self._outbound.reply(message, type, headers or {}, ttbr, self.message)], immediate)
+
+    def reply_code(self, code: int, *, headers: h.Headers | None = None, immediate: bool = False) -> None:
+        """Answer with a number and no body, as a callback expects that asked for one. Raises NoReplyAddress."""
+        self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         return self._desk.subscribers(topics)

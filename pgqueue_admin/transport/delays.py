@@ -7,8 +7,10 @@ from pgqueue_admin.transport import headers as h
 Delay = timedelta | datetime
 
 
-def check(delay: Delay, ttbr: timedelta | None) -> None:
+def check(delay: Delay, ttbr: timedelta | None, has_table: bool) -> None:
     """Raises ValueError for what no delayed message can be (wire sheet 3)."""
+    if not has_table:
+        raise ValueError("an endpoint that only sends has no delayed table: leave out delay=, or let it receive")
     if ttbr is not None:
         raise ValueError("a delayed message cannot have a time to be received: leave out delay= or ttbr=")
     if isinstance(delay, timedelta) and delay < timedelta():

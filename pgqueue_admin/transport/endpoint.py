@@ -1,13 +1,20 @@
 """An endpoint: a queue of its own, handlers for what arrives there, and ways to send."""
 
+import itertools
 import logging
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import addresses, assembly, peek_range
+from pgqueue_admin.transport import addresses, assembly, creation, peek_range
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm, DueMover
 from pgqueue_admin.transport.errors import QueueUnfit
@@ -16,12 +23,15 @@ from pgqueue_admin.transport.kept_session import KeptSession
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiver import Receiver
+from pgqueue_admin.transport.receivers import Receivers
+from pgqueue_admin.transport.replies import Asked, Replies
 from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.subscriptions import Subscriptions
 from pgqueue_admin.transport.table_queue import TableQueue
 from pgqueue_admin.transport.wake_ups import WakeUps
+from pgqueue_admin.transport.within import Within
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -42,20 +52,29 @@ class Endpoint(Sending):
         exhausted: Exhausted | None = None,
         observer: Observer | None = None,
         schema: str | None = None,
+        schemas: Mapping[str, str] | None = None,
+        instance: str = "",
+        send_only: bool = False,
         serializers: Serializers | None = None,
     ):
+        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
         self.name = name
         self.dialect = dialect_for(dsn)
         self.schema = schema or self.dialect.default_schema
+        self.addressing = Addressing(self.dialect, self.schema, schemas or {})
         self.settings = settings or EndpointSettings()
-        if faults := [*addresses.name_faults(self.dialect, name), *self.settings.faults()]:
+        if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
             raise SettingsRefused(faults)
+        self.send_only = send_only
         self.handlers = handlers or Handlers()
         self.exhausted = exhausted
         self.observer = observer or Unobserved()
         self.paused = False
         self.serializers = serializers or Serializers()
-        self.queue = TableQueue(self.dialect, Address(self.schema, name))
+        self.queue = TableQueue(self.dialect, self.addressing.own(name))
+        self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
+        self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]
+        self.replies = Replies(self.instance_queue.address if self.instance_queue else None)
         self.subscriptions = Subscriptions(self.dialect, self.schema)
         self.dsn = dsn
         super().__init__(assembly.outbound(self))
@@ -65,7 +84,7 @@ class Endpoint(Sending):
         self._sender = assembly.sender(self)
         self._session = KeptSession(self.connect)
         self._lock = threading.Lock()
-        self._receiver: Receiver | None = None
+        self._receivers: Receivers | None = None
         self._mover: DueMover | None = None
 
     def connect(self, **options: Any) -> Connection:
@@ -75,13 +94,9 @@ class Endpoint(Sending):
     # -- tables
 
     def create_queues(self) -> None:
-        """The tables it needs, where they are missing. Schemas are never created."""
-        error_queue = addresses.resolve(self.dialect, self.settings.error_queue, self.schema)
+        """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
         with self._lock:
-            self.subscriptions.create(self._session.fresh())
-            TableQueue(self.dialect, error_queue).create(self._session.get())
-            self.queue.create(self._session.get())
-            self.delayed.create(self._session.get())
+            creation.create(self, self._session.fresh())
 
     def subscribe(self, topic: str) -> None:
         """Get copies of what is published under this type name, or under one that derives from it."""
@@ -96,10 +111,12 @@ class Endpoint(Sending):
 
     def start(self) -> None:
         """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit."""
+        if self.send_only:
+            raise SettingsRefused([f"The endpoint {self.name!r} only sends: it has no queue to receive from."])
         self._check_queue()
         peek_range.warn(self.name, self.settings)
-        self._receiver = assembly.receiver(self)
-        self._receiver.start()
+        self._receivers = assembly.receivers(self)
+        self._receivers.start()
         self._mover = assembly.mover(self)
         self._mover.start()
         self._listen()
@@ -116,14 +133,14 @@ class Endpoint(Sending):
 
     def wait(self) -> None:
         """Block until it is stopped."""
-        if self._receiver:
-            self._receiver.wait()
+        if self._receivers:
+            self._receivers.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
         """Finish what is in hand. False: some was not done in time and is back in its queue."""
-        receiver, self._receiver = self._receiver, None
+        receivers, self._receivers = self._receivers, None
         mover, self._mover = self._mover, None
-        drained = receiver.stop(drain_seconds) if receiver else True
+        drained = receivers.stop(drain_seconds) if receivers else True
         if mover:
             mover.stop()
         self.wake_ups.close()
@@ -134,37 +151,76 @@ class Endpoint(Sending):
     def pause(self) -> None:
         """Receive nothing more, finish what is in hand; also before ``start``. Sending and due messages go on."""
         self.paused = True
-        if self._receiver:
-            self._receiver.pause()
+        if self._receivers:
+            self._receivers.pause()
 
     def resume(self) -> None:
         self.paused = False
-        if self._receiver:
-            self._receiver.resume()
+        if self._receivers:
+            self._receivers.resume()
 
     def apply(self, settings: EndpointSettings) -> None:
         """Take new settings while running; messages in hand finish under the old ones. Raises SettingsRefused."""
-        before, self.settings = self.settings, settings.checked()
+        if faults := self._faults(settings):
+            raise SettingsRefused(faults)
+        before, self.settings = self.settings, settings
         if settings.peek_delay != before.peek_delay:
             peek_range.warn(self.name, settings)
-        if self._receiver:
-            self._receiver.apply(settings)
+        if self._receivers:
+            self._receivers.apply(settings)
             self._listen()
 
     @property
     def in_hand(self) -> int:
         """How many messages are being handled at this moment."""
-        return self._receiver.in_hand if self._receiver else 0
+        return self._receivers.in_hand if self._receivers else 0
+
+    def ask(
+        self,
+        destination: str | Address,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+    ) -> Asked:
+        """Send, and have the answer come to this instance's own queue: ``ask(…).reply(timeout=5)``.
+
+        Any number may be open at once. Raises ValueError without ``instance=``, and where it does not receive.
+        """
+        if not self.instance_queue or not self._receivers:
+            raise ValueError(f"answers cannot come to {self.name}: give it instance=, and start it")
+        asked = self.replies.asked()
+        ours: h.Headers = {h.MESSAGE_ID: asked.message_id, h.REPLY_TO_ADDRESS: str(self.instance_queue)}
+        self.send(destination, message, type=type, headers={**(headers or {}), **ours}, ttbr=ttbr)
+        return asked
+
+    def within(self, connection: Any) -> Sending:
+        """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
+
+        It must be one of the database that has the queues. Raises TypeError for anything else.
+        """
+        return Within(self, self._outbound, self._sender, self.dialect.borrow(connection))
 
     # -- inside
 
-    def _listen(self) -> None:
-        if self.settings.notify:
-            self.wake_ups.listen(self.queue.address, self._heard)
+    def _of_instance(self, instance: str) -> Address:
+        own = self.queue.address
+        return own._replace(table=addresses.table_name(own.table, discriminator=instance))
 
-    def _heard(self) -> None:
-        if self._receiver and self.settings.notify:
-            self._receiver.wake()
+    def _faults(self, settings: EndpointSettings) -> list[str]:
+        named = {"error_queue": settings.error_queue}
+        too_long = [addresses.queue_faults(self.addressing, what, queue) for what, queue in named.items() if queue]
+        return [*settings.faults(), *itertools.chain.from_iterable(too_long)]
+
+    def _listen(self) -> None:
+        if self._receivers and self.settings.notify:
+            for queue, receiver in self._receivers.by_queue.items():
+                self.wake_ups.listen(queue, partial(self._heard, receiver))
+
+    def _heard(self, receiver: Receiver) -> None:
+        if self.settings.notify:
+            receiver.wake()
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         """Outside of handlers there is nothing to wait for: committed when this returns."""

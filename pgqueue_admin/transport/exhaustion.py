@@ -2,8 +2,8 @@
 
 import logging
 
-from pgqueue_admin.dialects import Connection, Dialect
-from pgqueue_admin.transport import addresses
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.faults import faulted
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -19,9 +19,9 @@ _NULL = "null"  # in an error queue too this header text would stop a platform's
 class Exhaustion:
     """Takes the place of whichever the settings name; without an archive's port it is the error queue."""
 
-    def __init__(self, dialect: Dialect, schema: str, archive: Exhausted | None):
-        self._dialect = dialect
-        self._schema = schema
+    def __init__(self, addressing: Addressing, archive: Exhausted | None):
+        self._addressing = addressing
+        self._dialect = addressing.dialect
         self._archive = archive
 
     def take(
@@ -44,7 +44,7 @@ class Exhaustion:
     def _to_error_queue(
         self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str
     ) -> None:
-        queue = TableQueue(self._dialect, addresses.resolve(self._dialect, error_queue, self._schema))
+        queue = TableQueue(self._dialect, self._addressing.resolve(error_queue))
         if message.headers_lost and message.headers_text != _NULL:
             queue.send_as_it_is(connection, message.row_id, message.headers_text, message.body)
         else:

@@ -1,8 +1,8 @@
 """The second hop of a delayed message: from the queue it was moved to when due, to where it was sent (wire sheet 3)."""
 
-from pgqueue_admin.dialects import Address, Dialect
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, Deadlock, TimedOut
-from pgqueue_admin.transport import addresses
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.errors import NotForwarded
 from pgqueue_admin.transport.failure import Failure, failure_of
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -11,9 +11,8 @@ PASSING = (Deadlock, TimedOut)  # nothing is wrong with the destination: it is t
 
 
 class Forwarding:
-    def __init__(self, dialect: Dialect, schema: str):
-        self._dialect = dialect
-        self._schema = schema
+    def __init__(self, addressing: Addressing):
+        self._addressing = addressing
 
     def leaves(self, message: IncomingMessage) -> bool:
         """Whether it is for another queue; their own endpoints write in canonical form, but any spelling will do."""
@@ -35,7 +34,7 @@ class Forwarding:
 
     def own_address(self, message: IncomingMessage) -> str:
         """What a message that comes back here has in its forward header."""
-        return self._dialect.canonical(message.queue)
+        return self._addressing.canonical(message.queue)
 
     def _destination(self, message: IncomingMessage) -> Address:
-        return addresses.resolve(self._dialect, message.forward_to, self._schema)
+        return self._addressing.resolve(message.forward_to)

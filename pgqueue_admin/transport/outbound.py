@@ -4,9 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pgqueue_admin.dialects import Address, Dialect
-from pgqueue_admin.transport import addresses, delays
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import delays
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.composer import PUBLISH, REPLY, SEND, Composer, Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.errors import NoReplyAddress
@@ -19,10 +20,10 @@ Subscribers = Callable[[list[str]], list[Address]]
 class Outbound:
     """Who gets what, with which headers; nothing is written here."""
 
-    def __init__(self, dialect: Dialect, schema: str, composer: Composer):
-        self._dialect = dialect
-        self._schema = schema
+    def __init__(self, addressing: Addressing, composer: Composer, may_delay: bool = True):
+        self._addressing = addressing
         self._composer = composer
+        self._may_delay = may_delay
 
     def send(
         self,
@@ -37,24 +38,24 @@ class Outbound:
     ) -> OutgoingMessage:
         made, body = self._composer.compose(message, types, intent, headers, ttbr, incoming)
         if delay is not None:
-            delays.check(delay, ttbr)
+            delays.check(delay, ttbr, self._may_delay)
             sent = h.parse_time(made[h.TIME_SENT]) or datetime.now(UTC)
             made = delays.headers(made, delay, self._as_given(destination), since=sent)
-        return OutgoingMessage(self._address(destination), made, body, ttbr, delay)
-
-    def _address(self, destination: str | Address) -> Address:
-        return addresses.resolve(self._dialect, destination, self._schema)
+        return OutgoingMessage(self._addressing.resolve(destination), made, body, ttbr, delay)
 
     def _as_given(self, destination: str | Address) -> str:
-        return destination if isinstance(destination, str) else self._dialect.canonical(destination)
+        return destination if isinstance(destination, str) else self._addressing.canonical(destination)
 
     def reply(
         self, message: Any, types: Types, headers: h.Headers, ttbr: timedelta | None, incoming: IncomingMessage
     ) -> OutgoingMessage:
-        address = incoming.headers.get(h.REPLY_TO_ADDRESS)
-        if not address:
-            raise NoReplyAddress(f"message {incoming.message_id} has no {h.REPLY_TO_ADDRESS} header to reply to")
-        return self.send(address, message, types, {**_saga(incoming), **headers}, ttbr, incoming, REPLY)
+        asked_by = {**_saga(incoming), **headers}
+        return self.send(_reply_to(incoming), message, types, asked_by, ttbr, incoming, REPLY)
+
+    def reply_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> OutgoingMessage:
+        """An answer that is a number alone: a control message without a body."""
+        made = self._composer.compose_code(code, {**_saga(incoming), **headers}, incoming)
+        return OutgoingMessage(self._addressing.resolve(_reply_to(incoming)), made, b"")
 
     def publish(
         self,
@@ -68,6 +69,13 @@ class Outbound:
         """One message per subscribed queue, all with the same id."""
         made, body = self._composer.compose(message, types, PUBLISH, headers, ttbr, incoming)
         return [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
+
+
+def _reply_to(incoming: IncomingMessage) -> str:
+    address = incoming.headers.get(h.REPLY_TO_ADDRESS)
+    if not address:
+        raise NoReplyAddress(f"message {incoming.message_id} has no {h.REPLY_TO_ADDRESS} header to reply to")
+    return address
 
 
 def _saga(incoming: IncomingMessage) -> h.Headers:

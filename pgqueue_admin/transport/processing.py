@@ -23,6 +23,7 @@ from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.outbound import Outbound
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import Failures, may_retry
+from pgqueue_admin.transport.replies import Replies
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.settings import EndpointSettings
 
@@ -72,6 +73,7 @@ class Processing:
     settings: Callable[[], EndpointSettings]
     breaker: CircuitBreaker
     hold: Callable[[float], None]
+    replies: Replies
 
     def process(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
@@ -84,7 +86,7 @@ class Processing:
     def _process_here(self, message: IncomingMessage, transaction: Transaction) -> Told:
         self.observer.received(message.type, message.time_to_be_received)
         if nothing_to_handle(message):
-            return lambda: None
+            return lambda: self._answered(message)
         failed = self.failures.of(message.row_id)
         if failed and not may_retry(failed, self.settings().immediate_retries):
             return self._retry_later(message, failed, transaction) or self.give_up(message, failed, transaction)
@@ -93,7 +95,13 @@ class Processing:
         except Unrecoverable as error:
             self.observer.failed(error)
             return self.give_up(message, self.failure(message, error), transaction)
-        return self._handle(message, body, handlers, transaction)
+        handled = self._handle(message, body, handlers, transaction)
+
+        def told() -> None:
+            handled()
+            self._answered(message, body, bool(handlers))
+
+        return told
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time."""
@@ -107,6 +115,10 @@ class Processing:
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None
 
+    def _answered(self, message: IncomingMessage, body: Any = None, handled: bool = False) -> None:
+        if self.replies.takes(message):
+            self.replies.answer(message, body, handled)
+
     def failure(self, message: IncomingMessage, error: BaseException, data: dict[str, str] | None = None) -> Failure:
         recoverable = not isinstance(error, self.handlers.unrecoverable)
         return failure_of(error, self.endpoint, message.queue, recoverable=recoverable, data=data or {})
@@ -117,7 +129,7 @@ class Processing:
         if not message.types:
             raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
         handlers = self.handlers.of(message.types)
-        if not handlers:
+        if not handlers and not self.replies.takes(message):
             raise NoHandler(f"{self.endpoint} has no handler for {', '.join(message.types)}")
         return self.serializers.load(message.body, message.headers.get(h.CONTENT_TYPE)), handlers
 

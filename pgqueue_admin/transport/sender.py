@@ -42,6 +42,10 @@ class Sender:
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""
         self._tell(destinations(outgoing))
+        self.stored(outgoing)
+
+    def stored(self, outgoing: Sequence[OutgoingMessage]) -> None:
+        """What is delayed comes due some time; whether its commit is done by then is the caller's affair."""
         if waits := [delays.seconds(each.delay) for each in outgoing if each.delay is not None]:
             self._due_in(min(waits))
 

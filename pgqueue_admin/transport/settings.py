@@ -44,6 +44,7 @@ class EndpointSettings:
     repeek_after: Repeek = "receives"  # T12
     notify: bool = True  # tell and hear of new messages by NOTIFY; nothing is lost without it
     strict_peek_range: bool = False  # T15: refuse what is only warned about otherwise
+    create_message_body_computed_column: bool = False  # T6: in each table that create_queues makes or finds
 
     def faults(self) -> list[str]:
         return [*self._range_faults(), *self._choice_faults(), *self._combination_faults()]

@@ -5,7 +5,7 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.addresses import name_faults, resolve, table_name
+from pgqueue_admin.transport.addresses import Addressing, name_faults, queue_faults, table_name
 
 
 def test_tables_of_a_logical_address():
@@ -32,10 +32,35 @@ def test_names_that_are_none(name):
 
 
 def test_destinations_are_read_as_an_endpoint_reads_them():
-    dialect = postgresql()
-    assert resolve(dialect, "Billing", "public") == Address("public", "Billing")
-    assert resolve(dialect, '"Legacy"."Invoicing"', "public") == Address("Legacy", "Invoicing")
-    assert resolve(dialect, "My.Error.Queue", "public") == Address("My", "Error.Queue")
-    assert resolve(dialect, Address("a", "b.c"), "public") == Address("a", "b.c")
+    plain = Addressing(postgresql(), "public")
+    assert plain.resolve("Billing") == Address("public", "Billing")
+    assert plain.resolve('"Legacy"."Invoicing"') == Address("Legacy", "Invoicing")
+    assert plain.resolve("My.Error.Queue") == Address("My", "Error.Queue")
+    assert plain.resolve(Address("a", "b.c")) == Address("a", "b.c")
     with pytest.raises(AddressNotUnderstood):
-        resolve(dialect, "", "public")
+        plain.resolve("")
+
+
+def test_a_schema_given_for_a_queue_wins():
+    """Over the address's own, and by the name without quotes, so that quoting it changes nothing."""
+    given = Addressing(postgresql(), "public", {"error": "ops", "My.Queue": "Mine"})
+    assert given.resolve("error") == given.resolve('"error"') == given.resolve('"else"."error"') == ("ops", "error")
+    assert given.resolve('"My.Queue"') == given.own("My.Queue") == ("Mine", "My.Queue")
+    assert given.resolve("Errors") == given.own("Errors") == ("public", "Errors")
+    assert given.resolve(Address("public", "error")) == ("public", "error")
+
+
+def test_queues_of_the_settings_must_fit_and_be_read():
+    plain = Addressing(postgresql(), "public")
+    assert queue_faults(plain, "error_queue", "e" * 55) == []
+    (fault,) = queue_faults(plain, "error_queue", '"ops"."' + "é" * 28 + '"')
+    assert "error_queue" in fault
+    assert "1 bytes too long" in fault
+    (fault,) = queue_faults(plain, "error_queue", "ops.")
+    assert "names no queue table" in fault
+
+
+def test_an_instance_has_to_fit_as_well():
+    assert name_faults(postgresql(), "Sales", "n" * 49) == []
+    (fault,) = name_faults(postgresql(), "Sales", "n" * 50)
+    assert "1 bytes too long" in fault

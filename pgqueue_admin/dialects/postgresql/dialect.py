@@ -9,6 +9,7 @@ from psycopg import sql
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.dialects.postgresql import addressing, session
+from pgqueue_admin.dialects.postgresql.borrowed import borrowed
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.statements import Statement, Statements
 
@@ -68,6 +69,9 @@ class PostgreSQL:
 
     def connect(self, dsn: str, **kwargs: Any) -> session.Session:
         return session.connect(dsn, **kwargs)
+
+    def borrow(self, raw: Any) -> session.Session:
+        return borrowed(raw)
 
     def pool(
         self,

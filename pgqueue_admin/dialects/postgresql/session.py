@@ -94,8 +94,11 @@ class Session:
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
 
+    def _cursor(self) -> psycopg.Cursor[Any]:
+        return self.raw.cursor()
+
     def _ask(self, query: Any, params: Params) -> psycopg.Cursor[Any]:
-        return self.raw.execute(query, _never_none(query, params))
+        return self._cursor().execute(query, _never_none(query, params))
 
     def all(self, query: Any, params: Params = None) -> list[Row]:
         with translated():
@@ -131,7 +134,7 @@ class Session:
                 self._ask(query, params)
 
     def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
-        with translated(), self.raw.cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
+        with translated(), self._cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
             for row in rows:
                 copy.write_row(row)
 

@@ -1,0 +1,34 @@
+"""A session that belongs to the caller: we execute in it, and end nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import namedtuple_row
+
+from pgqueue_admin.dialects.postgresql.session import Session
+
+
+class Borrowed(Session):
+    """Whatever cursors the caller has set up for himself, ours are plain. His zone and search path do not matter."""
+
+    def _cursor(self) -> psycopg.Cursor[Any]:
+        return psycopg.Cursor(self.raw, row_factory=namedtuple_row)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """A savepoint in his transaction; where the first statement will begin one, that is his too."""
+        if self.raw.info.transaction_status == TransactionStatus.IDLE and not self.raw.autocommit:
+            yield self
+        else:
+            with super().transaction():
+                yield self
+
+
+def borrowed(raw: Any) -> Borrowed:
+    """Raises TypeError for what is no open psycopg connection."""
+    if not isinstance(raw, psycopg.Connection):
+        raise TypeError(f"a psycopg.Connection is needed to send within it, and this is {type(raw).__name__}")
+    return Borrowed(raw)
