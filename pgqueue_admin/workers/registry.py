@@ -38,7 +38,6 @@ class Declared(Handlers):
             self.companions.append(run)
         return run
 
-
     @property
     def modules(self) -> set[str]:
         """Where its functions were written."""
