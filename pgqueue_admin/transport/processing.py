@@ -135,7 +135,7 @@ class Processing:
 
     def _handle(self, message: IncomingMessage, body: Any, handlers: list[Handler], transaction: Transaction) -> Told:
         started = time.monotonic()
-        context = MessageContext(message, transaction.session_for_handlers(), self.outbound, transaction)
+        context = MessageContext(message, self.outbound, transaction)
         data: dict[str, str] = {}
         try:
             for handler in handlers:
