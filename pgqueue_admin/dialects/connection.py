@@ -46,8 +46,8 @@ class Connection(Protocol):
         Left without one it is committed, or raises: also where a failed statement inside was ignored.
         """
 
-    def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[Row | None]:
-        """A transaction that begins with this statement, in one round trip; gives its first row. Not inside another."""
+    def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
+        """A transaction that begins with this statement, in one round trip; gives its rows. Not inside another."""
 
     def listen(self, *channels: str) -> None: ...
     def notify(self, channel: str, payload: str = "") -> None: ...

@@ -9,6 +9,7 @@ from pgqueue_admin.transport.due_mover import DueMover
 from pgqueue_admin.transport.exhaustion import Exhaustion
 from pgqueue_admin.transport.forwarding import Forwarding
 from pgqueue_admin.transport.low_water import LowWater
+from pgqueue_admin.transport.one_by_one import OneByOne
 from pgqueue_admin.transport.outbound import Outbound
 from pgqueue_admin.transport.peeking import QueuePeeker
 from pgqueue_admin.transport.ports import Observer
@@ -63,9 +64,7 @@ def _receiver(endpoint: "Endpoint", queue: TableQueue, observer: Observer) -> Re
     return Receiver(endpoint.name, peeker, slots, work, endpoint.settings, signals, endpoint.paused)
 
 
-def _work(
-    endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWater
-) -> Work:
+def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWater) -> Work:
     failures = Failures()
     shared = sender(endpoint)
 
@@ -74,10 +73,11 @@ def _work(
 
     return Work(
         queue,
-        _processing(endpoint, queue, failures, signals),
+        _processing(endpoint, queue, failures),
         mode,
         failures,
         low_water,
+        OneByOne(),
         observer,
         CircuitBreaker(f"Receiving from {queue}"),
         lambda: endpoint.settings,
@@ -85,7 +85,7 @@ def _work(
     )
 
 
-def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures, signals: Signals) -> Processing:
+def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Processing:
     return Processing(
         endpoint.name,
         endpoint.handlers,
@@ -97,6 +97,5 @@ def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures, sig
         endpoint.observer,
         lambda: endpoint.settings,
         CircuitBreaker(f"Putting away what failed in {queue}"),
-        signals.hold,
         endpoint.replies,
     )

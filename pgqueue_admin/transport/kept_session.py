@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
 
 Connect = Callable[[], Connection]
 
@@ -27,6 +28,12 @@ class KeptSession:
         if self._session and not self._session.closed and _has_news(self._session):
             self._session.close()
         return self.get()
+
+    def held(self) -> Connection:
+        """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost."""
+        if self._session is None or self._session.closed:
+            raise DatabaseDown("the session was lost, and its transaction with it: nothing was committed")
+        return self._session
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

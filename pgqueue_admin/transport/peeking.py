@@ -39,9 +39,10 @@ class QueuePeeker:
         return max(GOOD_FOR_SECONDS, 10 * self._took)
 
     def receives(self, pending: int, settings: EndpointSettings, troubled: bool) -> int:
-        """How many receives to start: as many as wait, or as ``max_records_to_peek`` allows (T17); one in trouble."""
-        limit = 1 if troubled or self.breaker.triggered else settings.max_records_to_peek
-        return min(pending, limit or pending)
+        """How many to start: for all that wait, or as many as ``max_records_to_peek`` allows (T17); one in trouble."""
+        if troubled or self.breaker.triggered:
+            return 1
+        return -(-min(pending, settings.max_records_to_peek or pending) // settings.batch_size)
 
     def close(self) -> None:
         self._session.close()

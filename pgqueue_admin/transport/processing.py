@@ -42,7 +42,11 @@ class AttemptFailed(Exception):
 
 
 class NotTaken(Exception):
-    """Neither archive nor error queue could take an exhausted message."""
+    """Neither archive nor error queue could take an exhausted message. ``pause``: seconds until the next attempt."""
+
+    def __init__(self, said: str, pause: float):
+        self.pause = pause
+        super().__init__(said)
 
 
 class Transaction(Desk, Protocol):
@@ -55,7 +59,6 @@ class Transaction(Desk, Protocol):
     def lost(self) -> bool:
         """The session that holds the message is gone, and the message with it back in its queue."""
 
-    def session_for_handlers(self) -> Connection | None: ...
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None: ...
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...
 
@@ -72,7 +75,6 @@ class Processing:
     observer: Observer
     settings: Callable[[], EndpointSettings]
     breaker: CircuitBreaker
-    hold: Callable[[float], None]
     replies: Replies
 
     def process(self, message: IncomingMessage, transaction: Transaction) -> Told:
@@ -173,7 +175,7 @@ class Processing:
         return lambda: self._put_aside(message)
 
     def give_up(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:
-        """Put the message away. Raises NotTaken, after a pause in which the row stays locked and others are handled.
+        """Put the message away. Raises NotTaken.
 
         The savepoint keeps the row ours: a failed statement outside of one would give its lock up at once.
         """
@@ -181,8 +183,8 @@ class Processing:
             with transaction.to_give_up() as connection, connection.transaction():
                 self.exhaustion.take(connection, message, failure, self.settings())
         except Exception as error:
-            self.hold(self.breaker.failed(error))
-            raise NotTaken(f"message {message.message_id} could not be put away: {error}") from error
+            said = f"message {message.message_id} could not be put away: {error}"
+            raise NotTaken(said, self.breaker.failed(error)) from error
         return lambda: self._put_away(message)
 
     def _put_aside(self, message: IncomingMessage) -> None:

@@ -8,6 +8,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.processing import Told
 from pgqueue_admin.transport.sender import Sender
+from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.slots import Slot
 from pgqueue_admin.transport.subscriptions import Subscriptions
 
@@ -22,6 +23,13 @@ class Task(Protocol):
     def process(self, message: IncomingMessage) -> Told: ...
 
 
+class Batch(Protocol):
+    """As Task, of a receive of several messages."""
+
+    def receiving_batch(self, connection: Connection) -> AbstractContextManager[tuple[IncomingMessage, ...]]: ...
+    def settle(self, message: IncomingMessage) -> Told: ...
+
+
 class ReceiveMode:
     """One receive on one slot. A subclass says which sends belong to the receive transaction."""
 
@@ -32,6 +40,7 @@ class ReceiveMode:
         self._sender = sender
         self._subscriptions = subscriptions
         self._sent: list[OutgoingMessage] = []
+        self._share: Share | None = None
 
     def run(self, task: Task) -> Told | None:
         """Receive and process; None when there was nothing to receive. What it raises rolls the receive back."""
@@ -40,24 +49,52 @@ class ReceiveMode:
         self._sender.committed(self._sent)
         return told
 
+    def run_batch(self, task: Batch) -> list[Told]:
+        """As ``run``, for several messages in one transaction."""
+        with task.receiving_batch(self._slot.receive.fresh()) as messages:
+            told = [task.settle(message) for message in messages]
+        self._sender.committed(self._sent)
+        return told
+
+    @contextmanager
+    def share(self) -> Iterator[None]:
+        """One message of a batch: what it wrote is undone where it fails."""
+        before = len(self._sent)
+        try:
+            with Share() as self._share:
+                yield
+        except BaseException:
+            del self._sent[before:]
+            raise
+        finally:
+            self._share = None
+
     @property
     def lost(self) -> bool:
         return self.keeps_failed and self._slot.receive.lost
 
     def session_for_handlers(self) -> Connection | None:
-        return self._slot.receive.get()
+        return self._session()
 
     def to_give_up(self) -> AbstractContextManager[Connection]:
-        return nullcontext(self._slot.receive.get())
+        return nullcontext(self._session())
+
+    def _session(self) -> Connection:
+        """The one that received; in a batch, from here on in the message's savepoint."""
+        session = self._slot.receive.held()
+        if self._share:
+            self._share.begin(session)
+        return session
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         self.dispatch_now(outgoing)
 
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None:
         """One commit with the end of the message."""
-        with self.to_give_up() as session:
-            self._sender.dispatch(session, outgoing)
-        self._sent += outgoing
+        if outgoing:
+            with self.to_give_up() as session:
+                self._sender.dispatch(session, outgoing)
+            self._sent += outgoing
 
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
         """Committed at once, on a session of its own."""
@@ -77,7 +114,7 @@ class SendsAtomicWithReceive(ReceiveMode):
         self.dispatch_with_receive(outgoing)
 
     def subscribers(self, topics: list[str]) -> list[Address]:
-        return self._subscriptions.subscribers(self._slot.receive.get(), topics)
+        return self._subscriptions.subscribers(self._session(), topics)
 
 
 class ReceiveOnly(ReceiveMode):

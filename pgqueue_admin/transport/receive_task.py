@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.batch import Batch
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.low_water import LowWater, Mark
 from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.one_by_one import OneByOne
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Processing, Told
 from pgqueue_admin.transport.receive_modes import ReceiveMode
+from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recoverability import Failures, may_retry
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
@@ -33,6 +34,7 @@ class Work:
     mode: Callable[[Slot], ReceiveMode]
     failures: Failures
     low_water: LowWater
+    one_by_one: OneByOne
     observer: Observer
     breaker: CircuitBreaker
     settings: Callable[[], EndpointSettings]
@@ -40,11 +42,11 @@ class Work:
 
 
 class ReceiveTask:
-    """Given to a slot; tells its batch when the receive has answered and when the message is done with."""
+    """Given to a slot; tells when the receive has answered and when the message is done with."""
 
-    def __init__(self, work: Work, batch: Batch):
+    def __init__(self, work: Work, receives: Receives):
         self._work = work
-        self._batch = batch
+        self._receives = receives
         self._has_answered = False
         self._message: IncomingMessage | None = None
 
@@ -57,20 +59,14 @@ class ReceiveTask:
             self._answer(found=False)
             if self._message:
                 self._work.observer.in_hand(slot.number, None)
-            self._batch.finished()
+            self._receives.finished()
 
     def _run(self) -> None:
         try:
             told = self._mode.run(self)
-        except NotTaken as error:
-            self._came_back()
-            self._not_taken(error)
-        except AttemptFailed as failed:
-            self._came_back()
-            self._attempt_failed(failed)
         except Exception as error:
             self._came_back()
-            self._refused(error)
+            self._went_wrong(error)
         else:
             self._succeeded(told)
 
@@ -92,6 +88,14 @@ class ReceiveTask:
         return message
 
     def process(self, message: IncomingMessage) -> Told:
+        """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
+        try:
+            return self._process(message)
+        except NotTaken as error:
+            self._work.signals.hold(error.pause)
+            raise
+
+    def _process(self, message: IncomingMessage) -> Told:
         self._work.observer.in_hand(self._slot.number, message)
         return self._work.processing.process(message, self._mode)
 
@@ -102,40 +106,48 @@ class ReceiveTask:
     def _answer(self, found: bool) -> None:
         if not self._has_answered:
             self._has_answered = True
-            self._batch.answered(found)
+            self._receives.answered(found)
 
     def _succeeded(self, told: Told | None) -> None:
         self._work.breaker.succeeded()
         if told:
             told()
 
-    def _attempt_failed(self, failed: AttemptFailed) -> None:
-        if self._message is None or failed.failure is None:
-            return self._disturbed(failed.error)
-        self._failed(self._message, failed.error, failed.failure)
+    def _went_wrong(self, error: Exception) -> None:
+        if isinstance(error, NotTaken):
+            return self._not_taken(error)
+        failure = self._message and self._failure_of(self._message, error)
+        if self._message and failure:
+            self._failed(self._message, cause_of(error), failure)
+        else:
+            self._disturbed(cause_of(error))
 
-    def _refused(self, error: Exception) -> None:
-        """No message, or a lost session, is the database's doing; else the message's: its commit was refused."""
-        message = self._message
-        if message is None or isinstance(error, DatabaseDown) or self._mode.lost:
-            return self._disturbed(error)
-        failure = self._work.processing.failure(message, error)
-        self._failed(message, error, self._work.failures.remember(message.row_id, failure))
+    def _failure_of(self, message: IncomingMessage, error: Exception) -> Failure | None:
+        """None where it is not the message's doing: a lost session. A commit that was refused is."""
+        if isinstance(error, AttemptFailed):
+            return error.failure
+        if isinstance(error, DatabaseDown) or self._mode.lost:
+            return None
+        return self._work.failures.remember(message.row_id, self._work.processing.failure(message, error))
 
     def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
-        self._work.observer.failed(error)
+        self._count(message, error, failure)
         if not self._mode.keeps_failed:
             self._save(message, failure)
-        elif may_retry(failure, self._work.settings().immediate_retries):
+        self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
+
+    def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
+        self._work.observer.failed(error)
+        if self._mode.keeps_failed and may_retry(failure, self._work.settings().immediate_retries):
             log.warning("Message %s failed and is retried: %s", message.message_id, failure.message, exc_info=error)
             self._work.observer.retried()
-        self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
 
     def _save(self, message: IncomingMessage, failure: Failure) -> None:
         """Without a receive transaction this is the only place the message can still go to."""
         try:
             self._work.processing.give_up(message, failure, self._mode)()
         except NotTaken as error:
+            self._work.signals.hold(error.pause)
             self._not_taken(error)
 
     def _not_taken(self, error: NotTaken) -> None:
@@ -146,3 +158,7 @@ class ReceiveTask:
 
     def _disturbed(self, error: BaseException) -> None:
         self._work.signals.hold(self._work.breaker.failed(error))
+
+
+def cause_of(error: Exception) -> BaseException:
+    return error.error if isinstance(error, AttemptFailed) else error

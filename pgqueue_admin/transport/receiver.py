@@ -3,9 +3,10 @@
 import threading
 import time
 
-from pgqueue_admin.transport.batch import Batch
+from pgqueue_admin.transport.batch_task import next_task
 from pgqueue_admin.transport.peeking import QueuePeeker
-from pgqueue_admin.transport.receive_task import ReceiveTask, Work
+from pgqueue_admin.transport.receive_task import Work
+from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slots
@@ -96,12 +97,12 @@ class Receiver:
 
     def _receive(self, pending: int) -> None:
         settings = self._settings
-        batch = Batch(self._signals.changed)
+        receives = Receives(self._signals.changed)
         until = time.monotonic() + self._peeker.good_for
         for _ in range(self._peeker.receives(pending, settings, self._work.breaker.triggered)):
-            slot = self._slots.take(unless=lambda: batch.over or time.monotonic() >= until or self._halted)
+            slot = self._slots.take(unless=lambda: receives.over or time.monotonic() >= until or self._halted)
             if slot is None:
                 break
-            batch.started()
-            slot.do(ReceiveTask(self._work, batch))
-        batch.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
+            receives.started()
+            slot.do(next_task(self._work, receives))
+        receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)

@@ -41,6 +41,7 @@ class EndpointSettings:
     on_exhausted: OnExhausted = "archive"
     error_queue: str = "error"
     transaction_mode: TransactionMode = "sends_atomic_with_receive"
+    batch_size: int = 1  # messages a receive transaction, each in a savepoint
     repeek_after: Repeek = "receives"  # T12
     notify: bool = True  # tell and hear of new messages by NOTIFY; nothing is lost without it
     strict_peek_range: bool = False  # T15: refuse what is only warned about otherwise
@@ -67,6 +68,8 @@ class EndpointSettings:
             yield f"max_records_to_peek is {self.max_records_to_peek}: it must be 1 or more, or None for no limit."
         if self.concurrency < 1:
             yield f"concurrency is {self.concurrency}: it must be 1 or more. To receive nothing, pause the endpoint."
+        if self.batch_size < 1:
+            yield f"batch_size is {self.batch_size}: it must be 1 or more."
         if self.immediate_retries < 0:
             yield f"immediate_retries is {self.immediate_retries}: it must be 0 or more."
         if self.delayed_retries < 0:
@@ -88,6 +91,11 @@ class EndpointSettings:
             yield (
                 f"transaction_mode is none and {name} is {retries[name]}: a message that is deleted before its handler "
                 f"runs cannot be retried. Set {name} to 0, or another mode."
+            )
+        if self.transaction_mode == "none" and self.batch_size > 1:
+            yield (
+                f"transaction_mode is none and batch_size is {self.batch_size}: a crash would lose messages whose "
+                "handlers have not begun. Set batch_size to 1, or another mode."
             )
         if not self.error_queue:
             yield "error_queue is empty: it must name a queue."

@@ -67,8 +67,14 @@ class TableQueue:
     @contextmanager
     def receiving(self, connection: Connection, low: int = LOWEST) -> Iterator[IncomingMessage | None]:
         """As ``receive``, in a transaction that ends with the block; begin and receive are one round trip."""
-        with connection.transaction_with(self._receive, {"low": low}) as row:
-            yield IncomingMessage.of_row(self.address, row) if row else None
+        with connection.transaction_with(self._receive, {"low": low}) as rows:
+            yield IncomingMessage.of_row(self.address, rows[0]) if rows else None
+
+    @contextmanager
+    def receiving_many(self, connection: Connection, most: int, low: int = LOWEST) -> Iterator[list[IncomingMessage]]:
+        """As ``receiving``, for up to ``most`` messages, the lowest seq first."""
+        with connection.transaction_with(self._sql.receive_many(table=self.address, most=most), {"low": low}) as rows:
+            yield [IncomingMessage.of_row(self.address, row) for row in sorted(rows, key=_seq)]
 
     def peek(self, connection: Connection) -> int:
         """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""

@@ -29,7 +29,7 @@ class WithMark(Handlers):
 
     def _mark(self, body: Any, context: MessageContext) -> None:
         archive_id = context.headers.get(RETRIED_FROM) or ""
-        if context.connection is None or not (archive_id.isascii() and archive_id.isdigit()):
+        if not (archive_id.isascii() and archive_id.isdigit()) or context.connection is None:
             return
         try:
             with context.connection.transaction():  # a savepoint: an archive out of order must not fail the message

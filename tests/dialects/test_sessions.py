@@ -82,7 +82,7 @@ def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(connect
     connection.run("create table t (n integer)")
     with (tmp_path / "trace").open("w+") as trace:
         connection.raw.pgconn.trace(trace.fileno())
-        with connection.transaction_with("insert into t values (%s) returning n", [1]) as row:
+        with connection.transaction_with("insert into t values (%s) returning n", [1]) as (row,):
             assert row.n == 1
         connection.raw.pgconn.untrace()
         assert trace.seek(0) == 0

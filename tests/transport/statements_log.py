@@ -31,9 +31,17 @@ class StatementsLog:
         return [each.kind for each in self.timed()]
 
     def timed(self) -> list[Asked]:
-        lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = ((line, _ASKED.search(line)) for line in lines if self._mark in line)
+        found = ((line, _ASKED.search(line)) for line in self._lines())
         return [Asked(_instant(line), _KINDS[match["verb"]]) for line, match in found if match]
+
+    def count(self, words: str) -> int:
+        """How many statements began so, in any case."""
+        began = re.compile(rf"LOG:  (?:statement|execute [^:]*): {words}", re.IGNORECASE)
+        return sum(bool(began.search(line)) for line in self._lines())
+
+    def _lines(self) -> list[str]:
+        lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [line for line in lines if self._mark in line]
 
 
 def _instant(line: str) -> datetime:

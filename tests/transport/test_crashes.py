@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,28 @@ def test_a_handler_that_hides_the_lost_session(endpoint, handlers, connection, s
     until(lambda: attempts == [1, 1])
     until(lambda: not rows(database, "Sales"))
     until(lambda: spy.counts["handled"] == 1)
+
+
+def test_what_was_sent_after_the_session_was_lost_is_not_committed(
+    endpoint, handlers, make_endpoint, connection, database
+):
+    """On a session opened anew it would be, without the end of the message, which is handled again."""
+    make_endpoint("Billing")
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(order)
+        if len(attempts) == 1:
+            terminate(connection)
+            with suppress(DatabaseDown):
+                context.connection.run("select 1")
+        context.send("Billing", len(attempts), type="Shop.Charge")
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: not rows(database, "Sales"))
+    assert [row.body for row in rows(database, "Billing")] == [b"2"]
 
 
 def test_idle_sessions_that_were_ended(endpoint, handlers, connection, caplog):

@@ -8,10 +8,10 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, Deadlock
 from pgqueue_admin.transport import Handlers, Unrecoverable
-from pgqueue_admin.transport.batch import Batch
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
+from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recoverability import Failures, may_retry
 from pgqueue_admin.transport.serializers import Json, Raw, Serializers
 
@@ -104,18 +104,18 @@ def test_the_breaker_arms_triggers_and_disarms(caplog):
 
 
 @pytest.mark.parametrize("for_handlers", [False, True])
-def test_a_batch_waits_for_what_it_is_told_to(for_handlers):
+def test_receives_are_waited_for(for_handlers):
     """T12."""
-    batch = Batch(threading.Condition())
-    batch.started()
-    waiter = threading.Thread(target=batch.wait, args=[for_handlers, lambda: False])
+    receives = Receives(threading.Condition())
+    receives.started()
+    waiter = threading.Thread(target=receives.wait, args=[for_handlers, lambda: False])
     waiter.start()
-    batch.answered(found=True)
+    receives.answered(found=True)
     if for_handlers:
         assert waiter.is_alive()
-        batch.finished()
+        receives.finished()
     waiter.join(5)
     assert not waiter.is_alive()
-    assert not batch.over
-    batch.answered(found=False)
-    assert batch.over
+    assert not receives.over
+    receives.answered(found=False)
+    assert receives.over

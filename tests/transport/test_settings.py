@@ -31,17 +31,18 @@ def test_every_fault_at_once():
         peek_delay=0,
         max_records_to_peek=0,
         concurrency=0,
+        batch_size=0,
         immediate_retries=-1,
         delayed_retries=-1,
         delayed_retry_step=-1,
         transaction_mode="distributed",  # type: ignore[arg-type]
         error_queue="",
     )
-    assert len(settings.faults()) == 8
+    assert len(settings.faults()) == 9
     with pytest.raises(SettingsRefused) as refused:
         Endpoint("N" * 48, DSN, settings=settings)
-    assert len(refused.value.faults) == 9
-    assert str(refused.value).count("\n") == 8
+    assert len(refused.value.faults) == 10
+    assert str(refused.value).count("\n") == 9
 
 
 @pytest.mark.parametrize("delay", [0.099, 10.5])
@@ -61,6 +62,12 @@ def test_retries_need_a_receive_transaction():
     assert "immediate_retries" in immediate
     assert "delayed_retries" in delayed
     assert EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0).faults() == []
+
+
+def test_a_batch_needs_one_too():
+    """What was deleted and not yet handled would be lost in a crash."""
+    none = EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0, batch_size=2)
+    assert ["batch_size" in fault for fault in none.faults()] == [True]
 
 
 @pytest.mark.parametrize(("delay", "limit"), [(0.05, "100 ms or more"), (15, "10 s or less")])

@@ -55,6 +55,13 @@ delete from {table}
 where id = (select id from {table} where seq >= %(low)s::bigint order by seq limit 1 for update skip locked)
 returning id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
 
+-- name: receive_many
+-- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction.
+delete from {table}
+where id = any(array(
+    select id from {table} where seq >= %(low)s::bigint order by seq limit {most} for update skip locked))
+returning id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+
 -- name: peek
 -- Highest minus lowest seq that nobody has, plus one. It takes locks, or a message in hand would look like work.
 with head as (select seq from {table} order by seq limit 1 for update skip locked),

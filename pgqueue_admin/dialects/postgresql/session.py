@@ -150,12 +150,12 @@ class Session:
             self._refuse_to_pretend()
 
     @contextmanager
-    def transaction_with(self, query: Any, params: Params = None) -> Iterator[Row | None]:
+    def transaction_with(self, query: Any, params: Params = None) -> Iterator[list[Row]]:
         with translated(), ExitStack() as transaction:
             with self.raw.pipeline():
                 transaction.enter_context(psycopg.Transaction(self.raw))  # its own method would wait for the begin
                 cursor = self._ask(query, params)
-            yield cursor.fetchone()
+            yield cursor.fetchall()
             self._refuse_to_pretend()
 
     def _refuse_to_pretend(self) -> None:

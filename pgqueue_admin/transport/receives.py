@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 
-class Batch:
+class Receives:
     """Over as soon as one receive found nothing: whoever counted the rows was not alone (T13)."""
 
     def __init__(self, changed: threading.Condition):

@@ -1,0 +1,78 @@
+"""One receive of several messages: one delete, a savepoint each, one commit."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Told
+from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
+from pgqueue_admin.transport.receives import Receives
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+def next_task(work: Work, receives: Receives) -> ReceiveTask:
+    """A batch where the settings say so, unless the one before it could not be committed."""
+    if work.settings().batch_size > 1 and not work.one_by_one.is_next():
+        return BatchTask(work, receives)
+    return ReceiveTask(work, receives)
+
+
+class BatchTask(ReceiveTask):
+    """What fails is tried again in its place, then put away like any other; the others are committed with it.
+
+    What cannot be settled so (a commit is refused, no error queue takes a message) brings all of them back, and they
+    are received one by one.
+    """
+
+    _messages: tuple[IncomingMessage, ...] = ()
+
+    def _run(self) -> None:
+        try:
+            told = self._mode.run_batch(self)
+        except Exception as error:
+            self._came_back()
+            self._undone(error)
+        else:
+            for each in told:
+                self._succeeded(each)
+
+    @contextmanager
+    def receiving_batch(self, connection: Connection) -> Iterator[tuple[IncomingMessage, ...]]:
+        size, since = self._work.settings().batch_size, self._work.low_water.mark
+        with self._work.queue.receiving_many(connection, size, since.seq) as messages:
+            self._messages = tuple(messages)
+            if messages:
+                self._work.low_water.taken(messages[-1].seq, since)
+            self._answer(found=len(messages) == size)
+            yield self._messages
+
+    def settle(self, message: IncomingMessage) -> Told:
+        """Until it is handled, put aside or put away."""
+        self._message = message
+        while True:
+            try:
+                with self._mode.share():
+                    return self._process(message)
+            except NotTaken:
+                raise
+            except Exception as error:
+                failure = self._failure_of(message, error)
+                if failure is None:
+                    raise
+                self._count(message, cause_of(error), failure)
+
+    def _came_back(self) -> None:
+        if self._messages:
+            self._work.low_water.came_back(self._messages[0].seq)
+
+    def _undone(self, error: Exception) -> None:
+        lost = isinstance(error, DatabaseDown | AttemptFailed) or self._mode.lost
+        if lost or not self._messages:
+            return self._disturbed(cause_of(error))
+        log.warning("A batch of %d is received again one by one: %s", len(self._messages), error)
+        self._work.one_by_one.after(len(self._messages))
+        self._work.signals.wake()

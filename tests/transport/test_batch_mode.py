@@ -1,0 +1,202 @@
+"""Several messages a transaction: a savepoint each, one commit, and each message still on its own."""
+
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.monitor import depth, discovery
+from pgqueue_admin.transport import Unrecoverable
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.transport.statements_log import StatementsLog
+from tests.transport.test_crashes import terminate
+from tests.waiting import until
+
+PING, FINE = "Shop.Ping", "Shop.Fine"
+TEN = replace(QUICK, concurrency=1, batch_size=10)
+
+
+@pytest.fixture
+def endpoint(make_endpoint):
+    return make_endpoint(settings=TEN)
+
+
+@pytest.fixture
+def log(server, connection):
+    return StatementsLog(server, connection, "Sales")
+
+
+@pytest.fixture
+def handled(handlers):
+    """Numbers of FINE, in the order in which they are handled."""
+    numbers = []
+
+    @handlers.handle(FINE)
+    def fine(number, context):
+        numbers.append(number)
+
+    return numbers
+
+
+def fill(endpoint, numbers, kind=FINE):
+    for number in numbers:
+        endpoint.send(endpoint.name, number, type=kind)
+
+
+def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
+    """No savepoint where nothing is written; a batch that is not full is the last, and the next statement a peek."""
+    endpoint.apply(replace(TEN, peek_delay=60))
+    fill(endpoint, range(25))
+    endpoint.start()
+    until(lambda: len(handled) == 25)
+    until(lambda: log.asked()[-1:] == ["peek"])
+    assert handled == list(range(25))
+    assert log.asked() == ["peek", "receive", "receive", "receive", "peek"]
+    assert log.count("savepoint") == 0
+    assert rows(endpoint.dsn, "Sales") == []
+
+
+def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log):
+    """T17: for 20 records two batches are started."""
+    endpoint.apply(replace(TEN, peek_delay=60, max_records_to_peek=20))
+    fill(endpoint, range(35))
+    endpoint.start()
+    until(lambda: len(handled) == 35)
+    until(lambda: log.asked()[-1:] == ["peek"])
+    assert log.asked() == ["peek", "receive", "receive", "peek", "receive", "receive", "peek"]
+
+
+def test_what_fails_is_put_away_and_harms_nobody(endpoint, handlers, handled, make_endpoint, spy, database):
+    """Tried again in its place; what it wrote and sent is undone, what the others did is committed once."""
+    make_endpoint("Billing")
+    tried = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        tried.append(len(handled))
+        context.connection.run("create table written_by_a_failed_handler ()")
+        context.send("Billing", number, type="Shop.Never")
+        raise ValueError(number)
+
+    @handlers.handle(FINE)
+    def onward(number, context):
+        context.send("Billing", number, type="Shop.Charge")
+
+    fill(endpoint, range(4))
+    fill(endpoint, [4], PING)
+    fill(endpoint, range(5, 10))
+    endpoint.start()
+    until(lambda: rows(database, "error"))
+    assert tried == [4] * 6
+    assert handled == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    assert [row.body for row in rows(database, "Billing")] == [b"%d" % number for number in handled]
+    assert rows(database, "Sales") == []
+    assert h.parse(rows(database, "error")[0].headers)[h.EXCEPTION_MESSAGE] == "4"
+    until(lambda: spy.counts["handled"] == 9)
+    assert (spy.counts["failed"], spy.counts["retried"]) == (6, 5)
+
+
+def test_a_delayed_retry_leaves_with_the_batch(endpoint, handlers, handled, database):
+    endpoint.apply(replace(TEN, immediate_retries=1, delayed_retries=1, delayed_retry_step=60))
+    handlers.handle(PING)(lambda number, context: 1 / 0)
+    fill(endpoint, [1])
+    fill(endpoint, [2], PING)
+    fill(endpoint, [3])
+    endpoint.start()
+    until(lambda: handled == [1, 3])
+    until(lambda: not rows(database, "Sales"))
+    with endpoint.connect() as connection:
+        assert connection.value('select count(*) from "Sales.Delayed"') == 1
+
+
+def test_all_in_hand_are_in_flight_to_whoever_looks(endpoint, handlers, handled, connection):
+    """A row deleted inside a savepoint would look as if nobody had it."""
+    seen = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.connection.value("select 1")
+        table = discovery.find_one(connection, endpoint.queue.address)
+        seen.append(depth.measure(connection, table))
+
+    fill(endpoint, [1, 2])
+    fill(endpoint, [3], PING)
+    endpoint.start()
+    until(lambda: seen)
+    assert (seen[0].depth, seen[0].in_flight, seen[0].ready) == (3, 3, 0)
+
+
+def test_a_commit_that_is_refused_is_the_fault_of_one(endpoint, handlers, handled, connection, database):
+    """All come back, are received one by one, and the one at fault ends in the error queue."""
+    connection.run("create table parent (id integer primary key)")
+    connection.run("create table child (id integer references parent deferrable initially deferred)")
+    connection.run("create table done (number integer)")
+    handlers.handle(PING)(lambda number, context: context.connection.run("insert into child values (1)"))
+    handlers.handle(FINE)(
+        lambda number, context: context.connection.run("insert into done values (%s)", [number]),
+    )
+    fill(endpoint, range(4))
+    fill(endpoint, [4], PING)
+    fill(endpoint, range(5, 10))
+    endpoint.start()
+    until(lambda: rows(database, "error"))
+    until(lambda: not rows(database, "Sales"))
+    done = [row.number for row in connection.all("select number from done")]
+    assert sorted(done) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+
+
+def test_what_nobody_takes_does_not_hold_the_others(make_endpoint, handlers, handled, connection, database):
+    """One slot keeps it through its pause; when there is an error queue again, it goes there."""
+    endpoint = make_endpoint(settings=replace(TEN, concurrency=2))
+    connection.run("drop table error")
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        raise Unrecoverable
+
+    fill(endpoint, [1], PING)
+    fill(endpoint, range(2, 12))
+    endpoint.start()
+    until(lambda: not [row for row in rows(database, "Sales") if row.seq > 1])
+    assert set(handled) == set(range(2, 12))
+    endpoint.create_queues()
+    until(lambda: rows(database, "error"), 20)
+    assert rows(database, "Sales") == []
+
+
+def test_a_session_that_ends_under_a_batch(endpoint, handlers, handled, make_endpoint, connection, spy, database):
+    """All come back, nothing is sent twice, and none is counted as failed."""
+    make_endpoint("Billing")
+
+    @handlers.handle(FINE)
+    def onward(number, context):
+        context.send("Billing", number, type="Shop.Charge")
+        if handled == [0, 1, 2, 3]:
+            terminate(connection)
+
+    fill(endpoint, range(6))
+    endpoint.start()
+    until(lambda: len(rows(database, "Billing")) == 6)
+    assert handled == [0, 1, 2, 3, *range(6)]
+    assert [row.body for row in rows(database, "Billing")] == [b"%d" % number for number in range(6)]
+    assert (spy.counts["failed"], rows(database, "Sales")) == (0, [])
+
+
+def test_receive_only_sends_message_by_message(make_endpoint, handlers, database):
+    make_endpoint("Billing")
+    endpoint = make_endpoint(settings=replace(TEN, transaction_mode="receive_only", immediate_retries=0))
+    seen = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        seen.append(len(rows(database, "Billing")))
+        context.send("Billing", number, type="Shop.Charge")
+        if number == 1:
+            raise ValueError
+
+    fill(endpoint, range(3), PING)
+    endpoint.start()
+    until(lambda: rows(database, "error"))
+    assert seen == [0, 1, 1]
+    assert [row.body for row in rows(database, "Billing")] == [b"0", b"2"]
