@@ -7,6 +7,7 @@ from functools import cached_property
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+from pgqueue_admin.monitor.delayed import LATE
 from pgqueue_admin.records import rail
 from pgqueue_admin.wording import times
 from pgqueue_admin.wording.figures import figure
@@ -14,7 +15,7 @@ from pgqueue_admin.wording.figures import figure
 # group, entries: url name, word on the screen, name of the count below
 GROUPS = (
     ("", (("overview", "Overview", ""), ("alerts", "Warnings", "warnings"))),
-    ("Look", (("queues", "Queues", "queues"),)),
+    ("Look", (("queues", "Queues", "queues"), ("delayed", "Delayed", "delayed"))),
     ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
     ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
     ("Watch", (("settings", "Settings", ""),)),
@@ -52,7 +53,7 @@ class Counts:
 
     @cached_property
     def _read(self) -> rail.Counts:
-        return rail.counts()
+        return rail.counts(LATE)
 
     @property
     def newest(self) -> datetime | None:
@@ -66,6 +67,12 @@ class Counts:
     @property
     def queues(self) -> tuple[str, str]:
         return figure(self._read.queues), ""
+
+    @property
+    def delayed(self) -> tuple[str, str]:
+        """How many wait for a time; amber where some are overdue and nobody seems to move them."""
+        held = self._read.delayed
+        return (figure(held) if held else ""), "mild" if self._read.unmoved else ""
 
     @property
     def dead(self) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from pgqueue_admin.console import alerts, navigation, process_cells
 from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.operation import progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.queue import view as queue
@@ -23,6 +24,7 @@ def register_all() -> None:
     register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("delayed", delayed.live, notify.SAMPLE)
     register("alerts", alerts.live, notify.ALERT)
     register("op", progress.live, notify.OPERATION)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)

@@ -13,7 +13,7 @@ topics.register_all()
 
 PAGES = (
     "health", "sign_in", "person", "overview", "queues", "queue", "alerts", "messages",
-    "message", "body", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers", "settings",
+    "message", "body", "delayed", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers", "settings",
     "archive", "operations", "operation", "finder",
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from pgqueue_admin.transport.headers import Headers, HeadersUnreadable
 
 LOOKED_AT = 20  # so many of the soonest
 _QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none
+_WIDEST = timedelta(hours=14, minutes=7)  # more is no zone: somebody has set another due time by hand
 _NOTABLE = timedelta(seconds=5)
 
 
@@ -38,43 +39,33 @@ class Skew:
         return abs(self.clock) >= _NOTABLE
 
 
-def read(connection: Connection, table: QueueTable) -> Skew | None:
-    """Of one delayed table, as its soonest messages tell; None where none of them does."""
-    statement = postgresql().browse.due_and_headers(table=table.address, most=LOOKED_AT)
-    return of((row.due, row.headers) for row in connection.all(statement))
+def read(connection: Connection, table: Address) -> Skew | None:
+    """Of one delayed table, as its soonest messages tell; None where none of them does, or it cannot be read."""
+    statement = postgresql().browse.due_and_headers(table=table, most=LOOKED_AT)
+    try:
+        return of((row.due, row.headers) for row in connection.all(statement))
+    except DatabaseDown:
+        raise
+    except DatabaseError:  # whoever asks for its messages is told why
+        return None
 
 
 def zones(
     connection: Connection, tables: Iterable[QueueTable], known: Mapping[Address, timedelta]
 ) -> dict[Address, timedelta]:
     """Of each delayed table, for a caller that asks again and again: what nothing tells now stays as it was known."""
-    found = {}
-    for table in tables:
-        if table.kind is Kind.DELAYED:
-            told = _told(connection, table)
-            found[table.address] = told.zone if told else known.get(table.address, timedelta())
-    return found
-
-
-def _told(connection: Connection, table: QueueTable) -> Skew | None:
-    """A table that cannot be read tells nothing; its figures say why."""
-    try:
-        return read(connection, table)
-    except DatabaseDown:
-        raise
-    except DatabaseError:
-        return None
+    delayed = [table.address for table in tables if table.kind is Kind.DELAYED]
+    told = {address: read(connection, address) for address in delayed}
+    return {each: skew.zone if skew else known.get(each, timedelta()) for each, skew in told.items()}
 
 
 def of(rows: Iterable[tuple[datetime, str]]) -> Skew | None:
-    """From due times and headers as they were stored."""
+    """From due times and headers as they were stored: what more than half of those that tell agree on."""
     found = [off for due, headers in rows if (off := _off(due, headers)) is not None]
-    if not found:
-        return None
     zones = [round(off / _QUARTER) * _QUARTER for off in found]
-    zone = max(zones, key=zones.count)
+    zone = max(zones, key=zones.count, default=timedelta())
     clocks = [(off - zone).total_seconds() for off, each in zip(found, zones, strict=True) if each == zone]
-    return Skew(zone, timedelta(seconds=median(clocks)), len(clocks))
+    return Skew(zone, timedelta(seconds=median(clocks)), len(clocks)) if len(clocks) * 2 > len(found) else None
 
 
 def _off(due: datetime, text: str) -> timedelta | None:
@@ -85,4 +76,6 @@ def _off(due: datetime, text: str) -> timedelta | None:
         return None
     meant = wire.parse_time(headers.get(wire.DELIVER_AT))
     retried = wire.parse_time(headers.get(wire.RETRIES_TIMESTAMP))
-    return None if meant is None or (retried and meant <= retried) else due - meant
+    if meant is None or (retried and meant <= retried):
+        return None
+    return due - meant if abs(due - meant) <= _WIDEST else None

@@ -1,6 +1,6 @@
 """What stands right of the rail's names, and how new the figures are: read for every page, in one statement."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connections
@@ -20,9 +20,12 @@ class Counts(NamedTuple):
     endpoints: int
     wanted: int
     up: int
+    delayed: int  # all delayed tables together
+    unmoved: int  # how many of those tables nobody seems to move from
 
 
-def counts() -> Counts:
+def counts(late: timedelta) -> Counts:
+    """``late``: what is due for longer than that and still there, nobody seems to move."""
     with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().rail.counts())
+        cursor.execute(postgresql().rail.counts(), {"late": late.total_seconds()})
         return Counts(*cursor.fetchone())

@@ -69,7 +69,7 @@ def test_the_start_of_bodies_on_request_only(looked_at):
         ("Shipping", {}, "Shipping is empty"),
         ("Mailer", {"q": "seq:>2000000000"}, "Nothing waits after 2,000,000,000"),
         ("Mailer", {"q": "is:expired"}, "None of these has expired"),
-        ("Sales.Delayed", {}, "holds no messages to browse"),
+        ("SubscriptionRouting", {}, "holds no messages to browse"),
     ],
 )
 def test_empty_is_said_in_the_words_of_its_reason(looked_at, table, query, said):

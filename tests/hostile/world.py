@@ -21,6 +21,7 @@ from django_celery_results.models import GroupResult, TaskResult
 from pgqueue_admin.archive import ingester
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import addressing, postgresql
+from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.operations import service
 from pgqueue_admin.records import source
 from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process, Queue, SmallestTtbr
@@ -85,7 +86,25 @@ def _fill_queues(made: World) -> None:
         _send(made, made.addresses[0], text, b"{}")
     for body in BODIES:
         _send(made, made.addresses[1], headers(), body)
+    _keep_back(made)
     _kill(made)
+
+
+def _keep_back(made: World) -> None:
+    """Delayed messages that go where no queue can be, and some that cannot be read: due now, and in a month."""
+    table = Address(SCHEMA, f"{NAMES[4]}.Delayed")
+    texts = [headers(**{"NServiceBus.SqlServer.ForwardDestination": MARKUP}), *UNREADABLE]
+    made.queues.run(postgresql().delayed.create(table=table))
+    columns = {
+        "headers": texts,
+        "bodies": [BODIES[number % len(BODIES)] for number in range(len(texts))],
+        "ats": [None] * len(texts),
+        "delays_ms": [(number % 2) * 2_592_000_000 for number in range(len(texts))],
+    }
+    made.queues.run(postgresql().delayed.store(table=table), columns)
+    found = discovery.find_one(made.queues, table)
+    assert found is not None
+    made.waiting += [(table, str(each.id)) for each in delayed.page(made.queues, found).messages]
 
 
 def _send(made: World, address: Address, text: str, body: bytes | None) -> None:

@@ -102,7 +102,7 @@ def test_headers_tell_zone_and_clock(
 ) -> None:
     for hours in range(3):
         store(connection, NOON + hours * HOUR + off, DeliverAt=NOON + hours * HOUR)
-    told = skew.read(connection, table)
+    told = skew.read(connection, table.address)
     assert told is not None
     assert (told.zone, told.told_by) == (zone, 3)
     assert told.clock.total_seconds() == pytest.approx(clock)
@@ -110,8 +110,16 @@ def test_headers_tell_zone_and_clock(
 
 def test_a_time_of_an_earlier_delay_tells_nothing(connection: Connection, table: QueueTable) -> None:
     store(connection, NOON + 2 * HOUR, DeliverAt=NOON - HOUR, Retries_Timestamp=NOON)
-    assert skew.read(connection, table) is None
+    assert skew.read(connection, table.address) is None
     assert {DELIVER_AT, RETRIES_TIMESTAMP} == {"NServiceBus.DeliverAt", "NServiceBus.Retries.Timestamp"}
+
+
+def test_due_times_that_somebody_set_by_hand_are_no_zone(connection: Connection, table: QueueTable) -> None:
+    store(connection, NOON + 30 * HOUR, DeliverAt=NOON)
+    assert skew.read(connection, table.address) is None
+    for hours in range(1, 5):
+        store(connection, NOON + hours * HOUR, DeliverAt=NOON)
+    assert skew.read(connection, table.address) is None, "no two of them agree"
 
 
 @pytest.mark.parametrize("headers", ["", "null", "not json", '{"NServiceBus.DeliverAt": "soon"}', "[]"])
@@ -120,7 +128,7 @@ def test_headers_that_cannot_be_read_tell_nothing(connection: Connection, table:
         """insert into "Sales.Delayed" (headers, due) values (%(headers)s, now())""",
         {"headers": headers + ' "NServiceBus.DeliverAt"'},
     )
-    assert skew.read(connection, table) is None
+    assert skew.read(connection, table.address) is None
 
 
 def test_the_sampler_takes_the_zone_off(connection: Connection, table: QueueTable, database: str, connect) -> None:  # type: ignore[no-untyped-def]

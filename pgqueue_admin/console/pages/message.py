@@ -11,18 +11,17 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console import trouble
-from pgqueue_admin.console.reading import acts, body, error, facts, neighbours, timeline
+from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, timeline
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import bodies, browse, discovery
-from pgqueue_admin.monitor.message import Message
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records.models import AuditEntry
 
 TEMPLATE = "pgqueue_admin/message/page.html"
 
 
 class Waiting(NamedTuple):
-    message: Message
+    facts: facts.Facts
     body: body.Shown
 
 
@@ -39,9 +38,8 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     found, problem = trouble.read(lambda connection: _read_waiting(connection, address, row_id, request))
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
-    known = facts.of_waiting(found.message, address)
-    steps = timeline.steps(known, [], timezone.now())
-    return render(request, TEMPLATE, {"facts": known, "body": found.body, "steps": steps})
+    steps = timeline.steps(found.facts, [], timezone.now())
+    return render(request, TEMPLATE, {"facts": found.facts, "body": found.body, "steps": steps})
 
 
 @require_safe
@@ -64,24 +62,19 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
 
 
 def _read_waiting(connection: Connection, address: Address, row_id: str, request: HttpRequest) -> Waiting | None:
+    """In a queue, or in a table of delayed messages."""
     table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
-    message = browse.message(connection, table, row_id) if table and table.has_messages else None
-    if table is None or message is None:
+    known = _facts(connection, table, row_id) if table else None
+    if table is None or known is None:
         return None
-    return Waiting(message, _waiting_body(connection, table, message, request))
+    return Waiting(known, body.of_waiting(connection, table, known, request.GET.dict()))
 
 
-def _waiting_body(connection: Connection, table: QueueTable, message: Message, request: HttpRequest) -> body.Shown:
-    def read(start: int, length: int) -> bytes | None:
-        found = bodies.body(connection, table, message.id, start, length)
-        return found.part if found else None
-
-    def bodystring() -> tuple[str, bool] | None:
-        found = bodies.bodystring(connection, table, message.id)
-        return (found.text, found.from_column) if found else None
-
-    known = facts.of_waiting(message, table.address)
-    return body.shown(read, bodystring, message.body_size, known.content_type, request.GET.dict())
+def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.Facts | None:
+    if table.kind is Kind.DELAYED:
+        return kept_back.facts_of(connection, table, row_id)
+    found = browse.message(connection, table, row_id) if table.has_messages else None
+    return facts.of_waiting(found, table.address) if found else None
 
 
 def _read_archived(connection: Connection, archive_id: int, request: HttpRequest) -> Archived | None:

@@ -8,12 +8,13 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import paging, trouble
-from pgqueue_admin.console.reading import waiting
+from pgqueue_admin.console.reading import kept_back, waiting
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor.delayed import DelayedPage
 from pgqueue_admin.monitor.message import Message
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records.models import Queue
 from pgqueue_admin.transport.headers import short_type
 
@@ -34,16 +35,27 @@ class Found(NamedTuple):
 def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address = Address(schema, table)
     queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
-    wanted = waiting.asked(request.GET.dict())
-    found, problem = trouble.read(lambda connection: _read(connection, address, wanted, _head(queue)))
-    about = {"address": address, "queue": queue, "asked": wanted, "found": found, "trouble": problem}
+    found, problem = trouble.read(lambda connection: _read(connection, address, request.GET.dict(), queue))
     gone = problem.kind == "gone" if problem else not (found and found.table)
-    template = "pgqueue_admin/messages/gone.html" if gone else "pgqueue_admin/messages/page.html"
-    return render(request, template, about | _cursors(found), status=404 if gone else 200)
+    about = {"address": address, "queue": queue, "asked": waiting.asked(request.GET.dict()), "trouble": problem}
+    template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"
+    return render(request, template, {**about, "found": found, **_cursors(found)}, status=404 if gone else 200)
 
 
-def _read(connection: Connection, address: Address, wanted: waiting.Asked, head: int | None) -> Found:
+def _template(found: Found | kept_back.Found | None) -> str:
+    return "delayed" if isinstance(found, kept_back.Found) else "page"
+
+
+def _read(
+    connection: Connection, address: Address, query: dict[str, str], queue: Queue | None
+) -> Found | kept_back.Found:
     table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    if table is not None and table.kind is Kind.DELAYED:
+        return kept_back.found(connection, table, query)
+    return _waiting(connection, table, waiting.asked(query), _head(queue))
+
+
+def _waiting(connection: Connection, table: QueueTable | None, wanted: waiting.Asked, head: int | None) -> Found:
     if table is None or not table.has_messages or wanted.error:
         return Found(table, None, [])
     shown = waiting.page(connection, table, wanted, head)
@@ -59,12 +71,21 @@ def _head(queue: Queue | None) -> int | None:
     return queue.latest.head_seq if queue and hasattr(queue, "latest") else None
 
 
-def _cursors(found: Found | None) -> dict[str, Any]:
+def _cursors(found: Found | kept_back.Found | None) -> dict[str, Any]:
     """Where the pages beside this one begin, as query names."""
     if not (found and found.page):
         return {}
-    beside = {"previous": found.page.previous, "next": found.page.next}
-    return {name: {key: paging.pack(seq) for key, seq in (cursor or {}).items()} for name, cursor in beside.items()}
+    page = found.page
+    if isinstance(page, DelayedPage):
+        beside: dict[str, Any] = {"previous": {"before": page.previous}, "next": {"after": page.next}}
+    else:
+        beside = {"previous": page.previous or {}, "next": page.next or {}}
+    return {name: _packed(cursor) for name, cursor in beside.items()}
+
+
+def _packed(cursor: dict[str, Any]) -> dict[str, str]:
+    keys = {name: at if isinstance(at, tuple) else (at,) for name, at in cursor.items() if at is not None}
+    return {name: paging.pack(*key) for name, key in keys.items()}
 
 
 urlpatterns = [path("queues/<name:schema>/<name:table>/messages/", page, name="messages")]

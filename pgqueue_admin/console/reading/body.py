@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.console.reading.facts import Facts
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.monitor import bodies as stored
+from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.wording import bodies
 from pgqueue_admin.wording.bodies import Part
 
@@ -25,6 +29,22 @@ class Shown:
     @property
     def views(self) -> list[tuple[str, str]]:
         return list(WORDS.items())
+
+
+def of_waiting(connection: Connection, table: QueueTable, facts: Facts, asked: Asked) -> Shown:
+    """Of a message that lies in a table of its endpoint."""
+    row_id = facts.row_id
+    assert row_id is not None
+
+    def read(start: int, length: int) -> bytes | None:
+        found = stored.body(connection, table, row_id, start, length)
+        return found.part if found else None
+
+    def bodystring() -> tuple[str, bool] | None:
+        found = stored.bodystring(connection, table, row_id)
+        return (found.text, found.from_column) if found else None
+
+    return shown(read, bodystring, facts.body_size, facts.content_type, asked)
 
 
 def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> Shown:

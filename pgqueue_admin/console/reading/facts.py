@@ -9,7 +9,7 @@ from uuid import UUID
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import headers as wire
 from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
@@ -35,6 +35,9 @@ class Facts:
     seq: int | None = None
     expires_text: str | None = None
     expires_at: datetime | None = None
+    due_text: str | None = None  # of a delayed message only
+    due_at: datetime | None = None  # as meant: the skew of its table is taken off
+    goes_to: str = ""
     archived: ArchivedMessage | None = None
 
     @property
@@ -84,8 +87,20 @@ class Facts:
 
 
 def of_waiting(message: Message, address: Address) -> Facts:
+    expires = {"expires_text": message.expires_text, "expires_at": message.expires_at}
+    return _of_stored(message, address, state=message.state, seq=message.seq, **expires)
+
+
+def of_delayed(message: DelayedMessage, address: Address, due_at: datetime | None, now: datetime) -> Facts:
+    """``due_at``: when it was meant to be due, which is not what stands there where writers' zones differ."""
+    state = "overdue" if due_at and due_at <= now else "delayed"
+    return _of_stored(
+        message, address, state=state, due_text=message.due_text, due_at=due_at, goes_to=message.destination
+    )
+
+
+def _of_stored(message: Stored, address: Address, **about: Any) -> Facts:
     return Facts(
-        state=message.state,
         address=address,
         row_id=message.id,
         message_id=message.message_id,
@@ -95,9 +110,7 @@ def of_waiting(message: Message, address: Address) -> Facts:
         unreadable=message.unreadable,
         body_size=message.body_size,
         sent_at=message.sent_at,
-        seq=message.seq,
-        expires_text=message.expires_text,
-        expires_at=message.expires_at,
+        **about,
     )
 
 

@@ -32,7 +32,8 @@ class Step:
 
 
 def steps(facts: Facts, events: list[Any], now: datetime) -> list[Step]:
-    found = [*_sent(facts), *_delayed(facts), *_waiting(facts, now), *_died(facts), *_events(events)]
+    delays = _due(facts) if facts.due_text else _delayed(facts)
+    found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *_events(events)]
     found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times stay as told
     return _with_gaps(found)
 
@@ -52,6 +53,17 @@ def _delayed(facts: Facts) -> Iterator[Step]:
     if facts.delayed_retries:
         last = wire.parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
         yield Step(last, "clock", "", f"Delayed retry {facts.delayed_retries}", "the last one before this")
+
+
+def _due(facts: Facts) -> Iterator[Step]:
+    """Of one that is kept back: what comes, not what was."""
+    if facts.delayed_retries:
+        failed = wire.parse_time(facts.headers.get(wire.RETRIES_TIMESTAMP))
+        yield Step(failed, "back", "", f"Failed; delayed retry {facts.delayed_retries} was put here")
+    if facts.due_at:
+        late = facts.state == "overdue"
+        title = "Was due, and nobody has moved it" if late else "Due"
+        yield Step(facts.due_at, "clock", "crit" if late else "", title, "moved to the queue of its endpoint then")
 
 
 def _waiting(facts: Facts, now: datetime) -> Iterator[Step]:

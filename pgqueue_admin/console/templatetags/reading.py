@@ -11,10 +11,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive.store import Capped
 from pgqueue_admin.console import operation_words, parts, process_cells, settings_words
+from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.console.reading.facts import STATE_WORDS
 from pgqueue_admin.records.processes import OfEndpoint
-from pgqueue_admin.wording import durations, figures, times, visible
+from pgqueue_admin.wording import durations, figures, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
 
 register = template.Library()
@@ -38,6 +39,20 @@ def marked(text: str | None) -> SafeString:
 def type_name(text: str) -> SafeString:
     """A type or header name: marked, and breaking where a reader would break it."""
     return parts.name(visible.plain(text or ""))
+
+
+@register.simple_tag
+def message_name(kind: str, unreadable: str = "") -> SafeString:
+    """A message by its type, or what is said in its place."""
+    if kind:
+        return type_name(kind)
+    return SafeString("Headers cannot be read" if unreadable else "Message of unknown type")
+
+
+@register.simple_tag
+def message_size(count: int | None) -> SafeString:
+    """Of its body. NULL can wedge a receiver: never a mere zero."""
+    return SafeString('<b class="crit-t">NULL</b>' if count is None else figures.size(count))
 
 
 def _piece(piece: Piece) -> str:
@@ -67,6 +82,10 @@ def confirm(
     return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
 
 
+register.simple_tag(skews.zone_fact, name="skew_zone")
+register.simple_tag(skews.zone_meaning, name="skew_meaning")
+register.simple_tag(skews.clock, name="skew_clock")
+register.simple_tag(skews.short, name="skew_short")
 register.simple_tag(settings_words.label, name="setting_label")
 register.simple_tag(settings_words.value, name="setting_value")
 register.simple_tag(settings_words.change, name="setting_change")
@@ -126,4 +145,9 @@ def process_cell(row: Row, name: str) -> SafeString:
 
 @register.simple_tag
 def staff_cell(staff: OfEndpoint, name: str) -> SafeString:
-    return process_cells.staff_state(staff) if name == "state" else process_cells.staff_have(staff)
+    return process_cells.STAFF[name](staff)
+
+
+@register.simple_tag
+def delayed_cell(row: delayed.Row, name: str) -> SafeString:
+    return delayed.CELLS[name](row)

@@ -11,4 +11,11 @@ select
     (select count(*) from pgqueue_endpoint) as endpoints,
     (select coalesce(sum(desired_processes), 0)::int8 from pgqueue_endpoint where ours) as wanted,
     (select count(*) from pgqueue_process
-     where role = 'endpoint' and ended_at is null and state in ('running', 'paused')) as up
+     where role = 'endpoint' and ended_at is null and state in ('running', 'paused')) as up,
+    kept.delayed, kept.unmoved
+from (
+    select coalesce(sum(l.delayed), 0)::int8 as delayed,
+           count(*) filter (where l.overdue > 0 and l.next_due_at < now() - %(late)s * interval '1 s') as unmoved
+    from pgqueue_queue q join pgqueue_latestsample l on l.queue_id = q.id
+    where q.kind = 'delayed' and q.gone_since is null
+) kept

@@ -1,0 +1,114 @@
+"""A delayed table as a row: its newest sample, and since when nobody seems to move what is due there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.console import parts
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.monitor import delayed
+from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.records.models import LatestSample, Queue
+from pgqueue_admin.wording.figures import counted, in_words, integer
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    queue: Queue
+    of: Queue | None  # whose endpoint keeps messages back here
+    now: datetime
+
+    @property
+    def key(self) -> str:
+        return f"d{self.queue.pk}"
+
+    @property
+    def address(self) -> Address:
+        return Address(self.queue.schema, self.queue.table)
+
+    @property
+    def of_address(self) -> Address | None:
+        return Address(self.of.schema, self.of.table) if self.of else None
+
+    @property
+    def latest(self) -> LatestSample | None:
+        return getattr(self.queue, "latest", None)
+
+    @property
+    def unmoved_since(self) -> datetime | None:
+        known = self.latest
+        return delayed.unmoved_since(known.overdue, known.next_due_at, self.now) if known else None
+
+    @property
+    def tone(self) -> str:
+        return "warn" if self.unmoved_since or (self.latest and self.latest.error) else ""
+
+
+def load() -> list[Row]:
+    """Every delayed table that is there, those with a problem first, then by how much they hold."""
+    now = timezone.now()
+    found = list(Queue.objects.filter(gone_since=None).select_related("latest"))
+    named = {(queue.schema, queue.table): queue for queue in found if queue.kind != Kind.DELAYED}
+    kept = [queue for queue in found if queue.kind == Kind.DELAYED]
+    rows = [Row(queue, named.get((queue.schema, queue.table.rpartition(".")[0])), now) for queue in kept]
+    return sorted(rows, key=lambda row: (not row.tone, -_count(row), row.address))
+
+
+def _count(row: Row) -> int:
+    return (row.latest.delayed or 0) if row.latest else 0
+
+
+def held(row: Row) -> SafeString:
+    return parts.figure(row.latest.delayed, row.latest.delayed_how) if row.latest else parts.figure(None)
+
+
+def next_due(row: Row) -> SafeString:
+    """The soonest, which may have passed."""
+    due = row.latest.next_due_at if row.latest else None
+    return parts.ago(due) if due else SafeString('<span class="faint">nothing</span>')
+
+
+def overdue(row: Row) -> SafeString:
+    count = row.latest.overdue if row.latest else None
+    said = parts.figure(count)
+    return format_html('<b class="warn-t">{}</b>', said) if count and row.unmoved_since else said
+
+
+def mover(row: Row) -> SafeString:
+    """What can be told from outside: somebody moves, or nobody seems to."""
+    if row.latest and row.latest.error:
+        return format_html("{}", row.latest.error)
+    if since := row.unmoved_since:
+        return format_html('<span class="warn-t">nobody seems to move it</span>, since {}', parts.when(since))
+    return SafeString("in time" if row.latest and row.latest.delayed else "nothing to move")
+
+
+CELLS: dict[str, Callable[[Row], SafeString]] = {
+    "held": held, "due": next_due, "overdue": overdue, "mover": mover,
+}  # fmt: skip
+
+
+def verdict(rows: list[Row]) -> tuple[str, str]:
+    """State and sentence that open the page."""
+    stuck = [row for row in rows if row.unmoved_since]
+    late, held_back = sum(row.latest.overdue or 0 for row in stuck if row.latest), sum(map(_count, rows))
+    if stuck:
+        tables = f"{in_words(len(stuck))} {'table' if len(stuck) == 1 else 'tables'}"
+        return "warn", f"Nobody seems to move what is due in {tables}; {integer(late)} overdue"
+    if not held_back:
+        return "good", "Nothing is delayed"
+    return "good", f"{counted(held_back, 'message waits', 'messages wait')} for a time; none is overdue"
+
+
+def live(_: str) -> dict[str, Any]:
+    """Topic ``delayed``."""
+    rows = load()
+    said: dict[str, Any] = {f"{row.key}.{name}": cell(row) for row in rows for name, cell in CELLS.items()}
+    said |= {f"{row.key}.tone": row.tone for row in rows}
+    sentence = verdict(rows)[1]
+    return {**said, "delayed.verdict": format_html("{}", sentence), "@title": sentence, "@say": sentence}

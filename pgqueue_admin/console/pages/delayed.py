@@ -1,0 +1,34 @@
+"""What comes later, and is it late? Every delayed table; its messages have their page where all messages have it."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import trouble
+from pgqueue_admin.console.delayed import rows
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.monitor import skew
+from pgqueue_admin.monitor.skew import Skew
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    found = rows.load()
+    skews, problem = trouble.read(lambda connection: _skews(connection, [row.address for row in found]))
+    state, sentence = rows.verdict(found)
+    about = {
+        "rows": [(row, (skews or {}).get(row.address)) for row in found],
+        "verdict": sentence,
+        "verdict_state": state,
+        "skewed": [(row, told) for row in found if (told := (skews or {}).get(row.address)) and told.is_zone],
+        "trouble": problem,
+    }
+    return render(request, "pgqueue_admin/delayed/page.html", about)
+
+
+def _skews(connection: Connection, tables: list[Address]) -> dict[Address, Skew | None]:
+    return {table: skew.read(connection, table) for table in tables}
+
+
+urlpatterns = [path("delayed/", page, name="delayed")]

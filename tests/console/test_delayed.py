@@ -1,0 +1,141 @@
+"""Delayed: what comes later and whether somebody moves it, and its messages paged by due time (issue: pages)."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from pgqueue_admin.console.delayed import rows
+from pgqueue_admin.records.models import LatestSample, Queue
+from tests.console.sampled import sample
+
+IDS = re.compile(r"/messages/([0-9a-f-]{36})/")
+MESSAGES = "/queues/public/Sales.Delayed/messages/"
+
+
+def text(client, address="/delayed/", status=200):
+    response = client.get(address)
+    assert response.status_code == status
+    return response.content.decode().replace("\u00a0", " ")
+
+
+def kept(name, **figures):
+    now = timezone.now()
+    queue = Queue.objects.create(schema="public", table=name, kind="delayed")
+    known = {"delayed": 3, "overdue": 0, "next_due_at": now + timedelta(minutes=5), **figures}
+    return LatestSample.objects.create(queue=queue, at=now, changed_at=now, **known)
+
+
+def test_nothing_is_known_yet(as_viewer):
+    assert "No delayed table was found" in text(as_viewer)
+
+
+def test_calm_while_all_is_moved_in_time(as_viewer):
+    kept("Sales.Delayed", overdue=1, next_due_at=timezone.now() - timedelta(seconds=30))
+    html = text(as_viewer)
+    assert "3 messages wait for a time; none is overdue" in html
+    assert "nobody seems to move it" not in html
+    assert 'class="n "' in html
+
+
+def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer):
+    kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
+    Queue.objects.create(schema="public", table="Sales", kind="input")
+    html = text(as_viewer)
+    assert "Nobody seems to move what is due in one table; 2 overdue" in html
+    assert "nobody seems to move it" in html
+    assert '<tr role="row" class="warn"' in html
+    assert 'href="/queues/public/Sales/"' in html
+    assert 'class="n mild" data-live="nav.delayed"' in html
+
+
+def test_an_open_page_is_told_what_changes(as_viewer):
+    stuck = kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
+    html, told = text(as_viewer), rows.live("")
+    for key in told:
+        assert key.startswith("@") or f'data-live="{key}"' in html or f'data-live-class="{key}"' in html, key
+    assert told[f"d{stuck.queue_id}.tone"] == "warn"
+
+
+def test_the_recorded_tables_and_their_counts(recorded):
+    sample()
+    html = text(recorded.operator)
+    for table in ("Sales.Delayed", "Shop.Web.Delayed", "Invoicing.Delayed", "Poison.Delayed"):
+        assert f"/{table}/messages/" in html
+    assert "as ours: UTC" in html
+
+
+def follow(client, address):
+    seen = []
+    while address:
+        html = client.get(address).content.decode()
+        seen += IDS.findall(html)
+        found = re.search(r'rel="next" href="([^"]+)"', html)
+        address = MESSAGES + found[1].replace("&amp;", "&") if found else ""
+    return seen
+
+
+def test_all_pages_are_the_table_by_due_time(looked_at):
+    ordered = [str(row.id) for row in looked_at.connection.all('select id from "Sales.Delayed" order by due, id')]
+    assert follow(looked_at.operator, MESSAGES) == ordered
+
+
+def test_from_now_on_passes_over_what_is_overdue(recorded):
+    recorded.connection.run("""update "Sales.Delayed" set due = now() + interval '1 h' where id in
+        (select id from "Sales.Delayed" order by due, id limit 3)""")
+    recorded.connection.run("""update "Sales.Delayed" set due = now() - interval '1 h' where due < now()""")
+    later = recorded.connection.value("""select count(*) from "Sales.Delayed" where due > now()""")
+    assert later >= 3
+    assert len(follow(recorded.operator, f"{MESSAGES}?from=now")) == later
+
+
+@pytest.mark.parametrize("cursor", ["x", "WzFd", "WyJpbmZpbml0eSIsIngiXQ", "WyJkcm9wIHRhYmxlIiwieCJd"])
+def test_a_cursor_that_is_none_is_the_first_page(looked_at, cursor):
+    assert len(IDS.findall(text(looked_at.operator, f"{MESSAGES}?after={cursor}"))) == 50
+
+
+def test_a_delayed_message_says_when_it_goes_and_where(looked_at):
+    row = looked_at.connection.one("""select id from "Shop.Web.Delayed" where headers like '%Legacy%' limit 1""")
+    html = text(looked_at.operator, f"/queues/public/Shop.Web.Delayed/messages/{row.id}/")
+    for said in ("When it is due", 'href="/queues/Legacy/Invoicing/"', "own queue", "Headers", "Body", "Stands as"):
+        assert said in html
+    assert looked_at.operator.get(f"/queues/public/Shop.Web.Delayed/messages/{row.id}/body/").status_code == 200
+
+
+def test_a_time_that_never_comes_and_headers_that_cannot_be_read(looked_at):
+    html = text(looked_at.operator, "/queues/public/Poison.Delayed/messages/")
+    assert "never" in html
+    assert "Headers cannot be read" in html
+    assert "NULL" in html
+    for row_id in IDS.findall(html):
+        text(looked_at.operator, f"/queues/public/Poison.Delayed/messages/{row_id}/")
+
+
+def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded):
+    """As written from New York: five hours too late in the table (wire sheet 3)."""
+    recorded.connection.run("""update "Shop.Web.Delayed" set due = due + interval '5 h'""")
+    html = text(recorded.operator, "/queues/public/Shop.Web.Delayed/messages/")
+    assert "has a session zone 5 h behind UTC" in html
+    assert "too late" in html
+    sample()
+    listed = text(recorded.operator)
+    assert "zone UTC−5 h" in listed
+    was = recorded.connection.one("""select id, due - interval '5 h' as due from "Shop.Web.Delayed" order by due""")
+    message = text(recorded.operator, f"/queues/public/Shop.Web.Delayed/messages/{was.id}/")
+    assert f'datetime="{was.due:%Y-%m-%dT%H:%M:%S}' in message
+
+
+def test_a_message_that_was_moved_meanwhile(looked_at):
+    html = text(looked_at.operator, f"{MESSAGES}00000000-0000-0000-0000-000000000000/", status=404)
+    assert "Not in Sales.<wbr>Delayed now" in html or "Not in Sales" in html
+
+
+def test_a_database_that_is_down_leaves_the_figures(as_viewer):
+    from tests.console.sampled import elsewhere
+
+    kept("Sales.Delayed")
+    with elsewhere("queues", PORT=1):
+        html = text(as_viewer)
+    assert "Sales" in html
+    assert "no message tells" in html
