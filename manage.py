@@ -2,10 +2,13 @@
 """Django's command line."""
 
 import os
+import signal
 import sys
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["up"]:
+        _end_at_once_on_ctrl_c()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
@@ -16,6 +19,12 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except (OperationalError, DatabaseDown) as error:
         sys.exit(f"The database does not answer; the embedded one runs while `make run` does.\n{error}")
+
+
+def _end_at_once_on_ctrl_c() -> None:
+    """Until ``up`` hears signals itself: nothing is started yet, and an exception may be lost while modules load,
+    because Python drops what is raised in a callback or a ``__del__``; the product would start all the same."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 if __name__ == "__main__":

@@ -31,15 +31,19 @@ class Product:
 
     def start(self, seconds: float = 120) -> None:
         self.launch()
-        until(self._is_up, seconds, "the product to say where its console is")
+        until(self.is_up, seconds, "the product to say where its console is")
 
-    def launch(self) -> None:
+    def is_up(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return "Console:" in self.said()[self._said_before :]
+
+    def launch(self, **environment: str) -> None:
         self._said_before = len(self.said()) if self.output.exists() else 0
         with self.output.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
                 cwd=ROOT,
-                env=self._environment,
+                env={**self._environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -64,7 +68,3 @@ class Product:
         found = _LOGIN.search(self.said())
         assert found, self.said()
         return found["name"], found["password"]
-
-    def _is_up(self) -> bool:
-        assert self.process.poll() is None, self.said()
-        return "Console:" in self.said()[self._said_before :]

@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 from pgqueue_admin.embedded import ports
-from tests.waiting import until
+from tests.waiting import within
 
 
 def processes(var: Path) -> dict[int, str]:
@@ -38,7 +38,7 @@ def kill(pid: int) -> None:
 
 
 def none_left(var: Path, seconds: float) -> None:
-    until(lambda: not processes(var), seconds, f"no process is left; there is {processes(var)}")
+    within(seconds, lambda: not processes(var), f"no process is left of {processes(var)}")
 
 
 def answer(url: str) -> int:
