@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -27,11 +28,11 @@ BILLING = '"public"."Billing"'
 
 
 class Mailbox:
-    """aiosmtpd's handler. ``answer`` is what the server says to the end of DATA; ``after`` runs once that was said."""
+    """aiosmtpd's handler. ``answer`` is what the server says to the end of DATA; ``around`` is entered around that."""
 
     def __init__(self) -> None:
         self.mails: list[EmailMessage] = []
-        self.after: Callable[[], None] | None = None
+        self.around: Callable[[], AbstractContextManager[None]] | None = None
         self.answer = "250 2.0.0 taken"
         self.refuse_recipients = ""
 
@@ -47,9 +48,9 @@ class Mailbox:
         if self.answer.startswith("250"):
             mail = message_from_bytes(envelope.content or b"", policy=policy.default)  # type: ignore[arg-type]
             self.mails.append(mail)  # type: ignore[arg-type]
-        if self.after:
-            await server.push(self.answer)
-            self.after()
+        if self.around:
+            with self.around():
+                await server.push(self.answer)
         return self.answer
 
 
@@ -107,10 +108,16 @@ class Alerter:
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def freeze(self) -> None:
+        """It does nothing more: returns when the kernel says that every thread of it is stopped."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(15)
+            self.process.wait(60)
 
     @property
     def said(self) -> str:

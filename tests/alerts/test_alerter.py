@@ -1,8 +1,10 @@
 """The alerter as a process, against a real archive and a real mail server (C7)."""
 
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from django.test import Client
 
@@ -88,16 +90,22 @@ def test_a_flood_makes_a_handful_of_mails(alerter: Alerter, mailbox: Mailbox, di
 
 def test_killed_between_the_servers_250_and_the_commit(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     """Sent again, under the same Message-ID: the one case in which a mail comes twice."""
+    killed = threading.Event()
 
-    def kill_the_sender() -> None:
-        mailbox.after = None
+    @contextmanager
+    def frozen_and_killed() -> Iterator[None]:
+        mailbox.around = None
+        alerter.freeze()
+        yield
         alerter.kill()
+        killed.set()
 
-    mailbox.after = kill_the_sender
+    mailbox.around = frozen_and_killed
     alerter.start()
     until(watching, 20, "the alerter watches")
     die(1)
-    until(lambda: mailbox.mails and mailbox.after is None, 15, "the server took it, and the sender is gone")
+    assert killed.wait(60), "the server took it, and the sender is gone"
+    assert len(mailbox.mails) == 1
     assert AlertMail.objects.get().state == "waiting"
     alerter.start()
     until(lambda: len(mailbox.mails) == 2, 20, "sent again")
