@@ -2,6 +2,8 @@
 
 import json
 import re
+from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_time, wire_timespan
@@ -46,7 +48,6 @@ CONTROL_MESSAGE = "NServiceBus.ControlMessage"
 ERROR_CODE = "NServiceBus.ReturnMessage.ErrorCode"
 SAGA_ID = "NServiceBus.SagaId"
 SAGA_TYPE = "NServiceBus.SagaType"
-SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"
 ORIGINATING_SAGA_ID = "NServiceBus.OriginatingSagaId"
 ORIGINATING_SAGA_TYPE = "NServiceBus.OriginatingSagaType"
 START_NEW_TRACE = "NServiceBus.OpenTelemetry.StartNewTrace"
@@ -84,6 +85,7 @@ FAILURE_PREFIXES = (
 
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class HeadersUnreadable(ValueError):
@@ -100,17 +102,24 @@ def parse(text: str | None) -> Headers:
         raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
     if not isinstance(found, dict):
         raise HeadersUnreadable(f"the headers are {_kind(found)}, not an object")
-    for name, value in found.items():
-        _refuse_unless_text(name, value)
+    plain = text.isascii() and not _ESCAPED_SURROGATE.search(text)
+    if not (plain and all(value is None or type(value) is str for value in found.values())):
+        _refuse_unless_texts(found)
     return found
 
 
 def dump(headers: Headers) -> str:
     """Write headers as endpoints do: compact, ``/`` escaped, characters beyond U+FFFF as surrogate escapes."""
-    for name, value in headers.items():
-        _refuse_unless_text(name, value)
-    text = json.dumps(headers, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _ASTRAL.sub(_surrogates, text.replace("/", "\\/").replace("\x7f", "\\u007F"))
+    try:
+        pairs = [f"{_quoted(name)}:{'null' if value is None else _quoted(value)}" for name, value in headers.items()]
+    except TypeError:
+        _refuse_unless_texts(headers)
+        raise
+    text = "{" + ",".join(pairs).replace("/", "\\/").replace("\x7f", "\\u007F") + "}"
+    if text.isascii():
+        return text
+    _refuse_unless_texts(headers)
+    return _ASTRAL.sub(_surrogates, text)
 
 
 def strip_failure(headers: Headers) -> Headers:
@@ -120,7 +129,7 @@ def strip_failure(headers: Headers) -> Headers:
 
 def enclosed_types(headers: Headers) -> list[str]:
     """Full names of the message's types, without assemblies, concrete type first."""
-    return [full_name(part) for part in split_types(headers.get(ENCLOSED_MESSAGE_TYPES) or "")]
+    return list(_types(headers.get(ENCLOSED_MESSAGE_TYPES) or ""))
 
 
 def enclosed_type(headers: Headers) -> str:
@@ -133,11 +142,19 @@ def is_control_message(headers: Headers) -> bool:
     return (headers.get(CONTROL_MESSAGE) or "").lower() == "true"
 
 
-def _refuse_unless_text(name: Any, value: Any) -> None:
-    if value is not None and not isinstance(value, str):
-        raise HeadersUnreadable(f"header {name!r} is {_kind(value)}, not a text")
-    if _SURROGATE.search(name) or _SURROGATE.search(value or ""):
-        raise HeadersUnreadable(f"header {name!r} holds half a character (a lone surrogate)")
+@lru_cache(maxsize=1024)
+def _types(text: str) -> tuple[str, ...]:
+    """A queue sees the same few types again and again."""
+    return tuple(full_name(part) for part in split_types(text))
+
+
+def _refuse_unless_texts(headers: Any) -> None:
+    """Looks at each, which costs more than the rest of parsing: only asked where something may be found."""
+    for name, value in headers.items():
+        if value is not None and not isinstance(value, str):
+            raise HeadersUnreadable(f"header {name!r} is {_kind(value)}, not a text")
+        if _SURROGATE.search(name) or _SURROGATE.search(value or ""):
+            raise HeadersUnreadable(f"header {name!r} holds half a character (a lone surrogate)")
 
 
 def _kind(value: Any) -> str:

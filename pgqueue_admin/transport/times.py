@@ -9,8 +9,8 @@ _SPAN = re.compile(r"(-?)(?:(\d{1,8})\.)?(\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,7}))?
 
 def wire_time(instant: datetime) -> str:
     """28 characters, e.g. ``2026-11-14 12:26:51:355787 Z``. Not strftime: it does not pad early years."""
-    t = instant.astimezone(UTC)
-    return f"{t.year:04}-{t.month:02}-{t.day:02} {t.hour:02}:{t.minute:02}:{t.second:02}:{t.microsecond:06} Z"
+    text = instant.astimezone(UTC).isoformat(" ", "microseconds")
+    return f"{text[:19]}:{text[20:26]} Z"
 
 
 def parse_time(text: str | None) -> datetime | None:
