@@ -1,6 +1,6 @@
 """Either database down under a running web server, each behind a wire of its own: said clearly, and nothing lost."""
 
-import threading
+import itertools
 import time
 import uuid
 from collections.abc import Iterator
@@ -181,23 +181,15 @@ def _queues_down(site):
 
 def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_back(site):
     queue = LatestSample.objects.get(queue__schema="public", queue__table="Billing").queue_id
-    told: list[tuple[str, dict[str, str]]] = []
     until(lambda: site.browser.get("/").status_code == 200, 40, "the console is back")
     with site.browser.stream("GET", f"/live/?t=queue:{queue}") as stream:
-        threading.Thread(target=lambda: told.extend(_kept(stream, told)), daemon=True).start()
-        until(lambda: any("now.ready" in data for _, data in told), 10, "no figures")
+        told = events(stream.iter_lines())
+        next(data for _, data in told if "now.ready" in data)
         with site.console.down():
-            count = len(told)
-            until(lambda: "beat" in [name for name, _ in told[count:]], 15, "the stream is not alive")
-            assert [data for _, data in told[count:] if data] == [], "no figure is taken away"
+            while_down = list(itertools.takewhile(lambda each: each[0] != "beat", told))  # else it is not alive
             LatestSample.objects.filter(queue=queue).update(ready=4_321)
-        until(lambda: any("4,321" in data.get("now.ready", "") for _, data in told), 20, "no new figures")
-
-
-def _kept(stream, told):
-    for each in events(stream.iter_lines()):
-        told.append(each)
-    return []
+        assert [data for _, data in while_down if "now.ready" in data] == [], "no figure is taken away"
+        assert next(data for _, data in told if "4,321" in data.get("now.ready", ""))
 
 
 def test_the_stream_of_a_session_that_cannot_be_read(site):

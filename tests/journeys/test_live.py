@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.journeys.conftest import shoot
 from tests.journeys.product import Product
+from tests.waiting import NOISE
 
 pytestmark = pytest.mark.journey
 SEVEN = """
@@ -24,7 +25,7 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
     expect(page.get_by_text("Live").first).to_be_visible()
     with postgresql().connect(product.dsn) as connection:
         connection.run(SEVEN)
-    expect(ready).to_have_text("7", timeout=2000)
+    expect(ready).to_have_text("7", timeout=2000 * NOISE)
     assert page.evaluate("window.notReloaded")
 
 
@@ -40,7 +41,7 @@ def test_paused_figures_stand_still_until_resumed(page: Page, product: Product) 
         connection.value(told)
     assert ready.inner_text() == before
     page.keyboard.press(".")
-    expect(ready).to_have_text("7", timeout=4000)
+    expect(ready).to_have_text("7", timeout=4000 * NOISE)
 
 
 def test_keys_lead_around(page: Page, product: Product) -> None:

@@ -14,7 +14,7 @@ from pgqueue_admin.records import source
 from pgqueue_admin.records.models import AuditEntry, Process, Queue
 from pgqueue_admin.workers.ingesting import Ingesting
 from tests.databases import Databases
-from tests.waiting import until
+from tests.waiting import until, within
 from tests.workers.house import House, alive
 
 
@@ -109,7 +109,7 @@ def test_the_supervisor_keeps_one(house: House, console_database: str) -> None:
     row = until(lambda: Process.objects.filter(role="ingester", state="running").first(), 20, "an ingester")
     assert row is not None
     house.close()
-    until(lambda: not alive(row.pid), 1, "gone with its supervisor")
+    within(1, lambda: not alive(row.pid), "gone with its supervisor")
 
 
 @contextmanager
