@@ -12,17 +12,23 @@ from pgqueue_admin.wording import figures, visible
 
 
 def state(row: processes.Row) -> SafeString:
-    return parts.state(row.word, row.state)
+    said, until = parts.state(row.word, row.state), row.process.drain_until
+    if row.state != "draining" or until is None:
+        return said
+    return format_html('{} <span class="sub">killed {} at the latest</span>', said, parts.when(until))
 
 
 def busy(row: processes.Row) -> SafeString:
-    """How many of its slots have a message in hand; a full one is drawn hot."""
+    """How many of its slots have a message in hand, and for how much of the last minute; a full one is drawn hot."""
     of = row.process.slots
     if not of:
         return parts.unknown()
     now = min(row.process.busy, of)
     hot = "hot" if now == of else ""
-    return format_html('<progress class="{0}" value="{1}" max="{2}">{1} of {2}</progress> {1} of {2}', hot, now, of)
+    bar = format_html('<progress class="{0}" value="{1}" max="{2}">{1} of {2}</progress> {1} of {2}', hot, now, of)
+    share = row.process.busy_share
+    said = "" if share is None else format_html('<span class="sub">{} of the last minute</span>', f"{share:.0%}")
+    return format_html("{} {}", bar, said)
 
 
 def out(row: processes.Row) -> SafeString:
@@ -37,12 +43,21 @@ def handled(row: processes.Row) -> SafeString:
 
 
 def critical(row: processes.Row) -> SafeString:
-    known = row.process.critical_p95_ms
+    return _milliseconds(row.process.critical_p95_ms)
+
+
+def _milliseconds(known: float | None) -> SafeString:
     return parts.duration(None if known is None else known / 1000)
 
 
 def memory(row: processes.Row) -> SafeString:
-    return SafeString(figures.size(row.process.memory_bytes or None))
+    """Resident, beside its limit if there is one; drawn critical when it is above."""
+    size, limit = row.process.memory_bytes, row.memory_limit
+    said = figures.size(size or None)
+    if limit is None:
+        return SafeString(said)
+    tone = "crit-t" if size > limit else ""
+    return format_html('<span class="{}">{}</span> <span class="sub">of {}</span>', tone, said, figures.size(limit))
 
 
 def up(row: processes.Row) -> SafeString:
@@ -62,23 +77,28 @@ CELLS: dict[str, Callable[[processes.Row], SafeString]] = {
 }  # fmt: skip
 
 
-def staff_state(staff: records.OfEndpoint) -> SafeString:
-    return parts.state(*processes.staff_state(staff))
-
-
-def staff_have(staff: records.OfEndpoint) -> SafeString:
-    return format_html("{} of {}", staff.have, staff.want)
+STAFF: dict[str, Callable[[records.OfEndpoint], SafeString]] = {
+    "state": lambda staff: parts.state(*processes.staff_state(staff)),
+    "have": lambda staff: format_html("{} of {}", staff.have, staff.want),
+    "busy": lambda staff: format_html("{} of {}", staff.busy, staff.slots),
+    "out": lambda staff: parts.rate(staff.total("handled_per_second")),
+    "received": lambda staff: parts.figure(staff.total("received")),
+    "failed": lambda staff: parts.figure(staff.total("failed")),
+    "retried": lambda staff: parts.figure(staff.total("retried")),
+    "expired": lambda staff: parts.figure(staff.total("expired")),
+    "critical_p50": lambda staff: _milliseconds(staff.worst("critical_p50_ms")),
+    "critical": lambda staff: _milliseconds(staff.worst("critical_p95_ms")),
+    "processing": lambda staff: _milliseconds(staff.worst("processing_p95_ms")),
+}
 
 
 def live(_: str) -> dict[str, str]:
     """Everything at once: few processes, and each page keeps the cells it has places for."""
-    found = [processes.Row(process) for process in records.current()]
     staffed = records.by_endpoint()
+    found = processes.rows(records.current(), staffed)
     told: dict[str, Any] = {
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()
     }
-    for staff in staffed:
-        told[f"staff.{staff.endpoint.pk}.state"] = staff_state(staff)
-        told[f"staff.{staff.endpoint.pk}.have"] = staff_have(staff)
+    told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
     _, sentence = processes.verdict(staffed, any(row.process.role == "supervisor" for row in found))
     return {**told, "workers.verdict": format_html("{}", sentence), "@say": sentence}

@@ -1,8 +1,8 @@
 """How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
 
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from pgqueue_admin.records import processes
-from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.wording import figures, names
+from pgqueue_admin.workers import identity
 
 _TAIL = 65_536
+_PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
 _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
 
 
@@ -23,10 +25,17 @@ class Row:
     """One process as a page says it."""
 
     process: Any  # Process, annotated as by records.processes.known
+    endpoint: Endpoint | None = None  # whose process it is, if it is one of ours
 
     @property
     def name(self) -> str:
-        return str(self.process.endpoint or self.process.role)
+        return str(self.process.endpoint or _PROGRAMS.get(self.process.role, self.process.role))
+
+    @property
+    def memory_limit(self) -> int | None:
+        """In bytes: above it, it is drained; without that, above it, it is killed."""
+        limit = self.endpoint and (self.endpoint.memory_mb or self.endpoint.memory_kill_mb)
+        return limit * 1_000_000 if limit else None
 
     @property
     def state(self) -> str:
@@ -54,14 +63,33 @@ class Host:
     supervisor: Row | None
     rows: list[Row] = field(default_factory=list)
 
+    @property
+    def silent_since(self) -> datetime | None:
+        """When its supervisor was last heard of, if that is too long ago."""
+        known = self.supervisor.process if self.supervisor else None
+        return known.heartbeat_at if known and known.heartbeat_lost else None
+
+    @property
+    def has_endpoints(self) -> bool:
+        return any(row.process.role == "endpoint" for row in self.rows)
+
 
 def staff_state(staff: processes.OfEndpoint) -> tuple[str, str]:
     """How an endpoint of ours is staffed: the word, and the state it is drawn as."""
     if staff.missing:
         return "short of processes", "critical"
+    if staff.not_restarted:
+        done = staff.have - staff.not_restarted
+        return f"restarting, {done} of {staff.have} done", "waiting"
     if staff.endpoint.paused:
         return "paused", "paused"
     return ("running", "running") if staff.have else ("stopped", "stopped")
+
+
+def rows(found: Iterable[Process], staffed: Iterable[processes.OfEndpoint]) -> list[Row]:
+    """Processes, each with its endpoint where that is one of ours."""
+    ours = {each.endpoint.name: each.endpoint for each in staffed}
+    return [Row(process, ours.get(process.endpoint)) for process in found]
 
 
 def hosts(found: Iterable[Row]) -> list[Host]:
@@ -89,7 +117,7 @@ def _all_run(want: int) -> str:
 
 def log_lines(process: Process, most: int) -> list[str]:
     """The last lines of its log, where that is a file of ours on this machine; else none."""
-    path = _log_path(process)
+    path = _log_path(process) if most else None
     if path is None:
         return []
     with path.open("rb") as file:
@@ -101,7 +129,7 @@ def log_lines(process: Process, most: int) -> list[str]:
 def _log_path(process: Process) -> Path | None:
     """Never a file elsewhere, whatever the row says."""
     folder = (Path(settings.PGQUEUE["VAR"]) / "log").resolve()
-    if not process.log or process.host != socket.gethostname():
+    if not process.log or process.host != identity.host():
         return None
     path = Path(process.log).resolve()
     return path if path.is_relative_to(folder) and path.is_file() else None

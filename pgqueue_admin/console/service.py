@@ -32,7 +32,7 @@ class Service:
 
     @property
     def rows(self) -> list[Row]:
-        return [Row(process) for process in self.staff.processes]
+        return [Row(process, self.endpoint) for process in self.staff.processes]
 
     def _sampled(self, field: str) -> Any:
         """A figure of its input queue's newest sample; None where there is none yet."""
@@ -53,7 +53,7 @@ class Service:
 
     @property
     def versions(self) -> list[str]:
-        return sorted({process.code_version for process in self.staff.running if process.code_version})
+        return self.staff.versions
 
     @property
     def hosts(self) -> list[str]:
@@ -73,30 +73,22 @@ class Service:
         """The word, and the state it is drawn as."""
         return processes.staff_state(self.staff) if self.endpoint.ours else ("runs elsewhere", "")
 
-    def _known(self, field: str) -> list[Any]:
-        values = (getattr(process, field) for process in self.staff.running)
-        return [value for value in values if value is not None]
-
     @property
     def out(self) -> float | None:
-        known = self._known("handled_per_second")
-        return sum(known) if known else None
-
-    @property
-    def expired(self) -> int:
-        return sum(self._known("expired"))
+        rate: float | None = self.staff.total("handled_per_second")
+        return rate
 
     @property
     def critical_p50(self) -> float | None:
-        return max(self._known("critical_p50_ms"), default=None)
+        return self.staff.worst("critical_p50_ms")
 
     @property
     def critical_p95(self) -> float | None:
-        return max(self._known("critical_p95_ms"), default=None)
+        return self.staff.worst("critical_p95_ms")
 
     @property
     def processing_p95(self) -> float | None:
-        return max(self._known("processing_p95_ms"), default=None)
+        return self.staff.worst("processing_p95_ms")
 
 
 def services() -> list[Service]:

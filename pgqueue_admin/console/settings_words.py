@@ -3,7 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.wording.durations import plain
-from pgqueue_admin.wording.figures import integer
+from pgqueue_admin.wording.figures import integer, size
 
 LABELS = {
     "peek_delay_ms": "peek delay",
@@ -16,14 +16,17 @@ LABELS = {
     "error_queue": "error queue",
     "strict_peek_range": "strict peek range",
     "drain_seconds": "drain time",
+    "memory_mb": "memory limit of a process",
+    "memory_kill_mb": "memory at which it is killed",
     "desired_processes": "processes",
+    "restart_version": "restarted one by one, version",
     "paused": "paused",
     "target_age_seconds": "target for the oldest message",
     "target_depth": "target for depth",
     "target_dead": "target for dead messages",
     "ingest": "moved into the archive",
 }
-_EMPTY = {"max_records_to_peek": "no limit", "error_queue": "none"}
+_EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
 _CHOICES = {"archive": "archived as failed", "error_queue": "sent to the error queue"}
 
 
@@ -36,6 +39,8 @@ def value(name: str, given: Any) -> str:
         return _EMPTY.get(name, "none")
     if isinstance(given, bool):
         return "on" if given else "off"
+    if name.endswith("_mb"):
+        return size(given * 1_000_000)
     if name.endswith("_ms"):
         return plain(given / 1000)
     if name.endswith("_seconds"):

@@ -90,6 +90,32 @@ class OfEndpoint:
     def slots(self) -> int:
         return sum(p.slots for p in self.running)
 
+    @property
+    def not_restarted(self) -> int:
+        """How many still run that began before the newest rolling restart."""
+        return sum(p.started_version < self.endpoint.restart_version for p in self.running)
+
+    @property
+    def versions(self) -> list[str]:
+        """Of the code that runs: more than one while it is being replaced, or where hosts differ."""
+        return sorted({p.code_version for p in self.running if p.code_version})
+
+    @property
+    def breakers(self) -> list[tuple[Any, dict[str, Any]]]:
+        """Circuit breakers that are not closed, each with its process."""
+        return [(process, breaker) for process in self.running for breaker in process.breakers]
+
+    def total(self, field: str) -> Any:
+        """Of the processes that run, since each began; None where none of them says it."""
+        known = self._known(field)
+        return sum(known) if known else None
+
+    def worst(self, field: str) -> float | None:
+        return max(self._known(field), default=None)
+
+    def _known(self, field: str) -> list[Any]:
+        return [value for p in self.running if (value := getattr(p, field)) is not None]
+
 
 def of_endpoint(name: str) -> OfEndpoint:
     return OfEndpoint(Endpoint.objects.get(name=name), list(current().filter(role="endpoint", endpoint=name)))

@@ -179,7 +179,7 @@ def test_the_list_and_the_page_say_who_is_short(as_operator, orders):
     Process.objects.create(role="endpoint", endpoint="Shop.Orders", host="app-1", pid=7, start_ticks=1, **facts)
     html = text(as_operator)
     assert "1 of 1" in html
-    assert "of 2 slots" in html
+    assert "slots, now" in html
 
 
 def test_hostile_names(as_operator, console_database):

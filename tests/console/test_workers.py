@@ -107,6 +107,76 @@ def test_an_open_page_is_told_what_changes(as_operator, console_database):
     assert "<script>" not in told[f"process.{row.pk}.error"]
     assert told[f"staff.{endpoint.pk}.have"] == "1 of 2"
     assert told["workers.verdict"] == "Shipping has too few processes; 1 of 2 run"
-    html = text(as_operator)
+    places = text(as_operator) + text(as_operator, "/endpoints/Shipping/")
     for key in told:
-        assert key.startswith("@") or f'data-live="{key}"' in html
+        assert key.startswith("@") or f'data-live="{key}"' in places
+
+
+def test_a_viewer_reads_no_log(as_viewer, log_folder):
+    log = log_folder / "Shipping.4.log"
+    log.write_text("the body of a message\n")
+    row = process(log=str(log), state="back-off", ended_at=timezone.now(), last_error="ended by SIGKILL")
+    assert "Reading it needs operator; you are viewer" in text(as_viewer, f"/workers/{row.pk}/log/")
+    for address in ("/workers/", f"/workers/{row.pk}/log/"):
+        assert "the body of a message" not in text(as_viewer, address)
+
+
+def test_a_host_that_vanished_is_said(as_operator, console_database):
+    silent = timezone.now() - timedelta(minutes=4)
+    process(role="supervisor", endpoint="", pid=1, host="house-2", heartbeat_at=silent)
+    process(pid=2, host="house-2", heartbeat_at=silent)
+    process(role="supervisor", endpoint="", pid=3, host="house-1")
+    html = text(as_operator)
+    assert "house-2 has not been heard from since" in html.replace("<wbr>", "")
+    assert html.count("not heard from since") == 1
+
+
+def test_limits_versions_and_shares_are_shown(as_operator, console_database):
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2, memory_mb=512, memory_kill_mb=1024)
+    process(pid=2, code_version="shop 4.12.0", memory_bytes=498_000_000, slots=4, busy=3, busy_share=0.62)
+    process(pid=3, code_version="shop 4.12.1", memory_bytes=600_000_000)
+    html = text(as_operator)
+    for said in ("of 512 MB", '<span class="crit-t">600 MB</span>', "62% of the last minute", "2 versions of the code"):
+        assert said in html
+    page = text(as_operator, "/endpoints/Shipping/")
+    assert "Its processes run 2 versions of the code: shop 4.12.0, shop 4.12.1." in page
+    assert "memory limit of a process" in page.lower()
+    assert "1 GB" in page
+
+
+def test_a_drain_says_when_it_is_over_and_a_restart_how_far_it_is(as_operator, console_database):
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2, restart_version=7, version=7)
+    process(pid=2, started_version=7)
+    process(pid=3, started_version=6)
+    assert "restarting, 1 of 2 done" in text(as_operator)
+    Process.objects.filter(pid=3).update(state="draining", busy=1, drain_until=timezone.now() + timedelta(seconds=20))
+    html = text(as_operator)
+    assert "draining, 1 left" in html
+    assert "at the latest" in html
+
+
+def test_celery_stands_under_the_same_roof(as_operator, console_database):
+    process(role="celery-worker", endpoint="", pid=5, slots=2, busy=1, handled=12, memory_bytes=70_000_000)
+    process(role="celery-beat", endpoint="", pid=6)
+    html = text(as_operator)
+    for said in ("Celery worker", "Celery beat", "1 of 2", "70 MB"):
+        assert said in html
+
+
+def test_an_open_circuit_breaker_is_said(as_operator, console_database):
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
+    process(breakers=[{"what": "Receiving from Shipping", "error": "<b>no answer</b>"}])
+    html = text(as_operator, "/endpoints/Shipping/")
+    assert "Receiving from Shipping: the circuit breaker of pid 4121" in html
+    assert "<b>no answer</b>" not in html
+
+
+def test_restarting_one_by_one_is_an_act_of_its_own(as_operator, as_viewer, console_database):
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
+    assert "Restart one by one…" in text(as_operator, "/endpoints/Shipping/")
+    as_viewer.post("/endpoints/Shipping/restart/")
+    assert Endpoint.objects.get().restart_version == 0
+    answer = as_operator.post("/endpoints/Shipping/restart/", follow=True).content.decode()
+    assert "Shipping restarts one by one: 2 processes, the next when the new one is well." in answer
+    row = Endpoint.objects.get()
+    assert row.restart_version == row.version == 2

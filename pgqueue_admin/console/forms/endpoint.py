@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from pgqueue_admin.console.forms.fields import Span
-from pgqueue_admin.records.endpoint_faults import LONGEST_PEEK_DELAY_MS, MOST_CONCURRENCY
+from pgqueue_admin.records.endpoint_faults import LONGEST_PEEK_DELAY_MS, MOST_CONCURRENCY, MOST_MEMORY_MB
 from pgqueue_admin.records.models import Endpoint
 
 # of a foreign endpoint only these are declared: they are what warnings judge
@@ -20,6 +20,8 @@ ALLOWED = {
     "on_exhausted": "archived as failed, or sent to the error queue",
     "error_queue": 'an address: "schema"."table"',
     "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
+    "memory_mb": "MB of resident memory; a process above it drains and is replaced; empty: no limit",
+    "memory_kill_mb": "MB; above it a process is killed at once; larger than the first; empty: no limit",
     "drain_seconds": "how long a stopping process may finish what it has in hand",
 }
 
@@ -34,6 +36,8 @@ class EndpointSettings(forms.Form):
     on_exhausted = forms.ChoiceField(label="When retries are used up", choices=Endpoint.Exhausted.choices)
     error_queue = forms.CharField(label="Error queue", max_length=200, required=False)
     strict_peek_range = forms.BooleanField(label="Strict peek range", required=False)
+    memory_mb = forms.IntegerField(label="Memory limit", min_value=1, max_value=MOST_MEMORY_MB, required=False)
+    memory_kill_mb = forms.IntegerField(label="Killed above", min_value=1, max_value=MOST_MEMORY_MB, required=False)
     drain_seconds = Span(label="Drain time")
 
     def __init__(self, endpoint: Endpoint, data: Any = None):

@@ -14,6 +14,12 @@ from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.wording.figures import counted
 
 HISTORY = 20
+COUNTS = (
+    ("received", "Received", "by running processes"),
+    ("retried", "Retried", "attempts that failed and came again"),
+    ("failed", "Failed", "attempts, of running processes"),
+    ("expired", "Expired", "dropped unread"),
+)
 
 
 @require_http_methods(["GET", "HEAD"])
@@ -88,6 +94,7 @@ def _page(
     about = {
         "service": service.service(endpoint),
         "taken": processes.taken(endpoint),
+        "counts": COUNTS,
         "suspects": fatal.suspects(endpoint.name),
         "endpoint": endpoint,
         "settings": [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown],

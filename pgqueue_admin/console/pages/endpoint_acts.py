@@ -79,6 +79,13 @@ def undo(request: HttpRequest, name: str, entry_id: int) -> str:
     return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
 
 
+@act("run")
+def restart(request: HttpRequest, name: str) -> str:
+    row = endpoints.restart(name, request.user, "console")
+    count = counted(row.desired_processes, "process", "processes")
+    return f"{name} restarts one by one: {count}, the next when the new one is well."
+
+
 @act("set")
 def withdraw(request: HttpRequest, name: str) -> str:
     declarations.withdraw(name, request.user, "console")
@@ -91,6 +98,7 @@ urlpatterns = [
     path("endpoints/<name:name>/scale/", scale, name="endpoint_scale"),
     path("endpoints/<name:name>/pause/", pause, name="endpoint_pause"),
     path("endpoints/<name:name>/resume/", resume, name="endpoint_resume"),
+    path("endpoints/<name:name>/restart/", restart, name="endpoint_restart"),
     path("endpoints/<name:name>/withdraw/", withdraw, name="endpoint_withdraw"),
     path("endpoints/<name:name>/undo/<int:entry_id>/", undo, name="endpoint_undo"),
 ]

@@ -9,6 +9,7 @@ from pgqueue_admin.console import access, processes
 from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.models import Process
+from pgqueue_admin.workers import identity
 
 LAST_LINES = 5
 MOST_LINES = 1_000
@@ -16,16 +17,19 @@ MOST_LINES = 1_000
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    found = [processes.Row(process) for process in records.current()]
-    hosts = processes.hosts(found)
     staffed = sorted(records.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
+    found = processes.rows(records.current(), staffed)
+    hosts = processes.hosts(found)
     state, sentence = processes.verdict(staffed, any(host.supervisor for host in hosts))
-    broken = [(row, processes.log_lines(row.process, LAST_LINES)) for row in found if row.tone]
+    may_read = not access.may(request.user, "log")
+    last = LAST_LINES if may_read else 0
+    broken = [(row, processes.log_lines(row.process, last)) for row in found if row.tone]
     return render(
         request,
         "pgqueue_admin/workers/page.html",
         {
             "hosts": hosts,
+            "silent": [host for host in hosts if host.silent_since],
             "staffed": staffed,
             "broken": broken,
             "suspects": fatal.suspects(),
@@ -38,12 +42,14 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def log(request: HttpRequest, process_id: int) -> HttpResponse:
-    process = get_object_or_404(Process, pk=process_id)
-    lines = processes.log_lines(process, MOST_LINES)
+    """What a process prints may hold what its messages hold: it is for those who run it."""
+    process, refusal = get_object_or_404(Process, pk=process_id), access.may(request.user, "log")
+    lines = [] if refusal else processes.log_lines(process, MOST_LINES)
     wanted = request.GET.get("q", "")
     shown = [line for line in lines if wanted.lower() in line.lower()]
-    about = {"process": process, "lines": shown, "all": len(lines), "q": wanted, "most": MOST_LINES}
-    return render(request, "pgqueue_admin/workers/log.html", about)
+    about = {"process": process, "lines": shown, "all": len(lines), "q": wanted, "refusal": refusal}
+    elsewhere = process.host != identity.host()
+    return render(request, "pgqueue_admin/workers/log.html", {**about, "elsewhere": elsewhere})
 
 
 urlpatterns = [
