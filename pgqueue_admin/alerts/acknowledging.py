@@ -2,16 +2,15 @@
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
-from django.utils import timezone
 
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Alert, AuditEntry
 from pgqueue_admin.wording.times import ago
 
 
 def acknowledge(number: int, person: User | AnonymousUser, origin: str) -> str:
     """ "" when done, else the sentence that says what did not happen and why."""
-    now, who = timezone.now(), person.get_username()
+    now, who = clock.now(), person.get_username()
     unknown_to_all = Alert.objects.filter(pk=number, resolved_at=None, acknowledged_at=None)
     with transaction.atomic():
         if not unknown_to_all.update(acknowledged_by=who, acknowledged_at=now):
@@ -35,8 +34,8 @@ def _why_not(number: int) -> str:
     if alert is None:
         return "Nothing was acknowledged. There is no such warning."
     if alert.resolved_at:
-        return f"Nothing was acknowledged. This warning was over {ago(alert.resolved_at, timezone.now())}."
-    when = ago(alert.acknowledged_at or timezone.now(), timezone.now())
+        return f"Nothing was acknowledged. This warning was over {ago(alert.resolved_at, clock.now())}."
+    when = ago(alert.acknowledged_at or clock.now(), clock.now())
     return f"Nothing was changed. {alert.acknowledged_by} acknowledged this warning {when}."
 
 

@@ -2,7 +2,6 @@
 
 import logging
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cached_property
 
 import django.db
@@ -15,7 +14,7 @@ from pgqueue_admin.alerts.evaluate import Evaluation
 from pgqueue_admin.alerts.look import look
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, ledger, vitals
@@ -32,7 +31,7 @@ class Alerter:
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
-        self.began = datetime.now(UTC)
+        self.began = clock.now()
         self.waker = Waker()
         self._archive = archive_reader.ArchiveReader()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
@@ -57,7 +56,7 @@ class Alerter:
             with connections["default"].cursor():
                 changed = self.look_round()
             self._beat()
-            if post.deliver(datetime.now(UTC)) or changed:
+            if post.deliver(clock.now()) or changed:
                 notify.announce(notify.ALERT)
             self._said.discard("console")
         except django.db.Error as error:
@@ -68,7 +67,7 @@ class Alerter:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         with transaction.atomic(), archive_reader.cursor() as cursor:
             reading = self._archive.read(source(), cursor)
-            seen = look(datetime.now(UTC), self.began, reading)
+            seen = look(clock.now(), self.began, reading)
             changes = Evaluation(seen).run()
             mails = telling.write(seen, changes)
         return bool(changes or mails)

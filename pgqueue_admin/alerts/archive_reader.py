@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Cursor
 from pgqueue_admin.records.source import Source
 
@@ -108,7 +109,7 @@ def _read_on(connection: Connection, statements: Any, cursor: Cursor) -> list[De
     until = {"since": cursor.position["snapshot"], "began": began, "old_stock_until": began + OLD_STOCK}
     rows = connection.all(statements.died_since(), until)
     deaths = [Deaths(*row[1:]) for row in rows if row.queue is not None]
-    if deaths or datetime.now(UTC) - cursor.moved_at > MOVED_AT_LEAST:
+    if deaths or clock.now() - cursor.moved_at > MOVED_AT_LEAST:
         cursor.position = {**cursor.position, "snapshot": rows[0].snapshot}
         cursor.save()
     return deaths

@@ -12,6 +12,7 @@ from django.db.models import Q
 from pgqueue_admin.alerts import fatal_messages, mailbox
 from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.records import freshness
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Process, Queue, SmallestTtbr
 from pgqueue_admin.records.source import source
@@ -38,7 +39,6 @@ class Look:
     fatal: list[Fatal] = field(default_factory=list)  # messages that end their process, and are still in their queue
     environment: str = ""
     colour: str = "plum"
-    sample_seconds: float = 1.0
 
     def address(self, queue: Queue | Endpoint) -> str:
         return source().dialect.canonical(Address(queue.schema, queue.table))
@@ -74,20 +74,14 @@ class Look:
         return max(samples or (each.heartbeat_at for each in self.processes if each.role == "sampler"), default=None)
 
     @property
-    def sample_age(self) -> float:
-        """Seconds since the newest sample; counted from our own start at most, or each restart would cry stale."""
+    def misses_samples(self) -> bool:
+        """Counted from our own start at most, or each restart would cry stale."""
         newest = self.newest_sample or self.watching_since
-        return (self.now - max(newest, self.watching_since)).total_seconds()
-
-    @property
-    def sample_limit(self) -> float:
-        """Three missed samples, and never so short that one slow statement counts."""
-        return max(3 * self.sample_seconds, 10.0)
+        return freshness.is_stale(max(newest, self.watching_since), self.now)
 
     @property
     def sees_queues(self) -> bool:
-        newest = self.newest_sample
-        return newest is not None and (self.now - newest).total_seconds() <= self.sample_limit
+        return not freshness.is_stale(self.newest_sample, self.now)
 
 
 def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
@@ -106,7 +100,6 @@ def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
         mail=mailbox.configured(),
         environment=settings.PGQUEUE["ENVIRONMENT"],
         colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
-        sample_seconds=settings.PGQUEUE["SAMPLE_SECONDS"],
     )
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import smtplib
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.mail import EmailMultiAlternatives, get_connection
@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts import mailbox
 from pgqueue_admin.alerts.look import TRIED_FOR
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import AlertMail
 
 log = logging.getLogger("pgqueue.alerts")
@@ -60,7 +61,7 @@ def deliver_one(server: Any, number: int, now: datetime) -> int:
             server.send_messages([message(mail)])
         except (OSError, smtplib.SMTPException) as error:
             return failed([number], said(error), now)
-        mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", datetime.now(UTC), now
+        mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", clock.now(), now
         mail.attempts += 1
         mail.save(update_fields=["state", "error", "sent_at", "tried_at", "attempts"])
         return 1

@@ -17,6 +17,7 @@ from pgqueue_admin.alerts import links, mailbox, places, telling
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.console import paging, parts
 from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, AlertMail, Process
 from pgqueue_admin.wording.durations import duration
 
@@ -136,7 +137,7 @@ def cursor_after(alert: Alert) -> str:
 
 
 def rows(alerts: Iterable[Alert]) -> list[Row]:
-    now = timezone.now()
+    now = clock.now()
     held = telling.room_again(now)
     return [Row(alert, now, held) for alert in alerts]
 
@@ -170,7 +171,7 @@ class Counts:
 
 
 def counts() -> Counts:
-    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    today = timezone.localtime(clock.now()).replace(hour=0, minute=0, second=0, microsecond=0)
     found = Alert.objects.filter(Q(resolved_at=None) | Q(resolved_at__gte=today)).aggregate(
         open=Count("pk", filter=STATES["open"]),
         critical=Count("pk", filter=STATES["open"] & Q(severity="critical")),
@@ -188,7 +189,7 @@ def last_closed() -> datetime | None:
 
 def nobody_watches() -> str:
     """ "" while the alerter reports, else the sentence that says since when it does not."""
-    now = timezone.now()
+    now = clock.now()
     last = Process.objects.filter(role="alerter").order_by("-heartbeat_at").first()
     if last and last.ended_at is None and now - last.heartbeat_at <= SILENT_AFTER:
         return ""

@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from pgqueue_admin.console import access, navigation, role
+from pgqueue_admin.records import clock, freshness
 
 THEMES = ("system", "light", "dark")
 COLOURS = ("plum", "ocean", "slate", "brown", "violet")  # none of them red, amber or green
-MISSED_SAMPLES = 3
 
 
 class Frame:
@@ -65,10 +65,6 @@ class Frame:
         """What this person may do, in words."""
         return access.allowed(self._request.user)
 
-    @property
-    def sample_seconds(self) -> float:
-        return float(settings.PGQUEUE["SAMPLE_SECONDS"])
-
     @cached_property
     def _counts(self) -> navigation.Counts:
         return navigation.Counts()
@@ -83,7 +79,7 @@ class Frame:
 
     @property
     def now(self) -> Any:
-        return timezone.localtime()
+        return timezone.localtime(clock.now())
 
     @cached_property
     def sampled_at(self) -> Any:
@@ -92,12 +88,15 @@ class Frame:
 
     @cached_property
     def age(self) -> float | None:
-        return max(0.0, (timezone.now() - self.sampled_at).total_seconds()) if self.sampled_at else None
+        return freshness.age(self.sampled_at) if self.sampled_at else None
 
     @property
     def stale(self) -> bool:
-        """Whether so many samples are missing that every figure must say its age (L6)."""
-        return self.age is None or self.age > MISSED_SAMPLES * max(self.sample_seconds, 1.0)
+        return freshness.is_stale(self.sampled_at)
+
+    @property
+    def stale_after(self) -> float:
+        return freshness.limit()
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:

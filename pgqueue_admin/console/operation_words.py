@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from django.utils import timezone
-
 from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.wording import figures, names, times
 
@@ -55,7 +54,7 @@ def result(kind: str, outcome: Outcome) -> str:
 
 
 def _since(instant: datetime | None) -> str:
-    return f" That was {times.ago(instant, timezone.now())}." if instant else ""
+    return f" That was {times.ago(instant, clock.now())}." if instant else ""
 
 
 def ended(operation: Operation) -> str:

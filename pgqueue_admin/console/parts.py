@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from pgqueue_admin.records import clock
 from pgqueue_admin.wording import durations, figures, names, times, visible
 
 ICON_OF_STATE = {
@@ -58,7 +59,7 @@ def ago(instant: datetime | None) -> SafeString:
     """Relative, the absolute form in the title."""
     if instant is None:
         return unknown()
-    return _time(instant, "ago", times.ago(instant, timezone.now()))
+    return _time(instant, "ago", times.ago(instant, clock.now()))
 
 
 def due(instant: datetime, now: datetime) -> SafeString:
@@ -72,7 +73,7 @@ def when(instant: datetime | None) -> SafeString:
     """Absolute and short, the full form in the title."""
     if instant is None:
         return unknown()
-    return _time(instant, "short", times.short(instant, timezone.now(), timezone.get_current_timezone()))
+    return _time(instant, "short", times.short(instant, clock.now(), timezone.get_current_timezone()))
 
 
 def moment(instant: datetime | None) -> SafeString:

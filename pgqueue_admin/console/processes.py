@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
-from pgqueue_admin.records import processes
+from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.wording import figures, names
 from pgqueue_admin.workers import identity
@@ -54,7 +53,7 @@ class Row:
     def seconds_up(self) -> float | None:
         if self.process.ended_at is not None:
             return None
-        return max(0.0, (timezone.now() - self.process.started_at).total_seconds())
+        return max(0.0, (clock.now() - self.process.started_at).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ import logging
 import time
 
 import django.db
-from django.utils import timezone
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,6 @@ def run_started(seconds: float = SECONDS) -> None:
 
 def _trouble(pk: int, error: str) -> None:
     """The operation stays as it is and is tried again; its page says what is in the way."""
-    said = f"{timezone.now():%Y-%m-%d %H:%M:%S} UTC: {error}"
+    said = f"{clock.now():%Y-%m-%d %H:%M:%S} UTC: {error}"
     if Operation.objects.filter(pk=pk, last_error="").update(last_error=said):
         log.warning("Operation %s waits: %s", pk, error)

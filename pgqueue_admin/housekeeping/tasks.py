@@ -1,11 +1,10 @@
 """The tasks that beat sends. Each finds its work by itself; one that is lost, late or doubled costs seconds at most."""
 
 from celery import shared_task
-from django.utils import timezone
 
 from pgqueue_admin.housekeeping import pick_up
 from pgqueue_admin.operations import service
-from pgqueue_admin.records import samples
+from pgqueue_admin.records import clock, samples
 
 
 @shared_task(ignore_result=True)
@@ -25,4 +24,4 @@ def lapse_operations() -> int:
 @shared_task
 def thin_samples() -> int:
     """Keep less of what is older."""
-    return samples.thin(timezone.now())
+    return samples.thin(clock.now())

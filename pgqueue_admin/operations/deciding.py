@@ -4,13 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, at
 from pgqueue_admin.operations.freezing import LAPSES_AFTER, forget, lapse
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import AuditEntry, Operation
 
 State = Operation.State
@@ -23,7 +22,7 @@ def start(pk: int, person: Any, reason: str = "") -> Operation:
     if refusal := may(person, operation.kind):
         raise NotAllowed(f"Nothing was {kind_of(operation.kind).past}: {refusal}.")
     lapse()
-    changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": timezone.now()}
+    changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": clock.now()}
     with transaction.atomic():
         if not Operation.objects.filter(pk=pk, state=State.FROZEN).update(**changes | _because(reason)):
             raise _too_late(Operation.objects.get(pk=pk))
@@ -39,7 +38,7 @@ def cancel(pk: int, person: Any) -> Operation:
     if refusal := may(person, operation.kind):
         raise NotAllowed(f"Nothing was cancelled: {refusal}.")
     with transaction.atomic():
-        changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": timezone.now()}
+        changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": clock.now()}
         if not Operation.objects.filter(pk=pk, state__in=OPEN).update(**changes):
             raise _too_late(Operation.objects.get(pk=pk), "cancelled")
         about = {"who": name_of(person), "verb": "cancel", "noun": "operation", "subject": str(pk)}
@@ -52,7 +51,7 @@ def cancel(pk: int, person: Any) -> Operation:
 
 
 def lapses_in(operation: Operation) -> timedelta:
-    return max(timedelta(), operation.created_at + LAPSES_AFTER - timezone.now())
+    return max(timedelta(), operation.created_at + LAPSES_AFTER - clock.now())
 
 
 def _because(reason: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connections
-from django.utils import timezone
 
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.dialects import Connection
@@ -16,7 +15,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.errors import NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
@@ -62,7 +61,7 @@ def _pass_over_taken_numbers() -> None:
 
 def lapse(now: datetime | None = None) -> int:
     """Give up frozen operations that nobody started; return how many."""
-    limit = (now or timezone.now()) - LAPSES_AFTER
+    limit = (now or clock.now()) - LAPSES_AFTER
     lapsed = 0
     for pk in Operation.objects.filter(state=Operation.State.FROZEN, created_at__lte=limit).values_list(
         "pk", flat=True
@@ -82,7 +81,7 @@ def forget(pk: int) -> None:
 
 def _lapse_one(pk: int) -> int:
     frozen = Operation.objects.filter(pk=pk, state=Operation.State.FROZEN)
-    if not frozen.update(state=Operation.State.LAPSED, ended_at=timezone.now()):
+    if not frozen.update(state=Operation.State.LAPSED, ended_at=clock.now()):
         return 0
     forget(pk)
     notify.announce(notify.OPERATION, str(pk))

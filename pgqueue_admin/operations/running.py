@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.kinds import kind_of
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
@@ -47,7 +46,7 @@ def reconcile(pk: int) -> None:
         operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
         operation.last_error = ""
         if operation.state == State.RUNNING and not counted.open:
-            operation.state, operation.ended_at = State.DONE, timezone.now()
+            operation.state, operation.ended_at = State.DONE, clock.now()
         operation.save(update_fields=["done", "skipped", "failed", "last_error", "state", "ended_at"])
         notify.announce(notify.OPERATION, str(pk))
 

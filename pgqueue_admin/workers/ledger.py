@@ -1,12 +1,12 @@
 """What the supervisor knows of processes, written down when the console's database can take it."""
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models.functions import Now
 
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers.identity import Identity
 
@@ -59,12 +59,17 @@ class Ledger:
 
 def record(identity: Identity, facts: Facts) -> None:
     """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced."""
-    key = identity._asdict()
+    key, facts = identity._asdict(), {name: _by_the_one_clock(value) for name, value in facts.items()}
     if not Process.objects.filter(**key).update(**facts):
-        fresh = {"started_at": datetime.now(UTC), "heartbeat_at": Now(), **facts}
+        fresh = {"started_at": Now(), "heartbeat_at": Now(), **facts}
         Process.objects.update_or_create(**key, defaults=fresh)
     if "heartbeat_at" not in facts:
         notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
+
+
+def _by_the_one_clock(fact: Any) -> Any:
+    """A supervisor may not ask a database what time it is before it acts; who waits how long is judged by one."""
+    return clock.of_host(fact) if isinstance(fact, datetime) else fact
 
 
 def close_rows_without_process(host: str) -> None:

@@ -14,10 +14,11 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from pgqueue_admin.monitor.track import Remembered
-from pgqueue_admin.records import samples
+from pgqueue_admin.records import clock, samples
 from pgqueue_admin.records.models import LatestSample, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, sample_rows, vitals
+from pgqueue_admin.workers.clocks import Ahead
 from pgqueue_admin.workers.dead_counts import DeadCounts
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ledger import record
@@ -50,9 +51,14 @@ class Sampling:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic):
         self._monotonic = monotonic
         self._sampler = Sampler(
-            _session, source().schemas, cap=settings.PGQUEUE["CAP"], remembered=self._remembered, monotonic=monotonic
+            self._session,
+            source().schemas,
+            cap=settings.PGQUEUE["CAP"],
+            remembered=self._remembered,
+            monotonic=monotonic,
         )
         self._sole, self._roster, self._differences = Sole("sampler"), Roster(), Differences()
+        self._ahead = Ahead()
         self._dead, self._lifetimes = DeadCounts(), LifetimeNotes(monotonic)
         self._history_at = datetime.min.replace(tzinfo=UTC)
         self._beat_at = 0.0
@@ -75,6 +81,7 @@ class Sampling:
 
     def _look(self) -> list[QueueSample] | None:
         """None while the queues' database does not answer."""
+        began = clock.now()
         try:
             seen = self._sampler.sample()
             self._dead.read()
@@ -82,7 +89,9 @@ class Sampling:
             self._note_blind(str(error))
             return None
         self._note_blind("")
-        return seen
+        if seen:
+            self._ahead.note(began, seen[0].at, clock.now())
+        return self._ahead.taken_off(seen)
 
     def _write(self, seen: list[QueueSample] | None) -> None:
         if seen is None:
@@ -121,8 +130,13 @@ class Sampling:
         facts = {"role": "sampler", "state": Process.State.RUNNING, "heartbeat_at": Now()}
         record(identity.mine(), {**facts, **vitals.facts(), "last_error": self._blind})
 
+    def _session(self) -> Connection:
+        connection = _session()
+        self._ahead.ask(connection)
+        return connection
+
     def _remembered(self, address: Address) -> Remembered | None:
-        return sample_rows.remembered(address)
+        return self._ahead.put_on(sample_rows.remembered(address))
 
     def _lose_console(self, error: Exception) -> None:
         """Everything is written anew afterwards: who knows what was kept."""

@@ -47,14 +47,14 @@
   // ---- how fresh the figures are
   const skew = Date.parse(body.dataset.now) - Date.now();
   const serverNow = () => new Date(Date.now() + skew);
-  const every = Math.max(1, Number(body.dataset.every) || 1);
+  const staleAfter = Number(body.dataset.staleAfter);
   let sampledAt = Date.parse(body.dataset.at) || 0;
   const age = () => (serverNow() - sampledAt) / 1000;
   let stream = null; // the open EventSource
   let paused = sessionStorage.getItem("paused") === "yes";
 
   function tick() {
-    const stale = !sampledAt || age() > 3 * every;
+    const stale = !sampledAt || age() > staleAfter;
     one("[data-clock]").textContent = clock(serverNow());
     body.classList.toggle("figures-stale", stale || paused);
     one("#freshness").hidden = !(stale || paused);

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from django.utils import timezone
-
 from pgqueue_admin.console import paths
 from pgqueue_admin.console.board import consumers, history
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records import board as records
-from pgqueue_admin.records import processes
+from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.trends import Trend, trend
@@ -109,7 +107,7 @@ def load(
     alerts: Iterable[Alert] | None = None,
 ) -> list[Row]:
     """Rows of these queues, or of all that are there. Teams and open warnings are read, unless the caller has them."""
-    now = timezone.now()
+    now = clock.now()
     found = records.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
     by_endpoint = {each.endpoint.name: each for each in (processes.by_endpoint() if teams is None else teams)}
     since = _open_since(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -13,6 +12,7 @@ from pgqueue_admin.console import parts
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import delayed
 from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import LatestSample, Queue
 from pgqueue_admin.wording.figures import counted, in_words, integer
 
@@ -51,7 +51,7 @@ class Row:
 
 def load() -> list[Row]:
     """Every delayed table that is there, those with a problem first, then by how much they hold."""
-    now = timezone.now()
+    now = clock.now()
     found = list(Queue.objects.filter(gone_since=None).select_related("latest"))
     named = {(queue.schema, queue.table): queue for queue in found if queue.kind != Kind.DELAYED}
     kept = [queue for queue in found if queue.kind == Kind.DELAYED]

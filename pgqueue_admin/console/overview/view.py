@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.conf import settings
-from django.utils import timezone
 
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import needs, totals, verdict
-from pgqueue_admin.records import processes
+from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert
 
 BACKLOG = 8
@@ -23,7 +22,7 @@ def _most_first(alert: Alert) -> tuple[int, str]:
 
 @dataclass
 class View:
-    now: datetime = field(default_factory=timezone.now)
+    now: datetime = field(default_factory=clock.now)
 
     @cached_property
     def rows(self) -> list[board.Row]:

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import Error
 from django.db.models import Max, Sum
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
-from django.utils import timezone
 
 from pgqueue_admin.dialects import errors
+from pgqueue_admin.records import freshness
 from pgqueue_admin.records.models import Endpoint, LatestSample, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
@@ -54,14 +54,12 @@ def _sampler() -> str:
     newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
     if newest is None:
         return "no sample yet"
-    age = (timezone.now() - newest).total_seconds()
-    allowed = 3 * max(1.0, settings.PGQUEUE["SAMPLE_SECONDS"])
-    return "ok" if age <= allowed else f"the newest sample is {duration(age)} old"
+    return f"the newest sample is {duration(freshness.age(newest))} old" if freshness.is_stale(newest) else "ok"
 
 
 def _workers() -> str:
     wanted = Endpoint.objects.filter(ours=True).aggregate(all=Sum("desired_processes"))["all"] or 0
-    fresh = timezone.now() - FRESH_HEARTBEAT
+    fresh = Now() - FRESH_HEARTBEAT
     up = Process.objects.filter(role="endpoint", ended_at=None, heartbeat_at__gte=fresh).count()
     if not Process.objects.filter(role="supervisor", ended_at=None, heartbeat_at__gte=fresh).exists():
         return "no supervisor has reported for 15 s"

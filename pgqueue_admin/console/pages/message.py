@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
@@ -15,6 +14,7 @@ from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, n
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import bodies, browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import AuditEntry
 
 TEMPLATE = "pgqueue_admin/message/page.html"
@@ -38,7 +38,7 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     found, problem = trouble.read(lambda connection: _read_waiting(connection, address, row_id, request))
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
-    steps = timeline.steps(found.facts, [], timezone.now())
+    steps = timeline.steps(found.facts, [], clock.now())
     return render(request, TEMPLATE, {"facts": found.facts, "body": found.body, "steps": steps})
 
 
@@ -51,7 +51,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
     about = {
         "facts": known,
         "body": found.body,
-        "steps": timeline.steps(known, found.events, timezone.now()),
+        "steps": timeline.steps(known, found.events, clock.now()),
         "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
         "acts": acts.of_archived(request.user, known),
         "beside": found.beside,

@@ -5,7 +5,6 @@ import json
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import access, service
@@ -15,7 +14,7 @@ from pgqueue_admin.console.overview import changes
 from pgqueue_admin.console.queue import ends, series
 from pgqueue_admin.console.queue.view import View
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.records import clock, endpoints
 from pgqueue_admin.records.models import Queue
 
 
@@ -24,7 +23,7 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     queue = _queue(schema, table)
     view = View(queue)
     window = request.GET.get("w", "")
-    drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", timezone.now())
+    drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", clock.now())
     about = {
         "view": view,
         "row": view.row,

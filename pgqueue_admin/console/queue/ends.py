@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.core.cache import cache
-from django.utils import timezone
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery, ruler
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.figures import figure, integer
@@ -88,7 +88,7 @@ def look(address: Address, latest: Newest | None) -> Ends | None:
         low = latest.head_seq - LATE if latest and latest.head_seq is not None else None
         first, last = browse.head_and_tail(connection, table, head=HEAD, tail=TAIL, low_water=low, timeout=LOOK_SECONDS)
         steps = _ruler(connection, table, first, last)
-        return Ends(table, first, last, steps, timezone.now(), latest)
+        return Ends(table, first, last, steps, clock.now(), latest)
 
 
 def _ruler(connection: Connection, table: QueueTable, first: list[Message], last: list[Message]) -> list[bool] | None:

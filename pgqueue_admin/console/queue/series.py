@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.records import samples
+from pgqueue_admin.records import clock, samples
 from pgqueue_admin.wording import times
 from pgqueue_admin.wording.figures import UNKNOWN, integer, rate
 
@@ -106,7 +106,7 @@ def _number(value: float | None) -> str:
 
 
 def _clock(at: int) -> str:
-    return times.short(_instant(at), timezone.now(), timezone.get_current_timezone())
+    return times.short(_instant(at), clock.now(), timezone.get_current_timezone())
 
 
 def _range(values: Sequence[float]) -> str:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from django.utils import timezone
-
 from pgqueue_admin.console import paging
 from pgqueue_admin.console.reading import facts
 from pgqueue_admin.dialects import Address, Connection
@@ -16,6 +14,7 @@ from pgqueue_admin.monitor.delayed import Cursor
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.skew import Skew
 from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.records import clock
 from pgqueue_admin.transport.headers import short_type
 
 ROWS = 50
@@ -62,7 +61,7 @@ class Found:
 
 def found(connection: Connection, table: QueueTable, query: Mapping[str, str]) -> Found:
     """What ``?after=`` and ``?before=`` ask for; ``?from=now`` passes over what is overdue."""
-    told, now = skew.read(connection, table.address), timezone.now()
+    told, now = skew.read(connection, table.address), clock.now()
     after, before = _cursor(query.get("after")), _cursor(query.get("before"))
     if query.get("from") == "now" and not (after or before):
         after = _instant(now + told.zone if told else now)
@@ -76,7 +75,7 @@ def facts_of(connection: Connection, table: QueueTable, row_id: str) -> facts.Fa
     if message is None:
         return None
     due_at = meant(message, skew.read(connection, table.address))
-    return facts.of_delayed(message, table.address, due_at, timezone.now())
+    return facts.of_delayed(message, table.address, due_at, clock.now())
 
 
 def meant(message: DelayedMessage, told: Skew | None) -> datetime | None:

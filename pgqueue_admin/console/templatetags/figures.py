@@ -5,7 +5,6 @@ from typing import Any
 
 from django import template
 from django.template.defaultfilters import stringfilter
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -14,6 +13,7 @@ from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.type_names import short_type
 from pgqueue_admin.wording import durations, times, visible
@@ -59,7 +59,7 @@ def cell(row: Row, name: str) -> SafeString:
 @register.simple_tag
 def age_since(instant: datetime | None) -> str:
     """How long ago, as a length: ``25 min``."""
-    return durations.duration(float(int((timezone.now() - instant).total_seconds()))) if instant else said.UNKNOWN
+    return durations.duration(float(int((clock.now() - instant).total_seconds()))) if instant else said.UNKNOWN
 
 
 @register.simple_tag

@@ -14,6 +14,7 @@ from pgqueue_admin.console import operation_words, parts, process_cells, setting
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.console.reading.facts import STATE_WORDS
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import durations, figures, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
@@ -105,9 +106,9 @@ def grouped(number: int | None) -> str:
 @register.simple_tag
 def day(instant: datetime | None) -> str:
     """The date where it is not today, for a timeline that shows times only."""
-    if instant is None or timezone.localdate(instant) == timezone.localdate():
+    if instant is None or timezone.localdate(instant) == timezone.localdate(clock.now()):
         return ""
-    return times.short(instant, timezone.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
+    return times.short(instant, clock.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
         timezone.localdate(instant).isoformat()
     )
 

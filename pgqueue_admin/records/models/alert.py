@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class Alert(models.Model):
     """One open or closed warning. The room says alert, the screen says Warning."""
@@ -61,7 +63,7 @@ class AlertMail(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = Moment(auto_now_add=True)
     tried_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 
@@ -75,4 +77,4 @@ class Cursor(models.Model):
 
     name = models.CharField(max_length=50, primary_key=True)
     position = models.JSONField(default=dict)
-    moved_at = models.DateTimeField(auto_now=True)
+    moved_at = Moment(auto_now=True)

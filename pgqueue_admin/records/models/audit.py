@@ -2,9 +2,11 @@
 
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class AuditEntry(models.Model):
-    at = models.DateTimeField(auto_now_add=True)
+    at = Moment(auto_now_add=True)
     who = models.CharField(max_length=150)
     verb = models.CharField(max_length=30)  # retry, discard, restore, set, undo, start, stop, scale, pause, acknowledge
     noun = models.CharField(max_length=30)  # message, operation, endpoint, queue, alert

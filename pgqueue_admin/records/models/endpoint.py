@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class Endpoint(models.Model):
     """Ours (run by the supervisor) or foreign (only declared, for warnings).
@@ -39,7 +41,7 @@ class Endpoint(models.Model):
     on_exhausted = models.CharField(max_length=20, choices=Exhausted.choices, default=Exhausted.ARCHIVE)
     strict_peek_range = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
-    changed_at = models.DateTimeField(auto_now=True)
+    changed_at = Moment(auto_now=True)
 
     class Meta:
         ordering = ["name"]

@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class Operation(models.Model):
     """The intent; what really happened to each message is in ``messages.operation_item`` and ``archive_event``."""
@@ -30,7 +32,7 @@ class Operation(models.Model):
     done = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = Moment(auto_now_add=True)
     started_by = models.CharField(max_length=150, blank=True)
     started_at = models.DateTimeField(null=True)
     cancelled_by = models.CharField(max_length=150, blank=True)

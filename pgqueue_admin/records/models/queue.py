@@ -2,6 +2,8 @@
 
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class Queue(models.Model):
     """Targets judge it: past one, it is off target. NULL means none."""
@@ -18,7 +20,7 @@ class Queue(models.Model):
         max_length=200, blank=True, help_text="The endpoint whose input queue this is, if ours."
     )
     seq_end = models.BigIntegerField(null=True, help_text="The last number that its seq can take.")
-    first_seen_at = models.DateTimeField(auto_now_add=True)
+    first_seen_at = Moment(auto_now_add=True)
     gone_since = models.DateTimeField(null=True)
 
     class Meta:

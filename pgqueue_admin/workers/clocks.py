@@ -1,0 +1,49 @@
+"""Two servers have two clocks: samples are kept by the one of the console's database, by which ages are judged."""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.depth import Depth
+from pgqueue_admin.monitor.sampler import QueueSample
+from pgqueue_admin.monitor.track import Remembered
+from pgqueue_admin.records import clock
+
+Facts = TypeVar("Facts", QueueSample, Depth, Remembered)
+SLACK = timedelta(seconds=0.5)  # less than this is no difference but the time that asking takes
+
+
+class Ahead:
+    """How far the queues' server is ahead; a look that lies between two looks at the console's clock tells."""
+
+    def __init__(self) -> None:
+        self.by = timedelta()
+
+    def note(self, before: datetime, at: datetime, after: datetime) -> None:
+        if not before - SLACK <= at - self.by <= after + SLACK:
+            self.by = at - (before + (after - before) / 2)
+
+    def ask(self, connection: Connection) -> None:
+        """Before anything is remembered that a sampler before us wrote."""
+        before, at = clock.now(), connection.value(postgresql().monitor.server_time())
+        self.note(before, at, clock.now())
+
+    def taken_off(self, seen: Iterable[QueueSample]) -> list[QueueSample]:
+        return [_sample(each, -self.by) for each in seen] if self.by else list(seen)
+
+    def put_on(self, remembered: Remembered | None) -> Remembered | None:
+        return _moved(remembered, self.by) if remembered and self.by else remembered
+
+
+def _sample(seen: QueueSample, by: timedelta) -> QueueSample:
+    depth, delayed = (part and _moved(part, by) for part in (seen.depth, seen.delayed))
+    return replace(_moved(seen, by), depth=depth, delayed=delayed)
+
+
+def _moved(facts: Facts, by: timedelta) -> Facts:
+    values = {field.name: getattr(facts, field.name) for field in fields(facts)}
+    instants: dict[str, Any] = {name: at + by for name, at in values.items() if isinstance(at, datetime)}
+    return replace(facts, **instants)

@@ -1,0 +1,63 @@
+"""Samples of a server whose clock is another one than the console's."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import environ
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import LatestSample
+from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.workers.clocks import Ahead
+from pgqueue_admin.workers.sampling import Sampling
+from tests.console.sampled import elsewhere
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+Connect = Callable[..., Connection]
+SECOND = timedelta(seconds=1)
+
+
+def test_the_time_that_asking_takes_is_no_difference() -> None:
+    ahead = Ahead()
+    ahead.note(NOON, NOON + SECOND, NOON + 2 * SECOND)
+    ahead.note(NOON, NOON + 2.4 * SECOND, NOON + 2 * SECOND)
+    assert ahead.by == timedelta()
+
+
+def test_what_is_known_stays_while_it_may_be_true() -> None:
+    ahead = Ahead()
+    ahead.note(NOON, NOON + 61 * SECOND, NOON + 2 * SECOND)
+    ahead.note(NOON, NOON + 60.2 * SECOND, NOON + 0.4 * SECOND)
+    assert ahead.by == 60 * SECOND
+    ahead.note(NOON, NOON - 30 * SECOND, NOON)
+    assert ahead.by == -30 * SECOND
+
+
+@pytest.fixture
+def hour_ahead(console_database: str, queues: str, connect: Connect) -> Iterator[Connection]:
+    """A queue database whose server says that it is an hour later."""
+    connection = connect(queues)
+    connection.run("""create function public.clock_timestamp() returns timestamptz language sql volatile
+        as $$ select pg_catalog.clock_timestamp() + interval '1 hour' $$""")
+    connection.run(
+        f"alter database {connection.value('select current_database()')} set search_path = public, pg_catalog"
+    )
+    with elsewhere("queues", **environ.Env.db_url_config(queues)):
+        yield connection
+
+
+def test_ages_are_right_all_the_same(hour_ahead: Connection) -> None:
+    TableQueue(postgresql(), Address("public", "Sales")).create(hour_ahead)
+    for _ in range(2):  # a second sampler goes on from what the first remembered
+        sampling = Sampling()
+        sampling.turn()
+        hour_ahead.run("insert into \"Sales\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')")
+        sampling.turn()
+        sampling.close()
+        latest = LatestSample.objects.get(queue__table="Sales")
+        assert latest.oldest_at is not None
+        for instant in (latest.at, latest.changed_at, latest.oldest_at):
+            assert abs(clock.now() - instant) < timedelta(minutes=1)
