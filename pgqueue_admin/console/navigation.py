@@ -15,7 +15,10 @@ from pgqueue_admin.wording.figures import figure
 # group, entries: url name, word on the screen, name of the count below
 GROUPS = (
     ("", (("overview", "Overview", ""), ("alerts", "Warnings", "warnings"))),
-    ("Look", (("queues", "Queues", "queues"), ("delayed", "Delayed", "delayed"))),
+    (
+        "Look",
+        (("queues", "Queues", "queues"), ("delayed", "Delayed", "delayed"), ("subscriptions", "Subscriptions", "")),
+    ),
     ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
     ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
     ("Watch", (("settings", "Settings", ""),)),

@@ -13,8 +13,8 @@ topics.register_all()
 
 PAGES = (
     "health", "sign_in", "person", "overview", "queues", "queue", "alerts", "messages",
-    "message", "body", "delayed", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers", "settings",
-    "archive", "operations", "operation", "finder",
+    "message", "body", "delayed", "subscriptions", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers",
+    "settings", "archive", "operations", "operation", "finder",
 )  # fmt: skip
 
 urlpatterns: list[URLPattern | URLResolver] = [path("live/", stream.live, name="live")]

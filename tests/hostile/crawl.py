@@ -21,7 +21,7 @@ PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n",
+    "admin:jsi18n", "subscriptions",
 }  # fmt: skip
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 

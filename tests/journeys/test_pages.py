@@ -21,6 +21,7 @@ PAGES = {
     "messages": "/queues/public/Sales/messages/",
     "delayed": "/delayed/",
     "delayed-messages": "/queues/public/Sales.Delayed/messages/",
+    "subscriptions": "/subscriptions/",
     "archive": "/archive/",
     "operations": "/operations/",
     "endpoints": "/endpoints/",

@@ -1,23 +1,17 @@
 """The filter box of the list: words that names contain, and ``kind:``, ``state:``, ``schema:``."""
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from pgqueue_admin.console import terms
 from pgqueue_admin.console.board.rows import Row
 
-_TERM = re.compile(r'(?:(?P<field>[a-z]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
 FIELDS = ("kind", "state", "schema")
 STATES = {"critical": "crit", "warning": "warn", "ok": ""}
 
 
 @dataclass
-class Filter:
-    """What was typed, as it is understood. ``faults`` are said under the box; nothing is silently widened."""
-
-    text: str
-    words: list[str] = field(default_factory=list)
-    fields: list[tuple[str, str]] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+class Filter(terms.Terms):
+    """Which queues are wanted."""
 
     def matches(self, row: Row) -> bool:
         named = all(word in row.address.table.lower() for word in self.words)
@@ -25,18 +19,10 @@ class Filter:
 
 
 def read(text: str) -> Filter:
-    found = Filter(text.strip())
-    for term in _TERM.finditer(found.text):
-        name, value = term["field"], term["quoted"] if term["quoted"] is not None else term["plain"]
-        if name in FIELDS:
-            found.fields.append((name, value.lower()))
-        elif name:
-            found.faults.append(f"{name}: is no field here. Try {', '.join(f'{each}:' for each in FIELDS)}")
-        else:
-            found.words.append(value.lower())
-    wrong = [value for name, value in found.fields if name == "state" and value not in STATES]
-    found.faults += [f"state:{value} is none. Try {', '.join(f'state:{each}' for each in STATES)}" for value in wrong]
-    return found
+    typed = terms.read(text, FIELDS)
+    wrong = [value for name, value in typed.fields if name == "state" and value not in STATES]
+    faults = [f"state:{value} is none. Try {', '.join(f'state:{each}' for each in STATES)}" for value in wrong]
+    return Filter(typed.text, typed.words, typed.fields, typed.faults + faults)
 
 
 def _holds(name: str, value: str, row: Row) -> bool:

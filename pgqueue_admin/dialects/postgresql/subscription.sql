@@ -20,3 +20,20 @@ delete from {table} where endpoint = %(endpoint)s and topic = %(topic)s
 -- name: subscribers
 -- Each queue once, however many of the event's types it asked for.
 select distinct queueaddress from {table} where topic = any(%(topics)s::text[]) order by queueaddress
+
+-- name: rows
+-- Read as it stands, by whoever only looks; more than anybody subscribes to is cut.
+select queueaddress, endpoint, topic from {table} order by topic, endpoint, queueaddress limit {most}
+
+-- name: present
+-- Asks the catalog, which needs no right on the tables: a subscriber's queue may lie in a schema that is not ours to read.
+select n.nspname as schema, c.relname as "table"
+from pg_class c
+join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p')
+  and (n.nspname, c.relname) in (select * from unnest(%(schemas)s::text[], %(tables)s::text[]))
+
+-- name: published
+-- The newest of an audit queue that were published: of what nobody subscribes to, no other trace is left.
+select headers from (select headers from {table} order by seq desc limit {most}) newest
+where octet_length(headers) < 65536 and headers like '%%"NServiceBus.MessageIntent"%%Publish%%'

@@ -1,0 +1,38 @@
+"""Who receives this event? The subscription tables as they stand; read only."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import subscriptions, terms, trouble
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor import subscriptions as monitor
+from pgqueue_admin.records.source import source
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    found, problem = trouble.read(_read)
+    rows = subscriptions.rows(found) if found else []
+    wanted = terms.read(request.GET.get("q", ""), subscriptions.FIELDS)
+    state, sentence = subscriptions.verdict(rows)
+    about = {
+        "found": found,
+        "trouble": problem,
+        "all": rows,
+        "rows": [] if wanted.faults else subscriptions.matching(rows, wanted),
+        "filter": wanted,
+        "verdict": sentence if found else "Subscriptions cannot be read now",
+        "verdict_state": state if found else "warn",
+        "schemas": source().schemas,
+    }
+    return render(request, "pgqueue_admin/subscriptions/page.html", about)
+
+
+def _read(connection: Connection) -> monitor.Found:
+    return monitor.find(connection, discovery.find(connection, source().schemas))
+
+
+urlpatterns = [path("subscriptions/", page, name="subscriptions")]

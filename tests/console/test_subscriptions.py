@@ -1,0 +1,103 @@
+"""Subscriptions: who receives which event, and those that lead nowhere (wire sheet 4)."""
+
+import json
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+
+ROUTING = Address("public", "SubscriptionRouting")
+
+
+def text(client, **query):
+    response = client.get("/subscriptions/", query)
+    assert response.status_code == 200
+    return response.content.decode().replace("\u00a0", " ").replace("<wbr>", "")
+
+
+def subscribe(recorded, queue, endpoint="Ghost", topic="Shop.Messages.Events.OrderPlaced"):
+    row = {"queueaddress": queue, "endpoint": endpoint, "topic": topic}
+    recorded.connection.run(postgresql().subscription.subscribe(table=ROUTING), row)
+
+
+def publish(recorded, *types):
+    told = {"NServiceBus.MessageIntent": "Publish", "NServiceBus.EnclosedMessageTypes": ";".join(types)}
+    send = postgresql().queue.send(table=Address("public", "audit"))
+    recorded.connection.run(
+        send, {"id": recorded.connection.value("select gen_random_uuid()"), "ttbr_ms": None, "body": b"{}",
+               "headers": json.dumps(told | {"NServiceBus.ProcessingEnded": ""})}
+    )  # fmt: skip
+
+
+def test_the_recorded_ones_are_all_there(looked_at):
+    html = text(looked_at.viewer)
+    assert "6 endpoints subscribe to 6 events; every queue is there" in html
+    assert html.count('<tr role="row" class="">') == 10
+    assert 'href="/queues/Legacy/Invoicing/"' in html
+    assert "To unsubscribe" in html
+    assert "None of these." in html
+
+
+@pytest.mark.parametrize(
+    ("typed", "count"),
+    [("Legacy", 1), ("address:shipping", 2), ("type:OrderPlaced", 3), ("endpoint:Sales type:billed", 1)],
+)
+def test_the_filter_narrows_and_says_what_it_covered(looked_at, typed, count):
+    html = text(looked_at.operator, q=typed)
+    assert html.count('<tr role="row" class="">') == count
+    assert "of 10, from" in html
+
+
+def test_what_matches_nothing_and_what_is_no_field(looked_at):
+    assert "No subscription matches" in text(looked_at.second, q="nobody")
+    assert "owner: is no field here" in text(looked_at.second, q="owner:ana")
+
+
+def test_one_that_leads_nowhere_comes_first(recorded):
+    subscribe(recorded, '"public"."Ghost"')
+    html = text(recorded.operator)
+    assert "1 subscription leads to a queue that does not exist" in html
+    assert "this queue does not exist" in html
+    assert html.index("Ghost") < html.index("Billing")
+
+
+def test_an_address_that_names_nothing_and_one_that_differs_in_case(recorded):
+    subscribe(recorded, '""."x"', "Broken")
+    subscribe(recorded, '"public"."mailer"', "Twin")
+    html = text(recorded.operator)
+    assert "2 subscriptions lead to a queue that does not exist" in html
+    assert "differs in case only" in html
+
+
+def test_a_catch_all_is_noticed(recorded):
+    subscribe(recorded, "Mailer", "Nosy", "System.Object")
+    assert "gets every event that is published" in text(recorded.operator)
+
+
+def test_what_was_published_and_nobody_wants_now(recorded):
+    publish(recorded, "Shop.Messages.Events.CartLeft, Shop", "Shop.Messages.Events.IEvent, Shop")
+    publish(recorded, "Shop.Messages.Events.OrderMoved, Shop", "Shop.Messages.Events.IOrderEvent, Shop")
+    html = text(recorded.operator)
+    assert "CartLeft" in html
+    assert "no subscriber" in html
+    assert "OrderMoved" not in html, "a subscriber of its interface hears it"
+
+
+def test_nothing_to_read_and_nothing_that_answers(recorded):
+    recorded.connection.run('delete from "SubscriptionRouting"')
+    assert "Nobody subscribes to an event" in text(recorded.operator)
+    recorded.connection.run('drop table "SubscriptionRouting"')
+    assert "No subscription table was found" in text(recorded.operator)
+
+
+def test_a_database_that_is_down(as_viewer):
+    from tests.console.sampled import elsewhere
+
+    with elsewhere("queues", PORT=1):
+        assert "Subscriptions cannot be read now" in text(as_viewer)
+
+
+def test_hostile_rows_stay_text(recorded):
+    subscribe(recorded, '"x<script>alert(1)</script>"', "<script>alert(2)</script>", "T<script>alert(3)</script>")
+    assert "<script>alert" not in text(recorded.operator)
