@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.records import endpoints, processes
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until, within
@@ -47,7 +47,7 @@ def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
     until(gate.with_suffix(".held").exists, what="in hand")
     os.kill(child.pid, signal.SIGKILL)
     gate.touch()
-    until(lambda: handled(look) == [message_id], 20, "received again")
+    until(lambda: handled(look) == [message_id], what="received again")
     after = look.one("select row_id, seq, pid from handled")
     assert before is not None
     assert after is not None
@@ -69,17 +69,17 @@ def test_a_killed_supervisor_leaves_no_process_and_messages_return(
     until(gate.with_suffix(".held").exists, what="in hand")
     supervisor.kill()
     within(1, lambda: not any(alive(pid) for pid in pids), "no process of its group")
-    until(lambda: sales.queue.peek(look) == 1, 5, "to be received again")
+    until(lambda: sales.queue.peek(look) == 1, what="to be received again")
 
     house.supervise()  # a new one takes over at once, and closes the rows of the dead
-    until(lambda: len(house.rows(state="running")) == 2 and not house.rows(state="running", pid__in=pids), 20, "anew")
+    until(lambda: len(house.rows(state="running")) == 2 and not house.rows(state="running", pid__in=pids), what="anew")
     assert {row.state for row in house.rows(pid__in=pids)} == {"lost"}
 
 
 def test_crashes_slow_down_and_say_why(house: House) -> None:
     want(1, "Broken")
     house.supervise()
-    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 3, 30, "a third crash")
+    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 3, what="a third crash")
     first, second, third = house.rows("Broken")[:3]
     waited = [
         (second.started_at - first.ended_at).total_seconds(),  # type: ignore[operator]
@@ -99,7 +99,7 @@ def test_crashes_slow_down_and_say_why(house: House) -> None:
 def test_start_ends_a_back_off(house: House) -> None:
     want(1, "Broken")
     house.supervise()
-    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 4, 30, "a wait of some seconds")
+    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 4, what="a wait of some seconds")
     waiting = until(lambda: house.rows("Broken", state="back-off"), what="in back-off")[0]
     started = time.monotonic()
     endpoints.start("Broken", "ana", "console")
@@ -133,7 +133,7 @@ def test_what_does_not_drain_in_time_is_back_in_its_queue(
     until((tmp_path / "never.held").exists, what="in hand")
     endpoints.stop("Sales", "ana", "console")
     house.running(0)
-    until(lambda: sales.queue.peek(look) == 1, 5, "to be received again")
+    until(lambda: sales.queue.peek(look) == 1, what="to be received again")
 
 
 def test_one_that_does_not_answer_is_killed_after_its_drain_time(house: House) -> None:
@@ -152,7 +152,7 @@ def test_term_drains_all_and_ends(house: House) -> None:
     supervisor = house.supervise()
     pids = [row.pid for row in house.running(2)]
     supervisor.terminate()
-    assert supervisor.wait(20) == 0
+    assert supervisor.wait(60) == 0
     assert not any(alive(pid) for pid in pids)
     assert {row.state for row in house.rows()} == {"stopped"}
     assert Process.objects.get(role="supervisor").state == "stopped"
@@ -163,7 +163,7 @@ def test_a_second_one_on_a_host_is_refused_politely(house: House) -> None:
     first = house.supervise()
     (child,) = house.running(1)
     second = house.manage("supervise")
-    said, _ = second.communicate(timeout=20)
+    said, _ = second.communicate(timeout=60)
     assert second.returncode == 1
     assert f"Nothing was started: pgqueue supervisor house-1 pid {first.pid} keeps the processes of this host." in said
     assert "Traceback" not in said
@@ -183,5 +183,11 @@ def test_two_hosts_share_what_is_wanted_in_all(
         other.supervise()
         other.running(1)
         house.running(2)
+        assert Process.objects.filter(role="endpoint", ended_at=None).count() == 3, "no one twice"
+        other.close()  # kill -9: nothing is written down of its end
+        house.running(3)
+        lost = processes.supervisors().get(host=hosts[1])
+        assert lost.heartbeat_lost, "not heard from since"
+        assert lost.ended_at is None
     finally:
         other.close()

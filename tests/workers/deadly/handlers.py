@@ -12,6 +12,7 @@ TYPE = "Shop.Deadly"
 MB = 1_000_000
 
 sales = endpoint("Sales")
+_kept: list[bytes] = []
 
 
 @sales.handle(TYPE)
@@ -36,7 +37,12 @@ def _grow() -> None:
         pause.wait(0.01)
 
 
+def _hoard() -> None:
+    """Handled well, but what it took is never given back."""
+    _kept.append(b"\1" * (200 * MB))
+
+
 def _live() -> None: ...
 
 
-WAYS = {"exit": _exit, "segfault": _segfault, "grow": _grow, "live": _live}
+WAYS = {"exit": _exit, "segfault": _segfault, "grow": _grow, "hoard": _hoard, "live": _live}
