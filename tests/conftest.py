@@ -12,6 +12,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from tests import large
 from tests.databases import Databases
 
 
@@ -42,6 +43,13 @@ def databases(server: PostgreSQL, django_db_blocker: Any) -> Iterator[Databases]
     databases = Databases(server, django_db_blocker)
     yield databases
     databases.close()
+
+
+@pytest.fixture(scope="session")
+def large_queue(databases: Databases) -> Iterator[large.Large]:
+    """A million rows behind 200,000 dead ones; look only, or undo what you do: others look too."""
+    with large.queue(databases) as made:
+        yield made
 
 
 @pytest.fixture

@@ -1,0 +1,152 @@
+"""Hot statements on a million rows: by an index, and few blocks; judged by EXPLAIN, never by time."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import browse
+from pgqueue_admin.transport.delayed_table import BATCH
+from tests import large
+from tests.databases import Databases
+from tests.large import DEAD, QUEUE, ROWS, Large
+from tests.plans import BY_INDEX, executed
+
+LOWEST = -(2**63)
+NOW = {"now": None}
+
+
+@pytest.fixture
+def connection(large_queue: Large, connect: Any) -> Connection:
+    return connect(large_queue.dsn)
+
+
+@pytest.mark.parametrize(
+    ("name", "identifiers", "low", "most_blocks"),
+    [
+        ("receive", {}, DEAD + 1, 30),
+        ("receive", {}, DEAD + ROWS // 2, 30),
+        ("receive", {}, DEAD + ROWS, 30),
+        ("receive_many", {"most": 50}, DEAD + 1, 700),
+        ("receive_many", {"most": 50}, DEAD + ROWS // 2, 700),
+    ],
+)
+def test_a_receive_from_the_low_water_mark(connection, name, identifiers, low, most_blocks):
+    """200,000 dead rows lie below it, and none of them is looked at."""
+    query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
+    plan = executed(connection, query, {"low": low})
+    assert plan.reads("Q") <= BY_INDEX
+    assert plan.blocks < most_blocks
+
+
+@pytest.mark.parametrize(("name", "identifiers"), [("receive", {}), ("receive_many", {"most": 50})])
+def test_a_receive_without_a_mark_walks_the_index_and_never_sorts(connection, name, identifiers):
+    """Where the planner takes the dead rows for an empty stretch it must not read the whole table instead."""
+    query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
+    assert executed(connection, query, {"low": LOWEST}).reads("Q") <= BY_INDEX
+
+
+def test_a_peek_takes_two_probes(connection):
+    """From the true minimum, through the dead rows ahead of it; from the other end, a handful of blocks."""
+    peek = executed(connection, postgresql().queue.peek(table=QUEUE))
+    assert peek.reads("Q") <= BY_INDEX
+    receive = executed(connection, postgresql().queue.receive(table=QUEUE), {"low": LOWEST})
+    assert peek.blocks < receive.blocks + 100
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "most_blocks"),
+    [
+        ("upwards", {"after": DEAD, "limit": 51, **NOW}, 120),
+        ("upwards", {"after": DEAD + ROWS // 2, "limit": 51, **NOW}, 120),
+        ("downwards", {"before": 2**63 - 1, "limit": 51, **NOW}, 120),
+        ("downwards", {"before": DEAD + ROWS // 2, "limit": 51, **NOW}, 120),
+        ("listed", {"seqs": [DEAD + 7, ROWS], **NOW}, 60),
+        ("message", {"id": "00000000-0000-0000-0000-000000000000", **NOW}, 20),
+        ("body", {"id": "00000000-0000-0000-0000-000000000000", "offset": 0, "length": 10}, 20),
+        ("headers_at", {"seq": ROWS}, 20),
+        ("lifetimes", {"low": DEAD + 1}, 120),
+        ("expired", {"after": DEAD, **NOW}, 40_000),
+    ],
+)
+def test_browsing_pages_by_key(connection, name, values, most_blocks):
+    browsing = postgresql().browse
+    query = getattr(browsing, name)(table=QUEUE, columns=browsing.columns, reach=browse.REACH)
+    plan = executed(connection, query, values)
+    assert plan.reads("Q") <= BY_INDEX
+    assert plan.blocks < most_blocks
+
+
+@pytest.fixture(scope="module")
+def large_delayed(databases: Databases) -> Iterator[Large]:
+    with large.delayed(databases) as made:
+        yield made
+
+
+def test_due_messages_are_moved_from_one_end_of_the_index(large_delayed, connect):
+    """A batch of a hundred out of a million: what they weigh, and nothing of what is not due."""
+    connection, delayed = connect(large_delayed.dsn), postgresql().delayed
+    table = QUEUE._replace(table="Q.Delayed")
+    moved = executed(connection, delayed.move_due(table=table, queue=QUEUE, batch=BATCH))
+    assert moved.reads("Q.Delayed") <= BY_INDEX
+    assert moved.blocks < 30 * BATCH
+    looked = executed(connection, delayed.next_due(table=table))
+    assert looked.reads("Q.Delayed") <= BY_INDEX
+    assert looked.blocks < 20
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("delayed_upwards", {"due": "-infinity", "id": "00000000-0000-0000-0000-000000000000", "limit": 51}),
+        ("delayed_upwards", {"due": "now", "id": "7fffffff-0000-0000-0000-000000000000", "limit": 51}),
+        ("delayed_downwards", {"due": "infinity", "id": "ffffffff-ffff-ffff-ffff-ffffffffffff", "limit": 51}),
+        ("delayed_message", {"id": "00000000-0000-0000-0000-000000000000"}),
+        ("due_and_headers", {}),
+    ],
+)
+def test_delayed_messages_are_paged_by_key(large_delayed, connect, name, values):
+    browsing = postgresql().browse
+    table = QUEUE._replace(table="Q.Delayed")
+    query = getattr(browsing, name)(table=table, columns=browsing.delayed_columns, most=50)
+    plan = executed(connect(large_delayed.dsn), query, values)
+    assert plan.reads("Q.Delayed") <= BY_INDEX
+    assert plan.blocks < 120
+
+
+@pytest.fixture(scope="module")
+def large_archive(databases: Databases) -> Iterator[Large]:
+    with large.archive(databases) as made:
+        yield made
+
+
+def test_the_archive_is_listed_by_key(large_archive, connect):
+    """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
+    connection, archive = connect(large_archive.dsn), postgresql().archive
+    parts = {"matches": archive.matches, "is_queue": archive.is_queue}
+    filters = [
+        Filter(),
+        Filter(state=""),
+        Filter(state="dead", queue='"public"."Q0"'),
+        Filter(state="dead", exception="Shop.Failed3"),
+        Filter(state="succeeded"),
+    ]
+    key = {"died_at": datetime.now(UTC), "seq": ROWS}
+    for filter in filters:
+        for name, values in [
+            ("page", {"died_at": None, "seq": None, "limit": 51}),
+            ("page", {**key, "limit": 51}),
+            ("page_back", {**key, "died_at": datetime(2020, 1, 1, tzinfo=UTC), "limit": 51}),
+        ]:
+            plan = executed(connection, getattr(archive, name)(**parts), {**filter.params(), **values})
+            assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
+            assert plan.blocks < 5_000, (filter, name, plan)
+    counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
+    assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
+    for name in ("dead_by_queue", "dead_by_cause"):
+        plan = executed(connection, getattr(archive, name)(), {"queue": None})
+        assert plan.reads("message_archive") <= BY_INDEX, name

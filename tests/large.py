@@ -1,0 +1,93 @@
+"""A million rows of each kind, made within seconds: filled without indexes, which come when the rows are there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.delayed_table import DelayedTable
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.databases import Databases
+
+ROWS, DEAD = 1_000_000, 200_000
+DUE = 300  # of the delayed
+QUEUE = Address("public", "Q")
+
+_FILL = """
+insert into "Q" (id, headers, body)
+select md5(i::text)::uuid, '{}', '\\x7b7d' from generate_series(1, %(rows)s) i
+"""
+_FILL_DELAYED = """
+insert into "Q.Delayed" (id, headers, body, due)
+select md5(i::text)::uuid, '{}', '', now() + (i - %(due)s) * interval '1 minute' from generate_series(1, %(rows)s) i
+"""
+_FILL_ARCHIVE = """
+insert into messages.message_archive (
+    created_at, message, result, handled_by, kind, queue, exception_type, target_schema, target_table, died_at)
+select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::public.message_status, 'Q', 'transport',
+    '"public"."Q' || i %% 20 || '"', case when i %% 10 = 0 then 'Shop.Failed' || i %% 7 end, 'public', 'Q',
+    now() - (%(rows)s - i) * interval '1 second'
+from generate_series(1, %(rows)s) i
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    dsn: str
+    address: Address = QUEUE
+
+
+@contextmanager
+def queue(databases: Databases) -> Iterator[Large]:
+    """A million live rows, and before them 200,000 dead ones that an old snapshot keeps from being vacuumed."""
+    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection, postgresql().connect(dsn) as old:
+        TableQueue(postgresql(), QUEUE).create(connection)
+        connection.run('alter table "Q" set unlogged, drop constraint "Q_pkey", drop constraint "Q_seq_key"')
+        connection.run(_FILL, {"rows": ROWS + DEAD})
+        old.run("begin isolation level repeatable read")
+        old.value("select 1")
+        connection.run(f'delete from "Q" where seq <= {DEAD}')
+        connection.run('alter table "Q" add primary key (id), add unique (seq)')
+        connection.run("analyze")
+        yield Large(dsn)
+        old.run("rollback")
+
+
+@contextmanager
+def delayed(databases: Databases) -> Iterator[Large]:
+    """A million delayed messages, 300 of them due."""
+    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection:
+        TableQueue(postgresql(), QUEUE).create(connection)
+        DelayedTable(postgresql(), QUEUE).create(connection)
+        connection.run('drop index "Q.Delayed_Due"')
+        connection.run('alter table "Q.Delayed" set unlogged, drop constraint "Q.Delayed_pkey"')
+        connection.run(_FILL_DELAYED, {"rows": ROWS, "due": DUE})
+        connection.run('alter table "Q.Delayed" add primary key (id)')
+        connection.run('create index "Q.Delayed_Due" on "Q.Delayed" (due)')
+        connection.run("analyze")
+        yield Large(dsn)
+
+
+@contextmanager
+def archive(databases: Databases) -> Iterator[Large]:
+    """A million archived messages of twenty queues, every tenth of them dead."""
+    with databases.clone("engine") as dsn, postgresql().connect(dsn) as connection:
+        made_again = _drop_indexes(connection)
+        connection.run("alter table messages.message_archive disable trigger user, set unlogged")
+        connection.run(_FILL_ARCHIVE, {"rows": ROWS})
+        for statement in made_again:
+            connection.run(statement)
+        connection.run("analyze messages.message_archive")
+        yield Large(dsn)
+
+
+def _drop_indexes(connection: Connection) -> list[str]:
+    """All but the key's; return how to make them again."""
+    found = connection.all(
+        "select indexname, indexdef from pg_indexes where schemaname = 'messages' and tablename = 'message_archive'"
+        " and indexname <> 'message_archive_pkey'"
+    )
+    for index in found:
+        connection.run(f"drop index messages.{index.indexname}")
+    return [index.indexdef for index in found]
