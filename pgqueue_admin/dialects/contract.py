@@ -17,6 +17,7 @@ class Dialect(Protocol):
 
     queue: Statements  # create, send, receive, peek, purge
     body_column: Statements  # what makes bodies readable by SQL
+    mend: Statements  # what makes a table fit that is not
     delayed: Statements  # what is kept back until it is due
     subscription: Statements  # who wants which events
     monitor: Statements  # discovery, depth, in flight
@@ -36,6 +37,9 @@ class Dialect(Protocol):
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
+
+    def written(self, query: Any) -> str:
+        """A statement as a person may run it; one without parameters."""
 
     def connect(
         self,

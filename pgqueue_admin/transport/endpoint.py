@@ -11,13 +11,12 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import addresses, assembly, creation, peek_range
+from pgqueue_admin.transport import addresses, assembly, checks, creation, peek_range
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm, DueMover
-from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.handlers import Handlers
 from pgqueue_admin.transport.kept_session import KeptSession
 from pgqueue_admin.transport.message import OutgoingMessage
@@ -98,6 +97,11 @@ class Endpoint(Sending):
         with self._lock:
             creation.create(self, self._session.fresh())
 
+    def purge(self, expired_only: bool = False) -> int:
+        """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
+        with self._lock:
+            return self.queue.purge(self._session.fresh(), expired_only)
+
     def subscribe(self, topic: str) -> None:
         """Get copies of what is published under this type name, or under one that derives from it."""
         with self._lock:
@@ -113,7 +117,7 @@ class Endpoint(Sending):
         """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit."""
         if self.send_only:
             raise SettingsRefused([f"The endpoint {self.name!r} only sends: it has no queue to receive from."])
-        self._check_queue()
+        self._check_tables()
         peek_range.warn(self.name, self.settings)
         self._receivers = assembly.receivers(self)
         self._receivers.start()
@@ -232,12 +236,11 @@ class Endpoint(Sending):
         with self._lock:
             return self.subscriptions.subscribers(self._session.fresh(), topics)
 
-    def _check_queue(self) -> None:
+    def _check_tables(self) -> None:
         try:
             with self._lock:
-                faults = self.queue.faults(self._session.fresh())
+                faults = checks.faults(self, self._session.fresh())
         except DatabaseDown as error:
             log.warning("Endpoint %s waits for its database: %s", self.name, error)
             return
-        if faults:
-            raise QueueUnfit("\n".join(faults))
+        checks.insist(faults)

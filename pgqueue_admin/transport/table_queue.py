@@ -1,4 +1,4 @@
-"""A queue that is a table: create, send, receive, peek, purge, and whether it is fit to be one."""
+"""A queue that is a table: create, send, receive, peek and purge."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,6 +14,7 @@ from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 
 _MILLISECOND = timedelta(milliseconds=1)
 LOWEST = -(2**63)
+PURGE_CHUNK = 10_000
 _seq = attrgetter("seq")
 
 
@@ -23,7 +24,7 @@ class Look(NamedTuple):
 
 
 class TableQueue:
-    """One queue table. Every method is one statement in the caller's transaction."""
+    """One queue table. Every method but purge is one statement in the caller's transaction."""
 
     def __init__(self, dialect: Dialect, address: Address):
         self.address = address
@@ -85,28 +86,15 @@ class TableQueue:
         row = connection.one(self._peek)
         return Look(row.pending, row.head) if row else Look(0, LOWEST)
 
-    def purge(self, connection: Connection) -> int:
-        return connection.run(self._sql.purge(table=self.address))
-
-    def purge_expired(self, connection: Connection) -> int:
-        return connection.run(self._sql.purge_expired(table=self.address))
-
-    def faults(self, connection: Connection) -> list[str]:
-        """Why this table is no queue, all at once."""
-        names = {"schema": self.address.schema, "name": self.address.table}
-        columns = connection.all(self._sql.columns(), names)
-        return list(self._unfit({column.name: column for column in columns}))
-
-    def _unfit(self, columns: dict[str, Any]) -> Iterator[str]:
-        if not columns:
-            yield f"The queue table {self} does not exist. Create it: endpoint.create_queues(), or the installer."
-            return
-        if missing := [name for name in ("id", "expires", "headers", "body", "seq") if name not in columns]:
-            yield f"The table {self} is no queue: it has no column {', '.join(missing)}."
-        if "id" in columns and not columns["id"].is_unique:
-            yield f"The queue table {self} has no unique index on id: one receive could delete two messages."
-        if "seq" in columns and not columns["seq"].leads_an_index:
-            yield f"The queue table {self} has no index on seq: each receive would read the whole table."
+    def purge(self, connection: Connection, expired_only: bool = False) -> int:
+        """Delete what nobody has in hand, a chunk at a time, each a commit of its own; return how many."""
+        statement = self._sql.purge_expired if expired_only else self._sql.purge
+        query, purged, after = statement(table=self.address, most=PURGE_CHUNK), 0, LOWEST
+        while chunk := connection.one(query, {"after": after}):
+            purged, after = purged + chunk.rows, chunk.last
+            if chunk.rows < PURGE_CHUNK:
+                break
+        return purged
 
 
 def _row(message: OutgoingMessage) -> dict[str, object]:

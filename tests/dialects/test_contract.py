@@ -56,13 +56,13 @@ def test_an_address_comes_back_from_its_canonical_form(dialect, schema, table):
 def test_a_name_with_a_nul_is_refused(dialect):
     """The statement would end in the middle of it."""
     with pytest.raises(AddressNotUnderstood, match="NUL"):
-        dialect.queue.purge(table=Address("public", "Sales\0; nonsense"))
+        dialect.queue.peek(table=Address("public", "Sales\0; nonsense"))
 
 
 @pytest.mark.parametrize("params", [None, {"id": None}])
 def test_a_percent_sign_in_a_name_is_no_parameter(dialect, connection, params):
     with pytest.raises(TableMissing, match=r"per %cent %\(id\)s"):
-        connection.run(dialect.queue.purge(table=Address("public", "per %cent %(id)s")), params)
+        connection.run(dialect.queue.peek(table=Address("public", "per %cent %(id)s")), params)
 
 
 def test_an_unknown_scheme_has_no_dialect():

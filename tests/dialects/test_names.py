@@ -4,6 +4,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.table_checks import Table
 from pgqueue_admin.transport.table_queue import TableQueue
 
 
@@ -24,7 +25,7 @@ from pgqueue_admin.transport.table_queue import TableQueue
 def test_a_queue_of_any_name(dialect, connection, name):
     queue = TableQueue(dialect, Address("public", name))
     queue.create(connection)
-    assert queue.faults(connection) == []
+    assert list(Table(connection, dialect, queue.address).as_queue(readable=False)) == []
     queue.send(connection, [OutgoingMessage(queue.address, {"n": str(number)}, b"") for number in range(3)])
     assert queue.peek(connection) == 3
     assert queue.receive(connection).headers == {"n": "0"}

@@ -8,6 +8,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.table_checks import Table
 from pgqueue_admin.transport.table_queue import TableQueue
 from tests.transport.catalog import catalog
 
@@ -64,7 +65,8 @@ def test_many_may_create_at_once(database, connect):
     for thread in threads:
         thread.join(30)
     assert errors == []
-    assert [queue.faults(sessions[0]) for queue in queues] == [[]] * len(queues)
+    tables = [Table(sessions[0], postgresql(), queue.address) for queue in queues]
+    assert [list(table.as_queue(readable=False)) for table in tables] == [[]] * len(queues)
 
 
 def test_an_endpoint_creates_what_it_needs(endpoint, connection):

@@ -121,25 +121,3 @@ def test_a_rolled_back_receive_returns_to_the_head(queue, connection):
         raise ZeroDivisionError
     again = queue.receive(connection)
     assert (again.row_id, again.seq, again.body) == (first.row_id, first.seq, b"1")
-
-
-def test_purge_leaves_what_is_in_hand(queue, connection, database, connect):
-    queue.send(connection, [out(), out(ttbr=timedelta(milliseconds=1)), out()])
-    other = connect(database)
-    connection.run("update \"Sales\" set expires = '2020-01-01' where expires is not null")
-    with other.transaction():
-        queue.receive(other)
-        assert queue.purge_expired(connection) == 1
-        assert queue.purge(connection) == 1
-    assert queue.peek(connection) == 0
-
-
-def test_an_unfit_table_says_all_that_is_wrong(connection):
-    connection.run('create table "Old" (id uuid, headers text, body bytea, seq integer)')
-    faults = TableQueue(postgresql(), Address("public", "Old")).faults(connection)
-    assert len(faults) == 3
-    assert "no column expires" in faults[0]
-    assert "no unique index on id" in faults[1]
-    assert "no index on seq" in faults[2]
-    (missing,) = TableQueue(postgresql(), Address("public", "None")).faults(connection)
-    assert '"public"."None" does not exist' in missing

@@ -73,6 +73,9 @@ class PostgreSQL:
     def borrow(self, raw: Any) -> session.Session:
         return borrowed(raw)
 
+    def written(self, query: Any) -> str:
+        return str(query.as_string(None)).replace("%%", "%")
+
     def pool(
         self,
         dsn: str,

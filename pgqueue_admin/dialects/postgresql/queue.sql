@@ -15,16 +15,18 @@ create table if not exists {table} (
 )
 
 -- name: columns
--- What a table must have to be received from; read from the catalog, since select would demand a privilege that senders lack.
+-- What a table has; read from the catalog, since select would demand a privilege that senders lack. A broken index is none.
 select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
-       exists (select from pg_index i where i.indrelid = a.attrelid and i.indkey[0] = a.attnum) as leads_an_index,
-       exists (select from pg_index i where i.indrelid = a.attrelid and i.indkey[0] = a.attnum
-                 and i.indisunique and i.indnkeyatts = 1 and i.indpred is null) as is_unique
+       a.atthasdef or a.attidentity <> '' as has_default,
+       count(i) > 0 as leads_an_index,
+       coalesce(bool_or(i.indisunique and i.indnkeyatts = 1), false) as is_unique
 from pg_attribute a
 join pg_class c on c.oid = a.attrelid
 join pg_namespace n on n.oid = c.relnamespace
+left join pg_index i on i.indrelid = a.attrelid and i.indkey[0] = a.attnum and i.indisvalid and i.indpred is null
 where n.nspname = %(schema)s and c.relname = %(name)s and c.relkind in ('r', 'p', 'v')
   and a.attnum > 0 and not a.attisdropped
+group by a.attnum, a.attname, a.atttypid, a.atttypmod, a.atthasdef, a.attidentity
 order by a.attnum
 
 -- name: send
@@ -69,10 +71,23 @@ with head as (select seq from {table} order by seq limit 1 for update skip locke
 select coalesce(tail.seq::bigint - head.seq + 1, 0) as pending, head.seq as head from head full join tail on true
 
 -- name: purge
--- Rows in somebody's hands are skipped: waiting for them would hold the purge for as long as the slowest handler works.
-delete from {table} where id in (select id from {table} for update skip locked)
+-- A chunk, from a seq on: rows in somebody's hands are skipped, and dead ones are not walked through again.
+with gone as (
+    delete from {table}
+    where id = any(array(
+        select id from {table} where seq > %(after)s::bigint order by seq limit {most} for update skip locked))
+    returning seq
+)
+select count(*) as rows, max(seq)::bigint as last from gone
 
 -- name: purge_expired
 -- As purge, for what is over; the comparison is the one that receive makes.
-delete from {table}
-where id in (select id from {table} where expires <= now() at time zone 'utc' for update skip locked)
+with gone as (
+    delete from {table}
+    where id = any(array(
+        select id from {table}
+        where seq > %(after)s::bigint and expires <= now() at time zone 'utc'
+        order by seq limit {most} for update skip locked))
+    returning seq
+)
+select count(*) as rows, max(seq)::bigint as last from gone

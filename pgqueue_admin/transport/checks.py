@@ -1,0 +1,37 @@
+"""Whether an endpoint's tables are what it and its neighbours need; each fault with the statement that mends it."""
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport import creation
+from pgqueue_admin.transport.errors import QueueUnfit
+from pgqueue_admin.transport.table_checks import Fault, Table
+
+if TYPE_CHECKING:
+    from pgqueue_admin.transport.endpoint import Endpoint
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+def faults(endpoint: "Endpoint", connection: Connection) -> list[Fault]:
+    """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
+    return [] if endpoint.send_only else list(_faults(endpoint, connection))
+
+
+def insist(found: list[Fault]) -> None:
+    """Warn of each as ``manage.py check`` does. Raises QueueUnfit where nothing could be received."""
+    if stopping := [fault for fault in found if fault.stops]:
+        raise QueueUnfit("\n".join(map(str, stopping)))
+    for fault in found:
+        log.warning("%s", fault)
+
+
+def _faults(endpoint: "Endpoint", connection: Connection) -> Iterator[Fault]:
+    dialect, readable = endpoint.dialect, endpoint.settings.create_message_body_computed_column
+    for queue in [*endpoint.queues, *creation.sent_to(endpoint)]:
+        found = list(Table(connection, dialect, queue.address).as_queue(readable))
+        yield from found if queue in endpoint.queues else (fault._replace(stops=False) for fault in found)
+    yield from Table(connection, dialect, endpoint.delayed.address).as_delayed(readable)
+    yield from Table(connection, dialect, endpoint.subscriptions.address).as_subscriptions()

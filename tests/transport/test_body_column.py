@@ -1,0 +1,80 @@
+"""BodyString on request: as the original makes it, also in a schema with capitals, where the original fails (T6)."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import body_column
+from tests.transport.catalog import catalog
+from tests.transport.conftest import QUICK
+from tests.waiting import until
+
+READABLE = replace(QUICK, create_message_body_computed_column=True)
+
+
+def test_the_lock_is_the_originals():
+    assert body_column.lock_key('"public"."Sales"') == 3619444225693432866
+
+
+def test_every_table_of_the_endpoint_gets_it_and_equals_the_recorded_one(
+    make_endpoint, connection, recorded_database, connect
+):
+    make_endpoint("Sales", settings=READABLE)
+    recorded = connect(recorded_database)
+    for table in ("Sales", "Sales.Delayed", "error"):
+        assert catalog(connection, Address("public", table)) == catalog(recorded, Address("public", table))
+
+
+def test_what_it_shows(make_endpoint, connection):
+    """Wire sheet 1.6: printable ASCII, octal for all else, the backslash twice."""
+    endpoint = make_endpoint("Sales", settings=READABLE)
+    endpoint.send("Sales", 'é\\\0 "a"'.encode(), type="Shop.Text")
+    assert connection.value('select bodystring from "Sales"') == '\\303\\251\\\\\\000 "a"'
+
+
+def test_in_a_schema_with_capitals(make_endpoint, connection):
+    connection.run('create schema "Legacy"')
+    make_endpoint("Invoicing", schema="Legacy", settings=replace(READABLE, error_queue="error"))
+    for table in ("Invoicing", "Invoicing.Delayed", "error"):
+        columns = connection.all(postgresql().queue.columns(), {"schema": "Legacy", "name": table})
+        assert [column.type for column in columns if column.name == "bodystring"] == ["text"]
+
+
+def test_it_is_off_by_default_and_added_to_what_is_there_once(make_endpoint, connection):
+    make_endpoint("Sales").send("Sales", {"n": 1}, type="Shop.Text")
+    assert connection.value("select count(*) from pg_attribute where attname = 'bodystring'") == 0
+    make_endpoint("Sales", settings=READABLE)
+    make_endpoint("Sales", settings=READABLE)
+    assert connection.value('select bodystring from "Sales"') == '{"n":1}'
+
+
+def test_two_installers_at_once(make_endpoint, database, connect, connection):
+    """The second waits for the lock that the first has, finds the column, and is content."""
+    address = make_endpoint("Sales").queue.address
+    first, second = connect(database), connect(database)
+    with first.transaction():
+        body_column.add(first, postgresql(), address)
+        adding = threading.Thread(target=body_column.add, args=[second, postgresql(), address])
+        adding.start()
+        waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+        until(lambda: connection.value(waiting) == 1, 20)
+    adding.join(20)
+    assert not adding.is_alive()
+    assert connection.value("select count(*) from pg_attribute where attname = 'bodystring'") == 1
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_check_misses_it_only_where_it_is_asked_for(make_endpoint, asked):
+    from pgqueue_admin.transport import checks
+
+    endpoint = make_endpoint("Sales")
+    endpoint.settings = READABLE if asked else QUICK
+    with endpoint.connect() as connection:
+        found = checks.faults(endpoint, connection)
+        assert ["bodystring" in fault.said for fault in found] == [True] * 3 * asked
+        for fault in found:
+            connection.run(fault.cure)
+        assert checks.faults(endpoint, connection) == []
