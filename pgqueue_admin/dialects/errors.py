@@ -41,6 +41,10 @@ class TimedOut(DatabaseError):
     """The database was too slow and the statement was stopped."""
 
 
+class TransactionTooLong(DatabaseError):
+    """The server ended the session because its transaction took longer than this role or database allows."""
+
+
 class Deadlock(DatabaseError):
     """Two transactions waited for each other and this one was rolled back; it can be tried again."""
 

@@ -47,7 +47,7 @@ class BatchTask(ReceiveTask):
             self._messages = tuple(messages)
             if messages:
                 self._work.low_water.taken(messages[-1].seq, since)
-            self._answer(found=len(messages) == size)
+            self._answer(found=len(messages) == size, took=bool(messages))
             yield self._messages
 
     def settle(self, message: IncomingMessage) -> Told:
@@ -61,7 +61,7 @@ class BatchTask(ReceiveTask):
                 raise
             except Exception as error:
                 failure = self._failure_of(message, error)
-                if failure is None:
+                if failure is None or self._mode.lost:
                     raise
                 self._count(message, cause_of(error), failure)
 

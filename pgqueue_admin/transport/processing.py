@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import TransactionTooLong
 from pgqueue_admin.transport import delayed_retries
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.breaker import CircuitBreaker
@@ -89,8 +89,7 @@ class Processing:
         self.observer.received(message.type, message.time_to_be_received)
         if nothing_to_handle(message):
             return lambda: self._answered(message)
-        failed = self.failures.of(message.row_id)
-        if failed and not may_retry(failed, self.settings().immediate_retries):
+        if failed := self.exhausted(message):
             return self._retry_later(message, failed, transaction) or self.give_up(message, failed, transaction)
         try:
             body, handlers = self._read(message)
@@ -104,6 +103,11 @@ class Processing:
             self._answered(message, body, bool(handlers))
 
         return told
+
+    def exhausted(self, message: IncomingMessage) -> Failure | None:
+        """Why it is not to be handled again at once."""
+        failed = self.failures.of(message.row_id)
+        return failed if failed and not may_retry(failed, self.settings().immediate_retries) else None
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time."""
@@ -152,7 +156,7 @@ class Processing:
         self, message: IncomingMessage, error: BaseException, data: dict[str, str], transaction: Transaction
     ) -> Failure | None:
         """Counted before the rollback, which is when somebody else may receive the message again."""
-        if transaction.lost:
+        if transaction.lost and not is_too_long(error):
             return None
         data = {**data, "Handler failure time": h.wire_time(datetime.now(UTC))}
         return self.failures.remember(message.row_id, self.failure(message, error, data))
@@ -162,11 +166,11 @@ class Processing:
         settings = self.settings()
         if not delayed_retries.may_come_back(message, failure, settings, datetime.now(UTC)):
             return None
-        later = delayed_retries.later(message, settings, self.forwarding.own_address(message))
         try:
+            later = delayed_retries.later(message, settings, self.forwarding.own_address(message))
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([later])
-        except DatabaseError as error:
+        except Exception as error:
             if transaction.lost or isinstance(error, PASSING):
                 raise
             log.error("Message %s gets no delayed retry: %s", message.message_id, error)
@@ -201,6 +205,11 @@ class Processing:
         sent = h.parse_time(message.headers.get(h.DELIVER_AT)) or h.parse_time(message.headers.get(h.TIME_SENT))
         if sent:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
+
+
+def is_too_long(error: BaseException) -> bool:
+    """The session is lost, and it is the message's doing: its next attempt would end the same way."""
+    return isinstance(error, TransactionTooLong)
 
 
 def nothing_to_handle(message: IncomingMessage) -> bool:

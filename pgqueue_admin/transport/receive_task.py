@@ -13,7 +13,7 @@ from pgqueue_admin.transport.low_water import LowWater, Mark
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.one_by_one import OneByOne
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Processing, Told
+from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Processing, Told, is_too_long
 from pgqueue_admin.transport.receive_modes import ReceiveMode
 from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recoverability import Failures, may_retry
@@ -56,7 +56,7 @@ class ReceiveTask:
         try:
             self._run()
         finally:
-            self._answer(found=False)
+            self._answer(found=False, took=False)
             if self._message:
                 self._work.observer.in_hand(slot.number, None)
             self._receives.finished()
@@ -84,7 +84,7 @@ class ReceiveTask:
         self._message = message
         if message:
             self._work.low_water.taken(message.seq, since)
-        self._answer(found=message is not None)
+        self._answer(found=message is not None, took=message is not None)
         return message
 
     def process(self, message: IncomingMessage) -> Told:
@@ -103,10 +103,10 @@ class ReceiveTask:
         if self._message and self._mode.keeps_failed:
             self._work.low_water.came_back(self._message.seq)
 
-    def _answer(self, found: bool) -> None:
+    def _answer(self, found: bool, took: bool) -> None:
         if not self._has_answered:
             self._has_answered = True
-            self._receives.answered(found)
+            self._receives.answered(found, took)
 
     def _succeeded(self, told: Told | None) -> None:
         self._work.breaker.succeeded()
@@ -116,17 +116,24 @@ class ReceiveTask:
     def _went_wrong(self, error: Exception) -> None:
         if isinstance(error, NotTaken):
             return self._not_taken(error)
+        kept_back = self._could_not_go(error)
         failure = self._message and self._failure_of(self._message, error)
         if self._message and failure:
             self._failed(self._message, cause_of(error), failure)
-        else:
+        if kept_back or not failure:
             self._disturbed(cause_of(error))
+
+    def _could_not_go(self, error: Exception) -> bool:
+        """It was put away and that was refused: without a rest it would be the next again, at full speed."""
+        if self._message is None or isinstance(error, AttemptFailed):
+            return False
+        return self._work.processing.exhausted(self._message) is not None
 
     def _failure_of(self, message: IncomingMessage, error: Exception) -> Failure | None:
         """None where it is not the message's doing: a lost session. A commit that was refused is."""
         if isinstance(error, AttemptFailed):
             return error.failure
-        if isinstance(error, DatabaseDown) or self._mode.lost:
+        if isinstance(error, DatabaseDown) or (self._mode.lost and not is_too_long(error)):
             return None
         return self._work.failures.remember(message.row_id, self._work.processing.failure(message, error))
 

@@ -10,6 +10,7 @@ from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slots
+from pgqueue_admin.transport.vain import Vain
 
 
 class Receiver:
@@ -31,6 +32,7 @@ class Receiver:
         self._settings = settings
         self._signals = signals
         self._paused = paused
+        self._vain = Vain(name)
         self._thread = threading.Thread(target=self._loop, name=f"{name} peek", daemon=True)
 
     def start(self) -> None:
@@ -88,14 +90,13 @@ class Receiver:
             return self._peeker.breaker.failed(error)
         if pending == 0:
             return self._settings.peek_delay
-        self._receive(pending)
-        return 0
+        return self._vain.after(self._receive(pending), self._settings.peek_delay)
 
     @property
     def _halted(self) -> bool:
         return self._paused or self._signals.stopping()
 
-    def _receive(self, pending: int) -> None:
+    def _receive(self, pending: int) -> Receives:
         settings = self._settings
         receives = Receives(self._signals.changed)
         until = time.monotonic() + self._peeker.good_for
@@ -106,3 +107,4 @@ class Receiver:
             receives.started()
             slot.do(next_task(self._work, receives))
         receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
+        return receives

@@ -10,16 +10,18 @@ class Receives:
     def __init__(self, changed: threading.Condition):
         self._changed = changed
         self._started = self._answered = self._finished = 0
+        self._took = False
         self.over = False
 
     def started(self) -> None:
         with self._changed:
             self._started += 1
 
-    def answered(self, found: bool) -> None:
-        """A receive statement is through; its handler may just begin."""
+    def answered(self, found: bool, took: bool = False) -> None:
+        """A receive statement is through; its handler may just begin. ``found``: as much as it asked for."""
         with self._changed:
             self._answered += 1
+            self._took = self._took or took
             self.over = self.over or not found
             self._changed.notify_all()
 
@@ -27,6 +29,11 @@ class Receives:
         with self._changed:
             self._finished += 1
             self._changed.notify_all()
+
+    @property
+    def in_vain(self) -> bool:
+        """Something was there, by the peek, and nothing was got."""
+        return self._answered > 0 and not self._took
 
     def wait(self, for_handlers: bool, unless: Callable[[], bool]) -> None:
         """Until all started receives have answered, or until their handlers are done too (T12)."""

@@ -35,6 +35,40 @@ def send(endpoint, *numbers):
         endpoint.send("Sales", number, type=PING)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'alter table "Sales" alter seq type bigint',  # the cure that wire sheet 12.11 names
+        'alter table "Sales" alter headers type varchar, add bodystring text',
+        'alter table "Sales" alter expires type timestamptz using null',
+    ],
+)
+def test_a_column_of_another_type_while_receiving(endpoint, seen, connection, statement):
+    """Plans that sessions had prepared are of no use any more, and made anew."""
+    endpoint.start()
+    for number in range(20):  # one by one: each is a peek, and peeks too get prepared
+        send(endpoint, number)
+        until(lambda number=number: number in seen)
+    connection.run(statement)
+    for number in range(20, 40):
+        send(endpoint, number)
+        until(lambda number=number: number in seen, 20)
+
+
+def test_another_table_in_its_place(endpoint, seen, connection):
+    """Columns in another order, more of them, and a wider seq."""
+    endpoint.start()
+    send(endpoint, *range(10))
+    until(lambda: len(seen) == 10)
+    connection.run('drop table "Sales"')
+    connection.run(
+        'create table "Sales" (seq bigserial primary key, body bytea, id uuid unique, more text, headers text,'
+        " expires timestamp)"
+    )
+    send(endpoint, *range(10, 20))
+    until(lambda: sorted(seen) == list(range(20)), 20)
+
+
 def test_a_table_that_is_no_queue_in_its_place(endpoint, seen, connection, asked, caplog):
     endpoint.start()
     connection.run('alter table "Sales" rename to "Sales.aside"; create table "Sales" (n integer)')
@@ -132,6 +166,21 @@ def test_an_error_queue_that_takes_nothing(endpoint, handlers, connection, asked
     assert rows(endpoint.dsn, "Sales") == []
 
 
+def test_a_commit_that_is_refused(endpoint, seen, connection, asked, caplog):
+    """Not handled again and again: after its retries it is only tried to be put away, once a second."""
+    refuse = "if old.seq = 1 then raise 'not this one'; end if; return old;"
+    trigger(connection, "Sales", "after delete", refuse, deferred=True)
+    endpoint.apply(ONE)
+    send(endpoint, 1)
+    endpoint.start()
+    until(lambda: "is tried again each 1 s" in caplog.text, 20)
+    assert rate(asked) < CALM
+    assert seen == [1] * 6
+    untrigger(connection, "Sales")
+    until(lambda: len(rows(endpoint.dsn, "error")) == 1, 20)
+    assert seen == [1] * 6
+
+
 def test_a_head_that_somebody_else_has_locked_for_long(endpoint, seen, database, connect, asked):
     """Passed over at once by receives, and no work for the peek: it looks by its delay only."""
     send(endpoint, *range(5))
@@ -156,3 +205,15 @@ def test_all_rows_locked_for_share(endpoint, seen, database, connect, asked):
         assert rate(asked) < CALM
         assert seen == []
     until(lambda: len(seen) == 5, 20)
+
+
+def test_rows_that_cannot_be_taken_and_nobody_says_so(endpoint, seen, connection, asked, caplog):
+    """A trigger that keeps them, or a row policy: the peek counts what no receive gets."""
+    trigger(connection, "Sales", "before delete", "return null;")
+    send(endpoint, 1)
+    endpoint.start()
+    until(lambda: "cannot take them" in caplog.text, 20)
+    assert rate(asked) < CALM
+    assert caplog.text.count("cannot take them") == 1
+    untrigger(connection, "Sales")
+    until(lambda: seen == [1], 20)

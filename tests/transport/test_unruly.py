@@ -54,6 +54,44 @@ def test_any_number_of_retries(endpoint, handlers, connection, server, retries):
     assert rate(asked, 0.5) < CALM
 
 
+@pytest.mark.parametrize("word", ["commit", "rollback"])
+def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog, word):
+    """With it goes what it was to cover: for the message it is a failure, not one more success."""
+    attempts = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        attempts.append(1)
+        context.connection.run(word)
+
+    endpoint.apply(ONE)
+    endpoint.send("Sales", 1, type=PING)
+    endpoint.start()
+    until(lambda: "ended the transaction from within" in caplog.text, 20)
+    until(lambda: not rows(endpoint.dsn, "Sales"), 20)
+    assert len(attempts) == (1 if word == "commit" else 6)
+    assert len(rows(endpoint.dsn, "error")) == (0 if word == "commit" else 1)
+
+
+def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
+    """idle_in_transaction_session_timeout of the database: the same each time, so it counts as an attempt."""
+    name = connection.value("select current_database()")
+    connection.run(f"alter database {name} set idle_in_transaction_session_timeout = '200ms'")
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        pid = context.connection.value("select pg_backend_pid()")
+        running = "select count(*) from pg_stat_activity where pid = %s"
+        until(lambda: not connection.value(running, [pid]), 20)
+
+    endpoint.apply(replace(ONE, immediate_retries=1))
+    endpoint.send("Sales", 1, type=PING)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"), 20)
+    assert "took longer" in h.parse(rows(endpoint.dsn, "error")[0].headers)[h.EXCEPTION_MESSAGE]
+    assert spy.counts["failed"] == 2
+
+
 def test_a_delayed_row_whose_id_lies_in_the_queue_already(endpoint, connection):
     """Copied by hand, perhaps: it gets another, and what is due beside it is moved as well."""
     endpoint.pause()

@@ -18,6 +18,8 @@ from pgqueue_admin.dialects.connection import Notification, Params, Row
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "3F000": errors.SchemaMissing,
     "25006": errors.ReadOnly,
+    "25P03": errors.TransactionTooLong,
+    "25P04": errors.TransactionTooLong,
     "40001": errors.Deadlock,
     "40P01": errors.Deadlock,
     "42501": errors.NotPermitted,
@@ -93,12 +95,20 @@ class Session:
 
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
+        self._has_stale_plans = False
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self.raw.cursor()
 
     def _ask(self, query: Any, params: Params) -> psycopg.Cursor[Any]:
-        return self._cursor().execute(query, _never_none(query, params))
+        if self._has_stale_plans and self.raw.info.transaction_status != TransactionStatus.INERROR:
+            self._has_stale_plans = False
+            self.raw.execute("deallocate all")
+        try:
+            return self._cursor().execute(query, _never_none(query, params))
+        except psycopg.errors.FeatureNotSupported:
+            self._has_stale_plans = True  # a column changed its type: the driver would keep the useless plan for ever
+            raise
 
     def all(self, query: Any, params: Params = None) -> list[Row]:
         with translated():
@@ -159,11 +169,13 @@ class Session:
             self._refuse_to_pretend()
 
     def _refuse_to_pretend(self) -> None:
-        """A session that was lost, or whose failed statement somebody ignored, would end without a word or a commit."""
+        """A session that was lost, a statement's failure or an end that nobody mentions: no word, and no commit."""
         if self.raw.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
         if self.raw.info.transaction_status == TransactionStatus.INERROR:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
+        if self.raw.info.transaction_status == TransactionStatus.IDLE:
+            raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
 
     def listen(self, *channels: str) -> None:
         for channel in channels:

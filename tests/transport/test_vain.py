@@ -1,0 +1,38 @@
+"""How long to rest after receives that got nothing."""
+
+import threading
+
+from pgqueue_admin.transport.receives import Receives
+from pgqueue_admin.transport.vain import Vain
+
+
+def answered(*took):
+    receives = Receives(threading.Condition())
+    for each in took:
+        receives.started()
+        receives.answered(found=each, took=each)
+    return receives
+
+
+def test_at_once_after_the_first_and_then_longer_and_longer():
+    """T13 holds: the first is a race with another receiver."""
+    vain = Vain("Sales")
+    assert [vain.after(answered(False), 1) for _ in range(9)] == [0, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1, 1]
+    assert vain.after(answered(True, False), 1) == 0
+    assert vain.after(answered(False), 1) == 0
+
+
+def test_what_was_never_asked_was_not_in_vain():
+    vain = Vain("Sales")
+    assert [vain.after(answered(), 1) for _ in range(5)] == [0] * 5
+
+
+def test_it_says_so_once_until_it_is_over(caplog):
+    vain = Vain("Sales")
+    for _ in range(20):
+        vain.after(answered(False), 1)
+    assert len(caplog.records) == 1
+    vain.after(answered(True), 1)
+    for _ in range(20):
+        vain.after(answered(False), 1)
+    assert len(caplog.records) == 2
