@@ -12,7 +12,7 @@ PASSING = (Deadlock, TimedOut)  # nothing is wrong with the destination: it is t
 
 class Forwarding:
     def __init__(self, addressing: Addressing):
-        self._addressing = addressing
+        self.addressing = addressing
 
     def leaves(self, message: IncomingMessage) -> bool:
         """Whether it is for another queue; their own endpoints write in canonical form, but any spelling will do."""
@@ -34,7 +34,7 @@ class Forwarding:
 
     def own_address(self, message: IncomingMessage) -> str:
         """What a message that comes back here has in its forward header."""
-        return self._addressing.canonical(message.queue)
+        return self.addressing.canonical(message.queue)
 
     def _destination(self, message: IncomingMessage) -> Address:
-        return self._addressing.resolve(message.forward_to)
+        return self.addressing.resolve(message.forward_to)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TransactionTooLong
-from pgqueue_admin.transport import delayed_retries
+from pgqueue_admin.transport import acknowledging, delayed_retries
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.context import Desk, MessageContext
@@ -147,7 +147,7 @@ class Processing:
             for handler in handlers:
                 data = _handler_data(handler, message)
                 handler(body, context)
-            transaction.dispatch(context.outgoing)
+            transaction.dispatch([*context.outgoing, *acknowledging.of_retry(message, self.forwarding.addressing)])
         except BaseException as error:  # a handler that wants to exit ends its message, not this process
             raise AttemptFailed(error, self._remembered(message, error, data, transaction)) from error
         return lambda: self._succeeded(message, started)
