@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgqueue_admin.workers import identity, in_hand, run_folder, vitals
+from pgqueue_admin.workers import identity, in_hand, readiness, run_folder, vitals
 from pgqueue_admin.workers.role import Role
 from pgqueue_admin.workers.start import PARENT
 
@@ -99,8 +99,11 @@ def _has_ended(pid: int) -> bool:
 
 def environment(role: Role) -> dict[str, str]:
     paths = [str(_PACKAGE_ROOT), *filter(None, [sys.path[0], os.environ.get("PYTHONPATH")])]
+    ours = {
+        name: value for name, value in os.environ.items() if name != readiness.SOCKET
+    }  # the supervisor speaks for all
     return {
-        **os.environ,
+        **ours,
         "DJANGO_SETTINGS_MODULE": role.settings_module or WORKER_SETTINGS,
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",

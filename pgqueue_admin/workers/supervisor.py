@@ -4,6 +4,8 @@ import logging
 import signal
 from types import FrameType
 
+from pgqueue_admin.wording.figures import counted
+from pgqueue_admin.workers import readiness
 from pgqueue_admin.workers.group import Group
 from pgqueue_admin.workers.office import Office
 from pgqueue_admin.workers.role import Key, Role
@@ -31,12 +33,14 @@ class Supervisor:
     def run(self) -> None:
         self._hear_signals()
         self.office.start()
+        readiness.tell("READY=1")  # it begins without a database, so it is ready without one
         while not self.stopping or any(group.processes for group in self.groups.values()):
             self.tick()
             self.office.wake_supervisor.wait(TICK)
         self.office.stop()
 
     def tick(self) -> None:
+        readiness.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
         for group in self.groups.values():
             group.reap()
         self.stopping |= self.office.refused is not None
@@ -60,6 +64,10 @@ class Supervisor:
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the wake-up pipe is all that is wanted
+
+    def _status(self) -> str:
+        count = counted(sum(len(group.processes) for group in self.groups.values()), "process", "processes")
+        return f"stopping, {count} left" if self.stopping else f"{count} running"
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True

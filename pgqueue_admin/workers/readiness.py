@@ -1,0 +1,17 @@
+"""Tells the service manager how it goes, where there is one: sd_notify(3), a datagram to the socket it named."""
+
+import os
+import socket
+from contextlib import suppress
+
+SOCKET = "NOTIFY_SOCKET"
+
+
+def tell(*states: str) -> None:
+    """``READY=1``, ``STOPPING=1``, ``WATCHDOG=1``, ``STATUS=…``. Nobody listening is no fault."""
+    address = os.environ.get(SOCKET)
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+        place = "\0" + address[1:] if address.startswith("@") else address
+        sending.sendto("\n".join(states).encode(), socket.MSG_DONTWAIT, place)  # a manager that is slow holds nobody up

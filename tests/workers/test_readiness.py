@@ -1,0 +1,50 @@
+"""What the supervisor tells a service manager."""
+
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.workers import readiness
+from tests.waiting import until
+from tests.workers.house import House, want
+
+
+@pytest.fixture
+def heard(house: House, tmp_path: Path) -> Iterator[list[bytes]]:
+    """Everything that was told so far."""
+    told: list[bytes] = []
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify"))
+    house.environment[readiness.SOCKET] = str(tmp_path / "notify")
+
+    def listen() -> None:
+        while said := manager.recv(4096):
+            told.append(said)
+
+    threading.Thread(target=listen, daemon=True).start()
+    yield told
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+        end.sendto(b"", str(tmp_path / "notify"))
+    manager.close()
+
+
+def test_it_says_ready_how_many_and_that_it_lives(house: House, heard: list[bytes]) -> None:
+    want(1)
+    supervisor = house.supervise()
+    until(lambda: b"WATCHDOG=1\nSTATUS=1 process running" in heard, what="its status, and a sign of life")
+    assert heard[0] == b"READY=1"
+    house.running(1)
+    supervisor.send_signal(signal.SIGTERM)
+    assert supervisor.wait(60) == 0
+    until(lambda: any(b"STOPPING=1\nSTATUS=stopping" in said for said in heard), what="that it stops")
+
+
+def test_without_a_service_manager_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(readiness.SOCKET, raising=False)
+    readiness.tell("READY=1")
+    monkeypatch.setenv(readiness.SOCKET, "/nowhere/notify")
+    readiness.tell("READY=1")
