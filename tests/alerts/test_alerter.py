@@ -21,7 +21,7 @@ def watching() -> bool:
 
 def test_a_death_is_mailed_within_5_seconds(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     died = time.monotonic()
     die(3, "Shop.Billing.Gateway+RefusedException", message_type="Shop.TakePayment")
     (mail,) = within(5, lambda: mailbox.mails, "a mail", died)
@@ -31,16 +31,16 @@ def test_a_death_is_mailed_within_5_seconds(alerter: Alerter, mailbox: Mailbox, 
     assert mail["Auto-Submitted"] == "auto-generated"
     assert mail["List-Id"] == "pgqueue warnings <warnings.ravenhill.example>"
     assert mail["X-Pgqueue-Alert"] == f"{Alert.objects.get(kind='dead_message').pk}; opened"
-    row = until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    row = until(AlertMail.objects.filter(state="sent").first, what="it is noted as sent")
     assert mail["Message-ID"] == row.message_id
 
 
 def test_one_mail_that_is_complete_in_plain_text(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     secret = {"exception_message": "card 4111-1111", "body": b"secret body", "headers": '{"secret":"header"}'}
     die(1, "Shop.Refused", message_type="Shop.TakePayment", **secret)
-    (mail,) = until(lambda: mailbox.mails, 10, "a mail")
+    (mail,) = until(lambda: mailbox.mails, what="a mail")
     text = mail.get_body(("plain",)).get_content()
     html = mail.get_body(("html",)).get_content()
     assert all(len(line) <= 72 for line in text.splitlines() if "https://" not in line)
@@ -55,34 +55,34 @@ def test_one_mail_that_is_complete_in_plain_text(alerter: Alerter, mailbox: Mail
 
 def test_what_died_while_it_was_down_is_mailed_when_it_is_back(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     alerter.kill()
     die(3)
     alerter.start()
-    (mail,) = until(lambda: mailbox.mails, 20, "a mail")
+    (mail,) = until(lambda: mailbox.mails, what="a mail")
     assert "Billing 3 dead" in mail["Subject"]
 
 
 def test_what_lay_there_at_the_first_start_counts_as_told(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     die(4, "Shop.Old")
     alerter.start()
-    until(watching, 20, "the alerter watches")
-    seeded = until(Alert.objects.filter(kind="dead_message").first, 5, "it is shown all the same")
+    until(watching, what="the alerter watches")
+    seeded = until(Alert.objects.filter(kind="dead_message").first, what="it is shown all the same")
     assert (seeded.count, seeded.told_count) == (4, 4)
     die(1, "Shop.New")
-    until(lambda: mailbox.mails, 10, "a mail about the new one")
+    until(lambda: mailbox.mails, what="a mail about the new one")
     assert list(AlertMail.objects.values_list("alert__cause", flat=True)) == ["Shop.New"]
 
 
 def test_a_flood_makes_a_handful_of_mails(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     for _ in range(10):
         die(25, "Shop.Refused")
         die(25, "Shop.Timeout")
     counted = lambda: sum(Alert.objects.filter(kind="dead_message").values_list("count", flat=True)) == 500  # noqa: E731
-    until(counted, 20, "all 500 are counted")
-    until(lambda: not AlertMail.objects.exclude(state="sent").exists(), 10, "nothing waits")
+    until(counted, what="all 500 are counted")
+    until(lambda: not AlertMail.objects.exclude(state="sent").exists(), what="nothing waits")
     assert len(mailbox.mails) == 2
     assert {alert.cause for alert in Alert.objects.filter(kind="dead_message")} == {"Shop.Refused", "Shop.Timeout"}
 
@@ -101,14 +101,14 @@ def test_killed_between_the_servers_250_and_the_commit(alerter: Alerter, mailbox
 
     mailbox.around = frozen_and_killed
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     die(1)
     assert killed.wait(60), "the server took it, and the sender is gone"
     assert len(mailbox.mails) == 1
     assert AlertMail.objects.get().state == "waiting"
     alerter.start()
-    until(lambda: len(mailbox.mails) == 2, 20, "sent again")
-    until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    until(lambda: len(mailbox.mails) == 2, what="sent again")
+    until(AlertMail.objects.filter(state="sent").first, what="it is noted as sent")
     first, again = mailbox.mails
     assert first["Message-ID"] == again["Message-ID"]
     assert (first["Subject"], first["Date"]) == (again["Subject"], again["Date"])
@@ -117,15 +117,15 @@ def test_killed_between_the_servers_250_and_the_commit(alerter: Alerter, mailbox
 def test_a_server_that_refuses_is_quoted_and_tried_again(alerter: Alerter, mailbox: Mailbox, die: Die) -> None:
     mailbox.answer = "550 5.7.1 not from you"
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     die(1)
-    failed = until(AlertMail.objects.filter(state="failed").first, 10, "it failed")
+    failed = until(AlertMail.objects.filter(state="failed").first, what="it failed")
     assert "550 5.7.1 not from you" in failed.error
-    until(Alert.objects.filter(kind="mail_failing", resolved_at=None).first, 10, "a warning says so")
+    until(Alert.objects.filter(kind="mail_failing", resolved_at=None).first, what="a warning says so")
     mailbox.answer = "250 2.0.0 taken"
-    until(AlertMail.objects.filter(state="sent").first, 20, "it is tried again")
+    until(AlertMail.objects.filter(state="sent").first, what="it is tried again")
     assert AlertMail.objects.get().attempts >= 2
-    until(Alert.objects.filter(kind="mail_failing").exclude(resolved_at=None).first, 10, "and the warning is over")
+    until(Alert.objects.filter(kind="mail_failing").exclude(resolved_at=None).first, what="and the warning is over")
 
 
 def test_without_the_engines_tables_it_says_so_and_goes_on(
@@ -133,7 +133,7 @@ def test_without_the_engines_tables_it_says_so_and_goes_on(
 ) -> None:
     connect(console_database).run("drop schema messages cascade")
     alerter.start()
-    warning = until(Alert.objects.filter(kind="archive_unreadable").first, 20, "a warning")
+    warning = until(Alert.objects.filter(kind="archive_unreadable").first, what="a warning")
     assert "manage.py engine_schema" in warning.meaning
     assert alerter.process is not None
     assert alerter.process.poll() is None
@@ -141,7 +141,7 @@ def test_without_the_engines_tables_it_says_so_and_goes_on(
 
 def test_sigterm_ends_it(alerter: Alerter) -> None:
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     alerter.stop()
     assert alerter.process is not None
     assert alerter.process.returncode == 0
@@ -152,10 +152,10 @@ def test_looking_at_every_link_of_a_mail_changes_nothing(
 ) -> None:
     Queue.objects.create(schema="public", table="Billing", kind="input")
     alerter.start()
-    until(watching, 20, "the alerter watches")
+    until(watching, what="the alerter watches")
     die(1)
-    (mail,) = until(lambda: mailbox.mails, 10, "a mail")
-    until(AlertMail.objects.filter(state="sent").first, 5, "it is noted as sent")
+    (mail,) = until(lambda: mailbox.mails, what="a mail")
+    until(AlertMail.objects.filter(state="sent").first, what="it is noted as sent")
     alerter.stop()
     said = "".join(mail.get_body((kind,)).get_content() for kind in ("plain", "html"))
     links = set(re.findall(r"https://pgqueue\.ravenhill\.example[^\s\"<]*", said))

@@ -69,7 +69,7 @@ def test_ears_that_were_cut_off_grow_again(
         alerter._wait()
         return alerter._ears is None
 
-    until(deaf, 10, "the end of the session to be noticed")
+    until(deaf, what="the end of the session to be noticed")
     alerter._open_ears()
     die(1)
     assert alerter._hears()

@@ -53,7 +53,7 @@ def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
     assert {each.target for each in outcomes} > {BILLING}, "others were retried too"
     ingested.notify(channel(postgresql(), sales), "the end")
     heard: list[tuple[str, str]] = []
-    until(lambda: heard.extend(ears.notifications(0.1)) or (heard and heard[-1][1] == "the end"), 20, "heard")
+    until(lambda: heard.extend(ears.notifications(0.1)) or (heard and heard[-1][1] == "the end"), what="heard")
     assert heard[:-1] == [(channel(postgresql(), billing), "")]
 
 
@@ -102,7 +102,7 @@ def test_two_clicks_at_once_send_once(recorded_database: str, ingested: Connecti
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(",".join({outcome.result for outcome in result}) for result in results) == ["done", "skipped"]
     assert ingested.value(f"select count(*) from {BILLING}") == before + 20
 

@@ -63,7 +63,7 @@ def test_two_runs_at_once_make_one_schema(database: str, connect: Connect) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(did for _, did in results) == ["installed", "nothing", "nothing", "nothing"]
 
 

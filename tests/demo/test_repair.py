@@ -53,7 +53,7 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
         found = store.page(look, Filter(exception=exception)).messages
         return [each for each in found if "t-1" in each.exception_message]
 
-    (message,) = until(dead, 30, "dead, in the archive")
+    (message,) = until(dead, what="dead, in the archive")
     assert (message.queue, message.state) == (shop.queue(queue), "dead")
     (outcome,) = replay.retry(look, [message.id], "ana", ours=lambda address: True)
     assert outcome.result == "done"
@@ -63,7 +63,7 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
         assert archived is not None
         return str(archived.state)
 
-    until(lambda: state() == "succeeded", 20, "succeeded")
+    until(lambda: state() == "succeeded", what="succeeded")
 
 
 def reply_to_web() -> dict[str, str | None]:

@@ -61,7 +61,7 @@ def test_a_killed_postmaster_is_no_zombie_and_starts_again(server: PostgreSQL) -
     pid = server.pid
     assert pid
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not server.running, 5, "the death is noticed")
+    until(lambda: not server.running, what="the death is noticed")
     assert is_gone(pid)  # reaped
     server.start()
     assert answers(server)
@@ -87,7 +87,7 @@ def test_killed_with_its_parent_it_closes_the_cluster(root: Path) -> None:
     pid = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    until(lambda: is_gone(pid), 10, "the postmaster follows its parent")
+    until(lambda: is_gone(pid), what="the postmaster follows its parent")
 
 
 def test_a_busy_port_of_last_time_is_left_to_who_has_it(root: Path) -> None:

@@ -21,7 +21,7 @@ def test_it_answers_with_its_password_only_and_heals_on_its_port(tmp_path: Path)
         url = broker.url
         assert broker.pid
         os.kill(broker.pid, signal.SIGKILL)
-        until(lambda: not broker.running, 5, "the death is noticed")
+        until(lambda: not broker.running, what="the death is noticed")
         broker.start()
         assert broker.url == url
         assert redis.Redis.from_url(url).ping()

@@ -163,14 +163,14 @@ def test_with_the_console_down_a_static_page_tries_again(site, one_of_each):
 
 
 def test_the_probe_names_who_is_down(site):
-    until(lambda: site.browser.get("/").status_code == 200, 10, "the console is back")
+    until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     with site.console.down():
         said = site.browser.get("/readyz").json()["parts"]
     assert said["console database"] != "ok"
     assert said["queue database"] == "ok"
-    until(lambda: site.browser.get("/").status_code == 200, 10, "the console is back")
+    until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     with site.queues.down():
-        said = until(lambda: _queues_down(site), 10, "the queues are not named")
+        said = until(lambda: _queues_down(site), what="the queues are not named")
     assert said["console database"] == "ok"
 
 
@@ -181,7 +181,7 @@ def _queues_down(site):
 
 def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_back(site):
     queue = LatestSample.objects.get(queue__schema="public", queue__table="Billing").queue_id
-    until(lambda: site.browser.get("/").status_code == 200, 40, "the console is back")
+    until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     with site.browser.stream("GET", f"/live/?t=queue:{queue}") as stream:
         told = events(stream.iter_lines())
         next(data for _, data in told if "now.ready" in data)

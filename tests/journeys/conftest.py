@@ -46,7 +46,7 @@ def product() -> Iterator[Product]:
     folder.chmod(0o755)
     product = Product(folder / "var", ports.free())
     product.start()
-    until(lambda: ready(product), 60, "the first samples")
+    until(lambda: ready(product), what="the first samples")
     yield product
     product.stop()
     shutil.rmtree(folder, ignore_errors=True)

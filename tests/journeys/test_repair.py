@@ -45,7 +45,7 @@ def test_a_recorded_failure_is_retried_once_and_only_once(
     expect(page.get_by_role("heading", level=1)).to_contain_text("ChargeCard")
     expect(page.get_by_text(re.compile("retried by admin|by admin")).first).to_be_visible()
 
-    until(lambda: len(rows(product, BILLING)) == len(before) + 1, 10, "one more row in Billing")
+    until(lambda: len(rows(product, BILLING)) == len(before) + 1, what="one more row in Billing")
     after = rows(product, BILLING)
     (new,) = [row for row in after if row.id not in {old.id for old in before}]
     headers = json.loads(new.headers)
@@ -71,7 +71,7 @@ def test_many_are_frozen_shown_and_then_retried(page: Page, product: Product) ->
     assert len(rows(product, BILLING)) == before
     shoot(page, "operation-preview")
     page.get_by_role("button", name=re.compile("^Retry 3")).click()
-    until(lambda: len(rows(product, BILLING)) == before + 3, 20, "three more rows")
+    until(lambda: len(rows(product, BILLING)) == before + 3, what="three more rows")
     expect(page.get_by_text("ended").first).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="to go")).to_have_count(0)
     expect(page.get_by_role("button", name=re.compile("^Cancel"))).to_have_count(0)
@@ -92,4 +92,4 @@ def test_a_failure_of_the_demo_is_retried_all_the_way_to_succeeded(page: Page, p
         page.goto(here)
         return page.locator(".head").get_by_text("succeeded").count() > 0
 
-    until(succeeded, 60, "the retried message to be handled")
+    until(succeeded, what="the retried message to be handled")

@@ -45,7 +45,7 @@ def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
         page.goto(here)
         return page.get_by_role("button", name=re.compile("^Restore all 2")).count() > 0
 
-    until(ended, 20, "the operation to end")
+    until(ended, what="the operation to end")
     page.get_by_role("button", name=re.compile("^Restore all 2")).click()
     page.get_by_role("button", name=re.compile("^Restore 2")).click()
     here = page.url
@@ -54,7 +54,7 @@ def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
         page.goto(here)
         return page.get_by_text(re.compile("2 restored")).count() > 0
 
-    until(restored, 20, "the restoring to end")
+    until(restored, what="the restoring to end")
 
 
 def test_a_peek_delay_is_changed_taken_and_undone(page: Page, product: Product) -> None:

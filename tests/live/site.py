@@ -31,7 +31,7 @@ class Site:
         client = Client()
         client.force_login(person)
         cookies = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
-        return httpx.Client(base_url=self.url, cookies=cookies, timeout=httpx.Timeout(10))
+        return httpx.Client(base_url=self.url, cookies=cookies, timeout=httpx.Timeout(60))
 
     @contextmanager
     def command(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -62,7 +62,7 @@ def serve(dsn: str, **more: str) -> Iterator[Site]:
     }  # fmt: skip
     command = [sys.executable, "-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(port)]
     with _running([*command, "--timeout-graceful-shutdown", "2", "--log-level", "warning"], environment):
-        until(lambda: _answers(url), 30, "the web server does not answer")
+        until(lambda: _answers(url), what="the web server does not answer")
         yield Site(url, environment)
 
 
@@ -73,7 +73,7 @@ def _running(command: list[str], environment: dict[str, str]) -> Iterator[subpro
         yield process
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _answers(url: str) -> bool:

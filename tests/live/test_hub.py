@@ -12,6 +12,7 @@ from pgqueue_admin.live import client as clients
 from pgqueue_admin.live import frames, topics
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.hub import Hub
+from tests.waiting import PATIENCE
 
 
 class Board:
@@ -45,8 +46,8 @@ async def hub(database, board) -> AsyncIterator[Hub]:
 
 
 async def told(client: Client) -> dict[str, str]:
-    frame = await client.next(5)
-    assert frame is not None, "nothing came within 5 s"
+    frame = await client.next(PATIENCE)
+    assert frame is not None, "nothing came"
     return json.loads(frame.decode().split("data: ", 1)[1])
 
 
@@ -59,7 +60,7 @@ async def listening(dsn: str) -> None:
 
 
 async def soon(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             await asyncio.sleep(0.01)
 

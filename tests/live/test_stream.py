@@ -36,7 +36,7 @@ def sales(console_database, connect):
 @pytest.fixture
 def site(console_database, sales) -> Iterator[Site]:
     with serve(console_database) as site, site.command("sampler"):
-        until(lambda: Queue.objects.filter(table="Sales", latest__isnull=False).exists(), 20, "no sample")
+        until(lambda: Queue.objects.filter(table="Sales", latest__isnull=False).exists(), what="no sample")
         yield site
 
 

@@ -17,7 +17,7 @@ SCHEMAS = ["public", "Legacy"]
 
 @pytest.fixture
 def recorded(recorded_database: str, connect: Callable[..., Connection]) -> Connection:
-    return connect(recorded_database, read_only=True, statement_timeout=5)
+    return connect(recorded_database, read_only=True, statement_timeout=60)
 
 
 @pytest.fixture

@@ -47,8 +47,8 @@ def test_an_idle_endpoint_takes_it_at_once(
     archive_id = dead(connect(archived_console), endpoint.queue.address)
     endpoint.start()
     try:
-        until(lambda: log.asked().count("peek") >= 2, 20, "it listens, and has looked once more since it does")
+        until(lambda: log.asked().count("peek") >= 2, what="it listens, and has looked once more since it does")
         assert service.act("retry", archive_id, ana, "console").result == "done"
-        until(lambda: seen, 20, "handled")
+        until(lambda: seen, what="handled")
     finally:
         endpoint.stop()

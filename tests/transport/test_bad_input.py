@@ -41,7 +41,7 @@ def drain(recorded_database, handlers, spy, graveyard):
         )
         started.append(endpoint)
         endpoint.start()
-        until(lambda: not rows(recorded_database, name, schema), 20, f"{name} is empty")
+        until(lambda: not rows(recorded_database, name, schema), what=f"{name} is empty")
         endpoint.stop()
 
     yield drain

@@ -46,7 +46,7 @@ def fill(endpoint, numbers, kind=FINE):
 
 def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
     """No savepoint where nothing is written; a batch that is not full is the last, and the next statement a peek."""
-    endpoint.apply(replace(TEN, peek_delay=60))
+    endpoint.apply(replace(TEN, peek_delay=600))
     fill(endpoint, range(25))
     endpoint.start()
     until(lambda: len(handled) == 25)
@@ -59,7 +59,7 @@ def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
 
 def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log):
     """T17: for 20 records two batches are started."""
-    endpoint.apply(replace(TEN, peek_delay=60, max_records_to_peek=20))
+    endpoint.apply(replace(TEN, peek_delay=600, max_records_to_peek=20))
     fill(endpoint, range(35))
     endpoint.start()
     until(lambda: len(handled) == 35)
@@ -161,7 +161,7 @@ def test_what_nobody_takes_does_not_hold_the_others(make_endpoint, handlers, han
     until(lambda: not [row for row in rows(database, "Sales") if row.seq > 1])
     assert set(handled) == set(range(2, 12))
     endpoint.create_queues()
-    until(lambda: rows(database, "error"), 20)
+    until(lambda: rows(database, "error"))
     assert rows(database, "Sales") == []
 
 

@@ -43,7 +43,7 @@ def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
             assert endpoint.queue.receive(other) is None
         process.kill()
     with endpoint.connect() as other:
-        until(lambda: endpoint.queue.peek(other) == 1, 5, "the server noticed")
+        until(lambda: endpoint.queue.peek(other) == 1, what="the server noticed")
     assert rows(database, "Sales") == [sent]
     assert rows(database, "error") == []
     seen = []
@@ -161,7 +161,7 @@ def test_a_locked_table_holds_nothing_but_itself(endpoint, handlers, database, c
     with locker.transaction():
         locker.run('lock table "Sales" in access exclusive mode')
         threading.Timer(0.3, endpoint.start).start()
-        until(lambda: waiting(connect(database)), 5)
+        until(lambda: waiting(connect(database)))
         assert seen == []
     until(lambda: seen == [1])
 

@@ -53,7 +53,7 @@ def test_many_may_create_at_once(database, connect):
     def create(session):
         try:
             for queue in queues:
-                barrier.wait(10)
+                barrier.wait(60)
                 queue.create(session)
         except Exception as error:
             errors.append(error)
@@ -63,7 +63,7 @@ def test_many_may_create_at_once(database, connect):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert errors == []
     tables = [Table(sessions[0], postgresql(), queue.address) for queue in queues]
     assert [list(table.as_queue(readable=False)) for table in tables] == [[]] * len(queues)

@@ -10,7 +10,7 @@ from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
-from tests.waiting import until
+from tests.waiting import until, within
 
 REMIND = "Shop.Remind"
 IS_SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"
@@ -44,7 +44,7 @@ def test_a_delayed_row_has_the_shape_of_a_recorded_one(endpoint, recorded_databa
     for headers in (ours, recorded[0]):
         assert h.parse_time(headers[h.DELIVER_AT]) - h.parse_time(headers[h.TIME_SENT]) == timedelta(days=3)
     assert ours[h.FORWARD_DESTINATION] == "Sales"
-    assert abs(row.due - h.parse_time(ours[h.DELIVER_AT])) < timedelta(seconds=5)
+    assert abs(row.due - h.parse_time(ours[h.DELIVER_AT])) < timedelta(seconds=30)
     assert row.body == b'{"n":1}'
     assert rows(endpoint.dsn, "Sales") == []
 
@@ -63,7 +63,7 @@ def test_it_is_handled_when_it_is_due(endpoint, handled):
     time_sent = datetime.now(UTC)
     endpoint.send("Sales", "soon", type=REMIND, delay=SOON)
     endpoint.send("Sales", "at", type=REMIND, delay=time_sent + 2 * SOON)
-    until(lambda: len(handled) == 2, 5)
+    within(5, lambda: len(handled) == 2)
     assert [body for body, _, _ in handled] == ["soon", "at"]
     assert handled[0][2] - time_sent >= SOON
     assert handled[1][2] - time_sent >= 2 * SOON
@@ -74,7 +74,7 @@ def test_it_is_handled_when_it_is_due(endpoint, handled):
 def test_what_waits_at_the_start_is_moved_at_once(endpoint, handled):
     endpoint.send("Sales", 1, type=REMIND, delay=datetime(2001, 1, 1, tzinfo=UTC))
     endpoint.start()
-    until(lambda: handled, 5)
+    until(lambda: handled)
 
 
 def test_the_second_hop_goes_to_another_queue(make_endpoint, handlers):
@@ -84,7 +84,7 @@ def test_the_second_hop_goes_to_another_queue(make_endpoint, handlers):
     message_id = sales.send("Billing", {"n": 1}, type=REMIND, delay=timedelta())
     (kept,) = delayed_rows(sales)
     sales.start()
-    until(lambda: rows(sales.dsn, "Billing"), 5)
+    until(lambda: rows(sales.dsn, "Billing"))
     (row,) = rows(sales.dsn, "Billing")
     headers = h.parse(row.headers)
     assert row.id != kept.id
@@ -100,7 +100,7 @@ def test_what_would_need_no_handler_here_is_forwarded_all_the_same(make_endpoint
     make_endpoint("Billing")
     sales.send('"public"."Billing"', body, type=REMIND, headers={h.CONTROL_MESSAGE: "True"}, delay=timedelta())
     sales.start()
-    until(lambda: [row.body for row in rows(sales.dsn, "Billing")] == [body], 5)
+    until(lambda: [row.body for row in rows(sales.dsn, "Billing")] == [body])
 
 
 @pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
@@ -110,7 +110,7 @@ def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, m
     endpoint = make_endpoint(settings=replace(QUICK, transaction_mode=mode, immediate_retries=0))
     message_id = endpoint.send(destination, {"n": 1}, type=REMIND, delay=timedelta())
     endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"), 5)
+    until(lambda: rows(endpoint.dsn, "error"))
     (row,) = rows(endpoint.dsn, "error")
     headers = h.parse(row.headers)
     assert headers[h.FAILED_Q] == destination
@@ -131,7 +131,7 @@ def test_an_archive_gets_a_failed_forward_as_it_was_received(make_endpoint):
     endpoint = make_endpoint(settings=settings, exhausted=lambda connection, *given: taken.append(given))
     endpoint.send("NoSuchQueue", {}, type=REMIND, delay=timedelta())
     endpoint.start()
-    until(lambda: taken, 5)
+    until(lambda: taken)
     ((message, failure),) = taken
     assert h.parse(message.headers_text)[h.FORWARD_DESTINATION] == failure.forward_to == "NoSuchQueue"
     assert failure.queue == endpoint.queue.address
@@ -140,7 +140,7 @@ def test_an_archive_gets_a_failed_forward_as_it_was_received(make_endpoint):
 def test_a_row_that_cannot_be_read_ends_where_an_operator_finds_it(endpoint, connection):
     connection.run("""insert into "Sales.Delayed" (headers, body, due) values ('{"broken', null, '2001-01-01')""")
     endpoint.start()
-    until(lambda: [row.headers for row in rows(endpoint.dsn, "error")] == ['{"broken'], 5)
+    until(lambda: [row.headers for row in rows(endpoint.dsn, "error")] == ['{"broken'])
 
 
 def test_a_handler_delays_in_the_receive_transaction(endpoint, handlers):
@@ -157,7 +157,7 @@ def test_a_handler_delays_in_the_receive_transaction(endpoint, handlers):
     handlers.handle(REMIND)(lambda body, context: reminded.append(body))
     endpoint.send("Sales", {}, type="Shop.PlaceOrder")
     endpoint.start()
-    until(lambda: reminded, 5)
+    within(5, lambda: reminded)
     assert reminded == [3]
     assert delayed_rows(endpoint) == []
 
@@ -191,11 +191,11 @@ def test_a_delayed_table_that_is_gone_is_waited_for(endpoint, handled, connectio
     connection.run('drop table "Sales.Delayed"')
     endpoint.start()
     endpoint.send("Sales", "now", type=REMIND)
-    until(lambda: handled, 5)
-    until(lambda: "Moving due messages" in caplog.text, 5)
+    until(lambda: handled)
+    until(lambda: "Moving due messages" in caplog.text)
     endpoint.create_queues()
     endpoint.send("Sales", "later", type=REMIND, delay=timedelta())
-    until(lambda: len(handled) == 2, 5)
+    until(lambda: len(handled) == 2)
 
 
 def test_two_instances_handle_each_once(make_endpoint, handled):
@@ -204,7 +204,7 @@ def test_two_instances_handle_each_once(make_endpoint, handled):
         instances[0].send("Sales", number, type=REMIND, delay=SOON)
     for instance in instances:
         instance.start()
-    until(lambda: len(handled) >= 150, 20)
+    until(lambda: len(handled) >= 150)
     until(lambda: not rows(instances[0].dsn, "Sales"))
     assert sorted(body for body, _, _ in handled) == list(range(150))
 
@@ -218,7 +218,7 @@ def test_recorded_delayed_retries_are_handled_by_us(recorded_database, make_endp
     connection.run('truncate "Billing"')
     connection.run("update \"Billing.Delayed\" set due = now() - interval '1 s'")
     make_endpoint("Billing", recorded_database).start()
-    until(lambda: len(seen) == 30, 20)
+    until(lambda: len(seen) == 30)
     assert all(headers[h.RETRIES] == "1" and h.FORWARD_DESTINATION not in headers for headers in seen)
 
 
@@ -226,4 +226,4 @@ def test_a_hand_made_delayed_row_needs_no_forward_header(endpoint, handled, conn
     headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: REMIND})
     connection.run('insert into "Sales.Delayed" (headers, body, due) values (%s, %s, now())', [headers, b"{}"])
     endpoint.start()
-    until(lambda: handled, 5)
+    until(lambda: handled)

@@ -94,7 +94,7 @@ def test_movers_beside_each_other_move_each_once(connection, connect, database, 
     barrier = threading.Barrier(4)
 
     def move(session, move):
-        barrier.wait(10)
+        barrier.wait(60)
         while move(session):
             pass
 
@@ -102,7 +102,7 @@ def test_movers_beside_each_other_move_each_once(connection, connect, database, 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     while delayed.move_due(connection):
         pass
     assert Counter(ids(database)) == Counter({f"m-{number}": 1 for number in range(300)})

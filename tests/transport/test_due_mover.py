@@ -44,7 +44,7 @@ def test_whoever_stores_pulls_the_next_look_forward():
     resting.start()
     alarm.pull_forward(30)
     alarm.pull_forward(0.05)
-    resting.join(10)
+    resting.join(30)
     assert not resting.is_alive()
 
 

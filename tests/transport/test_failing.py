@@ -59,11 +59,11 @@ def failing(handlers, error):
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_immediate_retries_are_counted(endpoint, handlers, spy, retries):
     """The first attempt and the retries, at once and not by the peek delay; then the error queue."""
-    endpoint.apply(replace(QUICK, immediate_retries=retries, peek_delay=60))
+    endpoint.apply(replace(QUICK, immediate_retries=retries, peek_delay=600))
     calls = failing(handlers, Declined("no"))
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"), 5)
+    until(lambda: rows(endpoint.dsn, "error"))
     assert len(calls) == retries + 1 == spy.counts["failed"]
     assert spy.counts["retried"] == retries
     assert len(set(calls)) == 1
@@ -252,7 +252,7 @@ def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive,
     for number in range(20):
         endpoint.send("Sales", number, type="Shop.Fine")
     endpoint.start()
-    until(lambda: len(handled) == 20, 5)
+    until(lambda: len(handled) == 20)
     until(lambda: archive.taken)
     until(lambda: not rows(endpoint.dsn, "Sales"))
     assert connection.value("select count(*) from archived") == 1

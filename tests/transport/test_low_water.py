@@ -108,14 +108,14 @@ def test_a_lower_seq_that_commits_late_is_not_missed(endpoint, handlers, connect
             endpoint.send("Sales", number, type=PING)
         endpoint.start()
         until(lambda: len(handled) > 20)
-    until(lambda: -1 in handled, 10)
+    until(lambda: -1 in handled)
     assert len(handled) < 400
-    until(lambda: len(handled) == 501, 30)
+    until(lambda: len(handled) == 501)
     with connection.transaction():
         endpoint.queue.send(connection, [endpoint._outbound.send("Sales", -2, PING, {}, None)])
         endpoint.send("Sales", 500, type=PING)
         until(lambda: 500 in handled)
-    until(lambda: -2 in handled, 5)
+    until(lambda: -2 in handled)
 
 
 def test_what_failed_is_the_next_to_be_tried(endpoint, handlers):
@@ -132,7 +132,7 @@ def test_what_failed_is_the_next_to_be_tried(endpoint, handlers):
     for number in range(40):
         endpoint.send("Sales", number, type=PING)
     endpoint.start()
-    until(lambda: not rows(endpoint.dsn, "Sales"), 20)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
     assert tried == sorted(tried)
     assert tried.count(3) == tried.count(33) == 3
 

@@ -114,7 +114,7 @@ def test_receives_are_waited_for(for_handlers):
     if for_handlers:
         assert waiter.is_alive()
         receives.finished()
-    waiter.join(5)
+    waiter.join(60)
     assert not waiter.is_alive()
     assert not receives.over
     receives.answered(found=False)

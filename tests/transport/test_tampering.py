@@ -72,11 +72,11 @@ def test_another_table_in_its_place(endpoint, seen, connection):
 def test_a_table_that_is_no_queue_in_its_place(endpoint, seen, connection, asked, caplog):
     endpoint.start()
     connection.run('alter table "Sales" rename to "Sales.aside"; create table "Sales" (n integer)')
-    until(lambda: 'column "seq" does not exist' in caplog.text, 20)
+    until(lambda: 'column "seq" does not exist' in caplog.text)
     assert rate(asked) < CALM
     connection.run('drop table "Sales"; alter table "Sales.aside" rename to "Sales"')
     send(endpoint, 1)
-    until(lambda: seen == [1], 20)
+    until(lambda: seen == [1])
 
 
 def test_a_queue_that_is_renamed_while_messages_are_in_hand(endpoint, handlers, connection, caplog):
@@ -87,7 +87,7 @@ def test_a_queue_that_is_renamed_while_messages_are_in_hand(endpoint, handlers, 
     def ping(number, context):
         seen.append(number)
         if number == 1:
-            until(lambda: 2 in seen, 20)
+            until(lambda: 2 in seen)
 
     endpoint.apply(ONE)
     send(endpoint, 1, 2, 3)
@@ -97,11 +97,11 @@ def test_a_queue_that_is_renamed_while_messages_are_in_hand(endpoint, handlers, 
     with mover:
         seen.append(2)  # the rename waits for the transaction of the message in hand
         mover.run('alter table "Sales" rename to "Sales.aside"')
-        until(lambda: "The table is gone" in caplog.text, 20)
+        until(lambda: "The table is gone" in caplog.text)
         handled = len(seen)
         assert len(rows(endpoint.dsn, "Sales.aside")) == 4 - handled
         mover.run('alter table "Sales.aside" rename to "Sales"')
-    until(lambda: not rows(endpoint.dsn, "Sales"), 20)
+    until(lambda: not rows(endpoint.dsn, "Sales"))
     assert sorted(seen) == [1, 2, 2, 3]
 
 
@@ -121,12 +121,12 @@ def test_rights_that_are_taken_and_given_back(endpoint, seen, connection, databa
         until(lambda: seen == [1])
         connection.run('revoke delete on "Sales" from lowly')
         send(endpoint, 2)
-        until(lambda: "Receiving" in caplog.text, 20)
+        until(lambda: "Receiving" in caplog.text)
         assert "may not do this" in caplog.text
         assert rate(asked) < CALM
         assert (seen, len(rows(database, "Sales"))) == ([1], 1)
         connection.run('grant delete on "Sales" to lowly')
-        until(lambda: seen == [1, 2], 20)
+        until(lambda: seen == [1, 2])
     finally:
         lowly.stop(0)
         connection.run("drop owned by lowly; drop role lowly")
@@ -137,12 +137,12 @@ def test_a_full_disk(endpoint, seen, connection, asked, caplog):
     trigger(connection, "Sales", "before delete", "raise 'No space left on device' using errcode = '53100';")
     send(endpoint, 1, 2)
     endpoint.start()
-    until(lambda: "No space left on device" in caplog.text, 20)
+    until(lambda: "No space left on device" in caplog.text)
     assert rate(asked) < CALM
     assert (seen, len(rows(endpoint.dsn, "Sales"))) == ([], 2)
     assert caplog.text.count("No space left") < 3
     untrigger(connection, "Sales")
-    until(lambda: sorted(seen) == [1, 2], 20)
+    until(lambda: sorted(seen) == [1, 2])
 
 
 def test_an_error_queue_that_takes_nothing(endpoint, handlers, connection, asked):
@@ -158,11 +158,11 @@ def test_an_error_queue_that_takes_nothing(endpoint, handlers, connection, asked
     endpoint.apply(replace(QUICK, immediate_retries=0))
     send(endpoint, 0, *range(1, 10))
     endpoint.start()
-    until(lambda: set(seen) == set(range(10)), 20)
+    until(lambda: set(seen) == set(range(10)))
     until(lambda: len(rows(endpoint.dsn, "Sales")) == 1)
     assert rate(asked) < CALM
     untrigger(connection, "error")
-    until(lambda: len(rows(endpoint.dsn, "error")) == 1, 20)
+    until(lambda: len(rows(endpoint.dsn, "error")) == 1)
     assert rows(endpoint.dsn, "Sales") == []
 
 
@@ -191,7 +191,7 @@ def test_a_head_that_somebody_else_has_locked_for_long(endpoint, seen, database,
         until(lambda: sorted(seen) == [1, 2, 3, 4])
         assert rate(asked) < CALM
         assert len(rows(database, "Sales")) == 1
-    until(lambda: seen[-1] == 0, 20)
+    until(lambda: seen[-1] == 0)
 
 
 def test_all_rows_locked_for_share(endpoint, seen, database, connect, asked):

@@ -35,7 +35,7 @@ def test_an_error_that_wants_to_exit_when_it_is_asked_what_it_is(endpoint, handl
     endpoint.send("Sales", 1, type=PING)
     endpoint.send("Sales", 1, type="Shop.Pong")
     endpoint.start()
-    until(lambda: spy.counts["handled"] == 1, 20)
+    until(lambda: spy.counts["handled"] == 1)
     (row,) = rows(endpoint.dsn, "error")
     assert "could not be read" in h.parse(row.headers)[h.EXCEPTION_MESSAGE]
 
@@ -49,7 +49,7 @@ def test_any_number_of_retries(endpoint, handlers, connection, server, retries):
     insert(endpoint.dsn, "Sales", h.dump({h.ENCLOSED_MESSAGE_TYPES: PING, h.RETRIES: retries}))
     endpoint.start()
     kept = 'select count(*) from (select from error union all select from "Sales.Delayed" where due > now()) t'
-    until(lambda: connection.value(kept) == 1, 20)
+    until(lambda: connection.value(kept) == 1)
     assert rows(endpoint.dsn, "Sales") == []
     assert rate(asked, 0.5) < CALM
 
@@ -100,7 +100,7 @@ def test_a_delayed_row_whose_id_lies_in_the_queue_already(endpoint, connection):
     connection.run(copy.format("id"))
     connection.run(copy.format("gen_random_uuid()"))
     endpoint.start()
-    until(lambda: len(rows(endpoint.dsn, "Sales")) == 3, 20)
+    until(lambda: len(rows(endpoint.dsn, "Sales")) == 3)
 
 
 @pytest.mark.parametrize("due", ["-infinity", "4713-01-01 BC", "now"])
@@ -112,7 +112,7 @@ def test_whatever_is_due(endpoint, handlers, connection, due):
     for body, when in ((b"1", "infinity"), (b"2", "294276-12-31"), (b"3", due)):
         connection.run(kept, [headers, body, when])
     endpoint.start()
-    until(lambda: seen == [3], 20)
+    until(lambda: seen == [3])
     assert connection.value('select count(*) from "Sales.Delayed"') == 2
 
 
@@ -144,8 +144,8 @@ def test_weird_headers_end_where_an_operator_finds_them(make_endpoint, engine_da
     insert(engine_database, "Sales", h.dump(WEIRD[kind]), b"{}")
     endpoint.send("Sales", 1, type=PING)
     endpoint.start()
-    until(lambda: seen == [1], 20)
-    until(lambda: not rows(engine_database, "Sales"), 20)
+    until(lambda: seen == [1])
+    until(lambda: not rows(engine_database, "Sales"))
     dead = connect(engine_database).value("select count(*) from messages.message_archive where state = 'dead'")
     assert dead + len(rows(engine_database, "error")) == 1
 
@@ -155,5 +155,5 @@ def test_a_large_body_passes_through(endpoint, handlers):
     body = bytes(range(256)) * 160 * 1024
     endpoint.send("Sales", body, type="Shop.Unknown", headers={h.CONTENT_TYPE: "application/octet-stream"})
     endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"), 60)
+    until(lambda: rows(endpoint.dsn, "error"))
     assert rows(endpoint.dsn, "error")[0].body == body

@@ -57,9 +57,9 @@ class House:
             return rows if len(rows) == count and all(row.state == state for row in rows) else None
 
         if count == 0:
-            until(lambda: not self.rows(endpoint, ended_at=None), 20, "no process")
+            until(lambda: not self.rows(endpoint, ended_at=None), what="no process")
             return []
-        return until(enough, 20, f"{count} processes {state} of {endpoint}") or []
+        return until(enough, what=f"{count} processes {state} of {endpoint}") or []
 
     def close(self) -> None:
         """End the supervisor, and with it everything."""

@@ -25,7 +25,7 @@ def test_the_third_death_names_the_message(deadly: House, sales: Endpoint, way: 
     want(1, concurrency=1)
     message_id = sales.send("Sales", {"way": way}, type=TYPE)
     deadly.supervise()
-    (found,) = until(lambda: fatal.suspects("Sales"), 60, "a third death")
+    (found,) = until(lambda: fatal.suspects("Sales"), what="a third death")
     assert (found.endpoint, found.address, found.count) == ("Sales", ("public", "Sales"), 3)
     assert (found.newest.message_id, found.newest.message_type) == (message_id, TYPE)
     assert {death.exit_code for death in found.deaths} == {code}
@@ -39,7 +39,7 @@ def test_a_message_that_takes_too_much_memory_is_remembered_with_the_limit(deadl
     want(1, concurrency=1, memory_kill_mb=200)
     sales.send("Sales", {"way": "grow"}, type=TYPE)
     deadly.supervise()
-    death = until(lambda: HeldAtDeath.objects.first(), 40, "a death")
+    death = until(lambda: HeldAtDeath.objects.first(), what="a death")
     assert death is not None
     assert death.exit_code == -9
     assert death.how.startswith("killed at ")

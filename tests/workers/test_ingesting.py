@@ -106,7 +106,7 @@ def test_a_flood_does_not_keep_it_from_its_heartbeat_nor_another_queue_from_its_
 
 def test_the_supervisor_keeps_one(house: House, console_database: str) -> None:
     house.supervise("--without", "sampler", "--without", "alerter")
-    row = until(lambda: Process.objects.filter(role="ingester", state="running").first(), 20, "an ingester")
+    row = until(lambda: Process.objects.filter(role="ingester", state="running").first(), what="an ingester")
     assert row is not None
     house.close()
     within(1, lambda: not alive(row.pid), "gone with its supervisor")

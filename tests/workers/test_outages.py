@@ -65,13 +65,13 @@ def test_console_database_down_children_work_on_and_a_dead_one_is_replaced(
     until(lambda: handled(look) == 1, what="handled without the console's database")
     os.kill(child.pid, signal.SIGKILL)
     sales.send("Sales", {}, type=TYPE)
-    until(lambda: handled(look) == 2, 20, "handled by a new one, with the settings last known")
+    until(lambda: handled(look) == 2, what="handled by a new one, with the settings last known")
     other = look.value("select max(pid) filter (where pid <> %s) from handled", [child.pid])
     assert supervisor.poll() is None
     away.end()
-    (after,) = until(lambda: house.rows(ended_at=None, state="running", pid=other), 20, "reported afterwards")
+    (after,) = until(lambda: house.rows(ended_at=None, state="running", pid=other), what="reported afterwards")
     endpoints.save_settings("Sales", {"peek_delay_ms": 150}, "ana", "console")
-    until(lambda: house.rows(id=after.id, settings_version=2), 10, "listening again")
+    until(lambda: house.rows(id=after.id, settings_version=2), what="listening again")
     until(lambda: house.rows(pid=child.pid, state="crashed"), what="the death was written down")
 
 
@@ -93,7 +93,7 @@ def test_queue_database_down_children_reconnect_without_a_restart(
     away.end()
     look = connect(queues)
     Endpoint("Sales", queues).send("Sales", {}, type=TYPE)
-    until(lambda: handled(look) == 1, 30, "handled after the outage")
+    until(lambda: handled(look) == 1, what="handled after the outage")
     assert look.value("select pid from handled") == child.pid
 
 
@@ -113,5 +113,5 @@ def test_a_child_that_starts_while_the_queue_database_is_away_waits_for_it(
     (child,) = house.running(1)
     away.end()
     look = connect(queues)
-    until(lambda: handled(look) == 1, 30, "handled")
+    until(lambda: handled(look) == 1, what="handled")
     assert look.value("select pid from handled") == child.pid

@@ -45,11 +45,11 @@ def test_the_peek_delay(house: House, log: StatementsLog) -> None:
     want(1, peek_delay_ms=60_000)
     house.supervise()
     (child,) = house.running(1)
-    until(log.asked, 20, "the first peek")
+    until(log.asked, what="the first peek")
 
     def shortened() -> timedelta:
         changed = change(house, peek_delay_ms=100).changed_at
-        until(lambda: len(_since(log, changed, "peek")) >= 3, 20, "it peeks again and again")
+        until(lambda: len(_since(log, changed, "peek")) >= 3, what="it peeks again and again")
         taken(house, change(house, peek_delay_ms=60_000))
         return _since(log, changed, "peek")[2] - changed
 
@@ -62,12 +62,12 @@ def test_the_most_records_to_peek(house: House, log: StatementsLog, look: Connec
     house.supervise()
     (child,) = house.running(1)
     look.run(SEVERAL)
-    until(lambda: look.value("select count(*) = 20 from handled"), 20, "handled")
+    until(lambda: look.value("select count(*) = 20 from handled"), what="handled")
     assert max(length for _, length in _receives_by_peek(log)) == 1
 
     def raised() -> timedelta:
         changed = change(house, max_records_to_peek=5).changed_at
-        first = until(lambda: _more_than_one(log, look, changed), 20, "several receives by one peek")
+        first = until(lambda: _more_than_one(log, look, changed), what="several receives by one peek")
         taken(house, change(house, max_records_to_peek=1))
         return first - changed
 

@@ -41,15 +41,15 @@ def test_each_runs_once_and_in_the_order_of_the_applications(
     apps: list[str], sales: Endpoint, look: Connection
 ) -> None:
     message_id = sales.send("Sales", {}, type=TYPE)
-    until(lambda: ran(look, message_id) and handled(look, message_id), 20, "handled by both")
+    until(lambda: ran(look, message_id) and handled(look, message_id), what="handled by both")
     assert ran(look, message_id) == [1 if apps == APPS else 0]
     assert handled(look, message_id) == 1
 
     own = sales.send("Sales", {}, type=OWN_TYPE)
-    until(lambda: ran(look, own), 20, "handled by the annex")
+    until(lambda: ran(look, own), what="handled by the annex")
     assert (ran(look, own), handled(look, own)) == ([0], 0)
     assert len(ran(look, "beside")) == 1
 
     failing = sales.send("Sales", {"annex_fails": True}, type=TYPE)
-    until(lambda: look.value("select count(*) from messages.message_archive"), 20, "one failed, so the message died")
+    until(lambda: look.value("select count(*) from messages.message_archive"), what="one failed, so the message died")
     assert (ran(look, failing), handled(look, failing)) == ([], 0), "what the other did is undone with it"

@@ -74,8 +74,8 @@ def test_queues_by_url_are_sampled_and_nothing_is_written_there(var: Path, queue
         product = Product(var, free_port(), DATABASE_URL=console, QUEUES_URL=queues, QUEUE_SCHEMAS="public,Legacy")
         try:
             product.start()
-            until(lambda: samples(console) >= 20, 30, "the recorded queues are sampled")
-            until(lambda: sampled_again(console), 30, "they are sampled again")
+            until(lambda: samples(console) >= 20, what="the recorded queues are sampled")
+            until(lambda: sampled_again(console), what="they are sampled again")
         finally:
             assert product.stop() == 0
         none_left(var, 1)
