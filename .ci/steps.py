@@ -56,8 +56,12 @@ class Outcome(NamedTuple):
     step: Step
     seconds: float
     passed: int
-    failed: int
+    failed: tuple[str, ...] = ()  # what to run again, alone
     why: str = ""
+
+    @property
+    def failures(self) -> int:
+        return len(self.failed) or bool(self.why)
 
 
 def main() -> int:
@@ -80,36 +84,41 @@ def run(step: Step) -> Outcome:
             environment |= NEEDS[step.needs]()
         except Missing as missing:
             print(missing, flush=True)
-            return Outcome(step, time.monotonic() - began, 0, 1, str(missing))
+            return Outcome(step, time.monotonic() - began, 0, why=str(missing))
     junit = RESULTS / f"{step.name}.xml"
     if step.is_pytest:
         environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} --junitxml={junit}"
     code = subprocess.run(["bash", "-c", step.command], env=environment, stdin=subprocess.DEVNULL).returncode
     seconds = time.monotonic() - began
-    passed, failed = counted(junit) if step.is_pytest else (0, 0)
-    if code and not failed:
-        failed = 1
-    elif not code and not passed:
-        passed = 1
-    print(f"=== {step.name}: {'failed' if failed else 'passed'} in {seconds:.0f} s", flush=True)
-    return Outcome(step, seconds, passed, failed)
+    passed, failed = counted(junit) if step.is_pytest else (0 if code else 1, ())
+    why = f"exit code {code}" if code and not failed else ""
+    print(f"=== {step.name}: {'failed' if failed or why else 'passed'} in {seconds:.0f} s", flush=True)
+    return Outcome(step, seconds, passed, failed, why)
 
 
-def counted(junit: Path) -> tuple[int, int]:
-    """Passed and failed. A skipped test counts as failed: nothing here may be skipped."""
+def counted(junit: Path) -> tuple[int, tuple[str, ...]]:
+    """How many passed, and which did not. A skipped test counts as failed: nothing here may be skipped."""
     if not junit.exists():
-        return 0, 0
+        return 0, ()
     rooms: dict[str, tuple[int, float]] = {}
-    passed = failed = 0
-    for case in ElementTree.parse(junit).getroot().iter("testcase"):
-        bad = any(case.find(kind) is not None for kind in ("failure", "error", "skipped"))
-        passed, failed = passed + (not bad), failed + bad
+    failed: dict[str, None] = {}  # an error at the end of a failed test is a second case of it
+    cases = list(ElementTree.parse(junit).getroot().iter("testcase"))
+    for case in cases:
+        if any(case.find(kind) is not None for kind in ("failure", "error", "skipped")):
+            failed[address(case)] = None
         room = "/".join(case.get("classname", "").split(".")[:2])
         number, seconds = rooms.get(room, (0, 0.0))
         rooms[room] = number + 1, seconds + float(case.get("time", 0))
     for room, (number, seconds) in sorted(rooms.items()):
         print(f"    {room:24} {number:5} tests {seconds:7.1f} s   {BIN}/pytest {room}")
-    return passed, failed
+    return len({address(case) for case in cases} - set(failed)), tuple(failed)
+
+
+def address(case: ElementTree.Element) -> str:
+    """As pytest takes it: ``tests/room/test_file.py::test_name[parameter]``."""
+    if not (module := case.get("classname", "")):  # a file that could not even be read
+        return case.get("name", "?").replace(".", "/") + ".py"
+    return f"{module.replace('.', '/')}.py::{case.get('name')}"
 
 
 class Missing(Exception):
@@ -148,12 +157,18 @@ NEEDS = {"chromium": chromium, "postgresql": postgresql}
 
 
 def report(outcomes: list[Outcome]) -> int:
+    """The steps, and at the very end what failed."""
     print(f"\n{'step':16} {'seconds':>8} {'passed':>7} {'failed':>7}   again, alone")
-    for step, seconds, passed, failed, why in outcomes:
-        print(f"{step.name:16} {seconds:8.0f} {passed:7} {failed:7}   .ci/run {step.name}   {why}".rstrip())
-    failed = sum(outcome.failed for outcome in outcomes)
-    print(f"\n{sum(outcome.passed for outcome in outcomes)} passed, {failed} failed", flush=True)
-    return 1 if failed else 0
+    for each in outcomes:
+        name, failures = each.step.name, each.failures
+        print(f"{name:16} {each.seconds:8.0f} {each.passed:7} {failures:7}   .ci/run {name}   {each.why}".rstrip())
+    failures = sum(each.failures for each in outcomes)
+    print(f"\n{sum(each.passed for each in outcomes)} passed, {failures} failed")
+    for each in outcomes:
+        for test in each.failed or ([each.why] if each.why else []):
+            print(f"FAILED {each.step.name}: {test}")
+    sys.stdout.flush()
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
