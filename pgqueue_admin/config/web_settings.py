@@ -3,10 +3,8 @@
 from pgqueue_admin.config.settings import *  # noqa: F403
 from pgqueue_admin.config.settings import DATABASES as _PLAIN
 
-# After an outage nobody waits for as long as it lasted: a pool that goes on trying pauses longer and longer between.
-_POOL = {"min_size": 0, "max_size": 8, "timeout": 5, "reconnect_timeout": 2}
+_KEPT = {"connect_timeout": 2, "pool": {"max_size": 8}}  # a page does not wait longer for a server that says nothing
 DATABASES = {
-    # asked before it is lent: after an outage the pool is full of sessions that are none
-    alias: {**entry, "CONN_HEALTH_CHECKS": True, "OPTIONS": {**entry["OPTIONS"], "pool": _POOL}}
+    alias: {**entry, "ENGINE": "pgqueue_admin.records.sessions", "OPTIONS": {**entry["OPTIONS"], **_KEPT}}
     for alias, entry in _PLAIN.items()
 }

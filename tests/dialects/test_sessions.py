@@ -10,8 +10,7 @@ import psycopg
 import pytest
 
 from pgqueue_admin.dialects import errors
-from pgqueue_admin.dialects.postgresql import pool as pool_module
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql import lender, postgresql
 from tests.waiting import NOISE, until
 
 
@@ -200,7 +199,7 @@ def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database):
 
 
 def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database, monkeypatch):
-    monkeypatch.setattr(pool_module, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(lender, "SILENT_SECONDS", 0.2)
     pool = postgresql().pool(database, max_size=1)
     frozen, mute = socket.socketpair()  # takes what is sent and never answers
     with frozen, mute:
@@ -223,7 +222,7 @@ def test_a_session_left_within_a_transaction_is_lent_to_nobody(database):
 
 
 def test_a_pool_lends_no_more_sessions_than_it_has_room_for(database, monkeypatch):
-    monkeypatch.setattr(pool_module, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(lender, "WAIT_SECONDS", 0.1)
     pool = postgresql().pool(database, max_size=1)
     with pool.connection(), pytest.raises(errors.DatabaseDown, match="in use"), pool.connection():
         pass

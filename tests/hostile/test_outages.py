@@ -162,6 +162,17 @@ def test_with_the_console_down_a_static_page_tries_again(site, one_of_each):
     assert state(site.world) == before
 
 
+def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site):
+    """Each page used to wait 5 s for a session."""
+    site.browser.get("/")  # sessions are open when it happens
+    with site.console.down():
+        began = time.monotonic()
+        assert [site.browser.get(path).status_code for path in ("/", "/queues/", "/archive/", "/alerts/")] == [503] * 4
+        took = time.monotonic() - began
+    until(lambda: site.browser.get("/").status_code == 200, 20, "the console is back")
+    assert took < 10
+
+
 def test_the_probe_names_who_is_down(site):
     until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     with site.console.down():

@@ -1,0 +1,107 @@
+"""Lends the driver's sessions, with the methods of psycopg_pool that Django calls (docs/decisions/006)."""
+
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from pgqueue_admin.dialects.postgresql.circuit import Circuit
+
+WAIT_SECONDS = 5.0  # for a session while all are lent
+SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
+IDLE_SECONDS = 600.0
+
+Raw = psycopg.Connection[Any]
+
+
+def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> Raw:
+    """The driver's own session, as Django asks for it; the driver's errors stay."""
+    raw = psycopg.connect(**{**params, "autocommit": True})
+    configure(raw)
+    return raw
+
+
+class Lender:
+    """The session used last is lent first, so that those beyond need grow old and go."""
+
+    def __init__(self, connect: Callable[[], Raw], max_size: int):
+        self._connect = connect
+        self._circuit = Circuit()
+        self._room = threading.BoundedSemaphore(max_size)
+        self._idle: deque[tuple[float, Raw]] = deque()
+        self._closed = False
+
+    def open(self) -> None:
+        """Nothing is opened before it is needed."""
+        self._closed = False
+
+    def getconn(self) -> Raw:
+        """Raises OperationalError: at once where the server refuses, or is known to say nothing."""
+        if not self._room.acquire(timeout=WAIT_SECONDS):
+            raise psycopg.OperationalError(f"every session was in use for {WAIT_SECONDS:g} s")
+        try:
+            raw = self._idle_one() or self._circuit.attempt(self._connect)
+        except BaseException:
+            self._room.release()
+            raise
+        raw._pool = self  # type: ignore[assignment]  # Django gives it back through this
+        return raw
+
+    def putconn(self, raw: Raw) -> None:
+        try:
+            if self._closed or not _at_rest(raw):
+                raw.close()
+            else:
+                self._idle.append((time.monotonic(), raw))
+            self._drop_idle_since(time.monotonic() - IDLE_SECONDS)
+        finally:
+            self._room.release()
+
+    def close(self) -> None:
+        """Those that are lent close when they come back."""
+        self._closed = True
+        self._drop_idle_since(float("inf"))
+
+    def _idle_one(self) -> Raw | None:
+        try:
+            _, raw = self._idle.pop()
+        except IndexError:
+            return None
+        if _answers(raw):
+            return raw
+        raw.close()
+        self._drop_idle_since(float("inf"))  # none of them fares better, and each would cost its time
+        return None
+
+    def _drop_idle_since(self, instant: float) -> None:
+        while self._idle and self._idle[0][0] < instant:
+            try:
+                self._idle.popleft()[1].close()
+            except IndexError:
+                return
+
+
+def _at_rest(raw: Raw) -> bool:
+    return not raw.closed and raw.info.transaction_status == TransactionStatus.IDLE
+
+
+def _answers(raw: Raw) -> bool:
+    """Asked for nothing, as a driver's own check, but with an end to the waiting: a frozen server never says no."""
+    try:
+        raw.pgconn.send_query(b"")
+        poll = select.poll()  # select() takes no descriptor above 1023, and open streams use them up
+        poll.register(raw.fileno(), select.POLLIN)
+        while raw.pgconn.is_busy():
+            if not poll.poll(SILENT_SECONDS * 1000):
+                return False
+            raw.pgconn.consume_input()
+        while raw.pgconn.get_result():
+            pass
+        return _at_rest(raw)
+    except psycopg.Error:
+        return False
