@@ -1,0 +1,117 @@
+"""The units and the compose file start what `make run` starts, with settings that exist and no secret in them."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pgqueue_admin.records.endpoint_faults import LONGEST_DRAIN_SECONDS
+from pgqueue_admin.workers.programs import programs
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE", "PGQUEUE_HOST", "CODE_VERSION"} | set(
+    re.findall(r"`([A-Z_]{3,})`", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
+)
+WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens is the deployment's to say
+NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
+
+
+def unit(path: Path) -> dict[str, list[str]]:
+    """The unit's values by name, of all sections together."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if "=" in line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def words(argv: list[str] | tuple[str, ...]) -> list[str]:
+    """A command without its interpreter and without where it listens, in no order: options may stand anywhere."""
+    shell = {"manage.py": "-m django", "python": ""}
+    said = " ".join(shell.get(word, word) for word in argv if not word.endswith("/python") and word not in WHERE)
+    return sorted(said.split())
+
+
+def program(name: str) -> list[str]:
+    (found,) = [each for each in programs() if each.name == name]
+    port = found.argv[found.argv.index("--port") + 1] if "--port" in found.argv else ""
+    return words([word for word in found.argv[1:] if word != port])
+
+
+def test_there_is_a_unit_and_a_service_for_every_program() -> None:
+    assert {each.name for each in programs()} == set(NAMES)
+    assert {path.stem for path in UNITS} == {f"pgqueue-{name}" for name in NAMES}
+    assert set(COMPOSE["services"]) == {*NAMES, "setup", "postgres", "valkey"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_run_the_commands_of_make_run(name: str) -> None:
+    (started,) = unit(ROOT / f"deploy/systemd/pgqueue-{name}.service")["ExecStart"]
+    assert words(started.split()) == program(name)
+    assert words(COMPOSE["services"][name]["command"]) == program(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_use_its_settings_module(name: str) -> None:
+    (expected,) = [each.env.get("DJANGO_SETTINGS_MODULE") for each in programs() if each.name == name]
+    given = unit(ROOT / f"deploy/systemd/pgqueue-{name}.service")["Environment"]
+    expected = expected or "pgqueue_admin.config.settings"
+    assert f"DJANGO_SETTINGS_MODULE={expected}" in given
+    asked = COMPOSE["services"][name]["environment"].get("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
+    assert asked == expected
+
+
+def test_every_variable_that_is_set_is_one_that_is_read() -> None:
+    example = (ROOT / "deploy/systemd/environment.example").read_text(encoding="utf-8")
+    in_units = {value.partition("=")[0] for path in UNITS for value in unit(path)["Environment"]}
+    in_compose = {name for service in NAMES for name in COMPOSE["services"][service]["environment"]}
+    asked = {*re.findall(r"^(?:# )?([A-Z_]+)=", example, re.MULTILINE), *in_units, *in_compose}
+    assert asked - KNOWN == set()
+
+
+def test_a_drain_has_its_time() -> None:
+    supervisor = unit(ROOT / "deploy/systemd/pgqueue-supervisor.service")
+    assert int(supervisor["TimeoutStopSec"][0]) > LONGEST_DRAIN_SECONDS
+    assert supervisor["KillMode"] == ["mixed"], "a SIGTERM to each child would look like a crash of each"
+    assert supervisor["OOMPolicy"] == ["continue"], "one killed child is not to end all others"
+    assert supervisor["Type"] == ["notify"]
+    grace = COMPOSE["services"]["supervisor"]["stop_grace_period"]
+    assert int(grace.removesuffix("s")) > LONGEST_DRAIN_SECONDS
+
+
+def test_no_secret_stands_in_either() -> None:
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    for secret in ("POSTGRES_PASSWORD", "SECRET_KEY"):
+        assert f"{secret}: ${{{secret}:?" in text, "demanded from the environment"
+    passwords = re.findall(r"://[^:@\s]+:([^@]+)@", text)
+    assert passwords
+    assert all(password.startswith("${") for password in passwords)
+    example = (ROOT / "deploy/systemd/environment.example").read_text(encoding="utf-8")
+    assert not re.search(r"^(?:# )?[A-Z_]+=\S", example, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_units_are_well_formed(path: Path, tmp_path: Path) -> None:
+    """By systemd itself where there is one: with commands that exist here, it has nothing to say."""
+    assert {"ProtectSystem", "NoNewPrivileges", "SystemCallFilter", "CapabilityBoundingSet"} <= unit(path).keys()
+    if not shutil.which("systemd-analyze"):
+        return
+    text = path.read_text(encoding="utf-8").replace("/opt/pgqueue-admin/.venv/bin/python", "/bin/true")
+    copy = tmp_path / path.name
+    copy.write_text(re.sub(r"(?m)^(User|WorkingDirectory|Documentation)=.*$", "", text), encoding="utf-8")
+    said = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True)
+    assert [line for line in said.stderr.splitlines() if path.name in line] == []
+
+
+def test_the_steps_are_documented() -> None:
+    page = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    for path in [*UNITS, ROOT / "deploy/systemd/environment.example"]:
+        assert path.name in page
+    assert "docker compose up" in page
