@@ -124,7 +124,8 @@ def board(rows: Sequence[Row], most: int) -> SafeString:
 
 
 def _named(row: Row) -> str:
-    name, zero = escape(visible.plain(row.address.table)), "" if row.latest and row.latest.depth else " z"
+    schema = "" if row.address.schema == "public" else f", {row.address.schema}"
+    name, zero = escape(visible.plain(row.address.table + schema)), "" if row.latest and row.latest.depth else " z"
     return f'<li><a href="{escape(row.path)}" title="{name}">{name}</a><span class="n{zero}">{depth(row)}</span></li>'
 
 

@@ -28,6 +28,7 @@ class Row:
     team: consumers.Team | None = None
     points: list[int | None] = field(default_factory=list)
     breach_since: datetime | None = None  # the oldest open warning about it
+    warned: str = ""  # the gravest of those: critical or warning
 
     @cached_property
     def key(self) -> str:
@@ -48,10 +49,9 @@ class Row:
 
     @cached_property
     def state(self) -> str:
-        """The class of the table row: crit, warn or nothing."""
-        if self.verdict.state == judge.State.OK:
-            return "warn" if self.breach_since else ""
-        return "crit" if self.verdict.state == judge.State.CRITICAL else "warn"
+        """The class of the table row: crit, warn or nothing. Of its targets and its warnings the worse one counts."""
+        said = {str(self.verdict.state), self.warned}
+        return "crit" if judge.State.CRITICAL in said else "warn" if judge.State.WARNING in said else ""
 
     @property
     def dead_how(self) -> str:
@@ -110,20 +110,26 @@ def load(
     now = clock.now()
     found = records.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
     by_endpoint = {each.endpoint.name: each for each in (processes.by_endpoint() if teams is None else teams)}
-    since = _open_since(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)
+    warned = _warned(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)
     rows = [Row(queue, latest, now, by_endpoint.get(queue.endpoint)) for queue, latest in found]
     for row in rows:
-        row.breach_since = since.get(subject(row.queue)) if since else None
+        row.breach_since, row.warned = warned.get(subject(row.queue), _CALM) if warned else _CALM
     return rows
 
 
-def _open_since(alerts: Iterable[Alert]) -> dict[str, datetime]:
-    """By address: when the oldest open warning that nobody acknowledged began."""
-    found: dict[str, datetime] = {}
+_CALM: tuple[datetime | None, str] = (None, "")
+
+
+def _warned(alerts: Iterable[Alert]) -> dict[str, tuple[datetime | None, str]]:
+    """By address: when the oldest open warning that nobody acknowledged began, and how grave the gravest is."""
+    found: dict[str, list[Alert]] = {}
     for alert in alerts:
         if alert.queue and alert.acknowledged_at is None:
-            found[alert.queue] = min(alert.opened_at, found.get(alert.queue, alert.opened_at))
-    return found
+            found.setdefault(alert.queue, []).append(alert)
+    return {
+        queue: (min(each.opened_at for each in group), min(each.severity for each in group))  # critical comes first
+        for queue, group in found.items()
+    }
 
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:

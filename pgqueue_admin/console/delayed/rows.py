@@ -85,7 +85,13 @@ def mover(row: Row) -> SafeString:
         return format_html("{}", row.latest.error)
     if since := row.unmoved_since:
         return format_html('<span class="warn-t">nobody seems to move it</span>, since {}', parts.when(since))
-    return SafeString("in time" if row.latest and row.latest.delayed else "nothing to move")
+    return SafeString(_idle(row.latest) if row.latest else "not looked at yet")
+
+
+def _idle(known: LatestSample) -> str:
+    if known.overdue:
+        return "due just now, within a mover's minute"
+    return "nothing is due yet" if known.delayed else "nothing to move"
 
 
 CELLS: dict[str, Callable[[Row], SafeString]] = {

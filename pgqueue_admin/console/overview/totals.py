@@ -60,10 +60,12 @@ class Totals:
         return Total("flight", "In flight", parts.figure(value, "hint"), _text(detail), series="flight")
 
     def delayed(self) -> Total:
-        value = self._sum(row.latest.delayed for row in self.work if row.latest)
-        due = min((row.latest.next_due_at for row in self.work if row.latest and row.latest.next_due_at), default=None)
+        """Of all delayed tables, as the rail and the page Delayed count them."""
+        kept = [row for row in self.rows if row.latest and row.queue.kind == "delayed"]
+        value = self._sum(row.latest.delayed for row in kept if row.latest)
+        due = min((row.latest.next_due_at for row in kept if row.latest and row.latest.next_due_at), default=None)
         detail = parts.due(due, self.now) if due and value else _text("nothing delayed")
-        how = _how(row.latest.delayed_how for row in self.work if row.latest)
+        how = _how(row.latest.delayed_how for row in kept if row.latest)
         return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
 
     def dead(self) -> Total:

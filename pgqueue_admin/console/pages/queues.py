@@ -30,7 +30,8 @@ def page(request: HttpRequest) -> HttpResponse:
             "lines": table.lines(shown),
             "found": found,
             "all": everything,
-            "off": sum(row.state == "crit" for row in everything),
+            "off": sum(row.verdict.state == "critical" for row in everything),
+            "warned": sum(bool(row.warned) for row in everything),
             "schemas": source().schemas,
         },
     )

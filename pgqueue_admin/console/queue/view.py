@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
+from pgqueue_admin.console import alerts as told
 from pgqueue_admin.console import navigation, parts, paths, settings_words
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
@@ -52,13 +53,24 @@ class View:
         found = Alert.objects.filter(queue=self.canonical, resolved_at=None)
         return sorted(found, key=lambda alert: (alert.severity != "critical", alert.opened_at))
 
+    @property
+    def warnings(self) -> list[told.Row]:
+        return [told.Row(alert, self.row.now) for alert in self.alerts]
+
     @cached_property
     def endpoint(self) -> Endpoint | None:
         return Endpoint.objects.filter(schema=self.queue.schema, table=self.queue.table).first()
 
     @cached_property
-    def delayed_table(self) -> Queue | None:
-        return Queue.objects.filter(schema=self.queue.schema, table=f"{self.queue.table}.Delayed").first()
+    def delayed_address(self) -> Address | None:
+        """Where its endpoint keeps messages back, if it does."""
+        named = Queue.objects.filter(schema=self.queue.schema, table=f"{self.queue.table}.Delayed", kind="delayed")
+        found = named.first()
+        return Address(found.schema, found.table) if found else None
+
+    @property
+    def state(self) -> SafeString:
+        return state(self)
 
     @property
     def dead_path(self) -> str:
@@ -87,6 +99,12 @@ class View:
     @property
     def figures(self) -> list[Figure]:
         return [figure(self) for figure in _FIGURES]
+
+
+def state(view: View) -> SafeString:
+    """The word beside the name; nothing while the queue is within its targets and nobody warns."""
+    word = "gone" if view.queue.gone_since else {"crit": "critical", "warn": "warning"}.get(view.row.state, "")
+    return parts.state(word) if word else mark_safe("")
 
 
 def _ready(view: View) -> Figure:
@@ -175,6 +193,7 @@ def live(number: str) -> dict[str, str]:
         said["now.oldest"] = cells.age(latest.oldest_at, 0.0, target, latest.oldest_how, view.row.state)
     return {
         **said,
+        "now.state": state(view),
         "now.consumers": cells.consumers(view.row),
         "now.dead": cells.dead(view.row),
         "@point": _point(view.row),
