@@ -3,7 +3,7 @@ PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine screenshots
+.PHONY: setup run test reset clean vendor bench-console bench-engine wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed
@@ -28,6 +28,9 @@ bench-console: .venv/installed-dev
 
 bench-engine: .venv/installed-dev
 	@$(BIN)/python -m bench.engine
+
+wire-dump: .venv/installed-dev
+	@$(BIN)/python -m bench.wire $(VAR)/wire
 
 .venv/installed: requirements.txt constraints.txt | .venv/bin/python
 	@echo "Installing what requirements.txt pins (the first time takes a minute or two) ..."

@@ -1,0 +1,29 @@
+"""``python -m bench.wire [folder]``: a server of its own, the dump, and where it lies."""
+
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.wire import make
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+
+def main() -> None:
+    logging.getLogger("pgqueue_admin").addHandler(logging.NullHandler())  # everything fails on purpose
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "var/wire").resolve()
+    with tempfile.TemporaryDirectory(prefix="pgqueue-wire-") as temporary:
+        server = PostgreSQL(Path(temporary) / "postgresql")
+        server.start()
+        try:
+            with postgresql().connect(server.dsn()) as admin:
+                admin.run("create database wire")
+            for path in make.write(server.dsn("wire"), folder):
+                print(path)
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""First half: what receiving leaves behind. Orders are handled, and each kind of failure happens once."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from bench.wire.case import Case
+from bench.wire.shop import Shop, command, tagged
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import headers as h
+
+ORDERS = 3
+_RAW = 'insert into public."Sales" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)'
+_DUE = 'select count(*) from public."Sales.Delayed" where due <= now()'
+_LEFT = f'select (select count(*) from public."Sales") + ({_DUE})'
+ERROR, BILLING, MAILER = (Address("public", name) for name in ("error", "Billing", "Mailer"))
+NODE, DELAYED = Address("public", "Shop.Web.node-1"), Address("public", "Sales.Delayed")
+
+
+def leave(shop: Shop) -> list[Case]:
+    _send(shop)
+    shop.sales.start()
+    _drained(shop)
+    shop.sales.stop()
+    return list(_cases())
+
+
+def _send(shop: Shop) -> None:
+    to_node: h.Headers = {h.REPLY_TO_ADDRESS: str(shop.web.instance_queue)}
+    for number in range(ORDERS):
+        shop.web.send("Sales", {"OrderId": number}, type=command("PlaceOrder"), headers=to_node)
+    send = shop.web.send
+    send("Sales", {}, type=command("FailAndRetry"), headers=tagged("delayed-retry"))
+    once: h.Headers = {h.RETRIES: "1", h.RETRIES_TIMESTAMP: h.wire_time(datetime.now(UTC))}
+    send("Sales", {}, type=command("FailAndRetry"), headers=tagged("exhausted") | once)
+    send("Sales", {}, type=command("FailForGood"), headers=tagged("unrecoverable"))
+    send("Sales", b'{"OrderId": 1, "Note": no', type=command("PlaceOrder"), headers=tagged("body-unreadable"))
+    send("Sales", {}, type=command("Nobody.Handles"), headers=tagged("no-handler"))
+    again: h.Headers = {h.RETRY_UNIQUE_MESSAGE_ID: str(uuid4()), h.RETRY_ACKNOWLEDGEMENT_QUEUE: '"public"."error"'}
+    send("Sales", {}, type=command("Succeed"), headers=again)
+    shop.sales.send(
+        "Decommissioned.Reminders", {}, type=command("Remind"), delay=timedelta(), headers=tagged("forward-failed")
+    )
+    with shop.sales.connect() as connection:
+        connection.run(_RAW, {"headers": '{"Wire.Case":"headers-cut-off", "NServiceBus.Mess', "body": b"{}"})
+        connection.run(_RAW, {"headers": '{"Wire.Case":"body-null"}', "body": None})
+
+
+def _drained(shop: Shop, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    with shop.sales.connect() as connection:
+        while connection.value(_LEFT):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"Sales has not handled its messages within {seconds:g} s")
+            time.sleep(0.1)
+
+
+def _cases() -> Iterator[Case]:
+    imported = "the platform imports it as a failed message of Sales; its retry is handled or fails again"
+    yield Case("sent-by-handler", BILLING, ORDERS, "sent by a handler, one commit with its message's end", "handles")
+    yield Case("published", BILLING, ORDERS, "an event, subscribed by its base interface", "handles")
+    yield Case("published", MAILER, ORDERS, "an event, subscribed by its own type", "handles")
+    yield Case("reply", NODE, ORDERS, "an answer to an instance that is not there", "its handler, or its callback")
+    yield Case("reply-code", NODE, ORDERS, "an answer that is the number 7", "a callback of int; else acknowledged")
+    yield Case("delayed-retry", DELAYED, 1, "failed twice, comes back in a day", "goes on with retry 1 of its own")
+    yield Case("exhausted", ERROR, 1, "failed after its delayed retry; an inner exception", imported)
+    yield Case("unrecoverable", ERROR, 1, "failed at once", imported)
+    yield Case("body-unreadable", ERROR, 1, "JSON cut off", imported)
+    yield Case("no-handler", ERROR, 1, "a type that nobody handles", imported)
+    yield Case("forward-failed", ERROR, 1, "due, and its queue does not exist", "imported; FailedQ names no queue")
+    yield Case("headers-cut-off", ERROR, 1, "moved as it is, no headers added", "cannot be imported")
+    yield Case("body-null", ERROR, 1, "NULL became empty", imported)
+    like = '%"ServiceControl.Retry.Successful"%'
+    yield Case("retry-confirmed", ERROR, 1, "a retried message was handled", "the platform marks it resolved", like)

@@ -1,0 +1,82 @@
+"""The dump for real endpoints restores into an empty database, and holds what its manifest says."""
+
+import json
+
+import pytest
+
+from bench.wire import dump, make
+from bench.wire.waiting import ODD
+from pgqueue_admin.demo import recorded
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.delayed_table import DelayedTable
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.transport.catalog import catalog
+from tests.transport.spy import rows
+
+
+@pytest.fixture(scope="module")
+def source(databases):
+    with databases.clone("empty") as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="module")
+def made(source, tmp_path_factory):
+    return make.write(source, tmp_path_factory.mktemp("wire"))
+
+
+@pytest.fixture(scope="module")
+def restored(made, databases):
+    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection, made[0].open("rb") as lines:
+        for statement in recorded.statements(lines):
+            if copy := recorded._COPY.fullmatch(statement):
+                connection.copy_in(statement, recorded.rows(lines, copy["columns"], None))
+            else:
+                connection.run(statement)
+        yield dsn
+
+
+def test_it_restores_to_what_the_manifest_says(made, restored, source, connect):
+    connection, original = connect(restored), connect(source)
+    manifest = json.loads(made[1].read_text(encoding="utf-8"))
+    dialect = postgresql()
+    for canonical, number in manifest["tables"].items():
+        address = dialect.parse_address(canonical)
+        assert dump.rows_of(connection)[address] == number
+        assert catalog(connection, address) == catalog(original, address), canonical
+    for case in manifest["cases"]:
+        query = f"select count(*) from {case['table']} where headers like %(like)s"
+        assert connection.value(query, {"like": case["headers_like"]}) == case["rows"], case
+    for table in ("Sales", "Sales.Delayed", "error", "Billing"):
+        everything = f"select md5(string_agg(t::text, '|' order by id)) from \"{table}\" t"
+        assert connection.value(everything) == original.value(everything), table
+    assert (
+        connection.value("select nextval('\"Sales_seq_seq\"')") == max(row.seq for row in rows(restored, "Sales")) + 1
+    )
+
+
+def test_nothing_lies_there_that_the_manifest_does_not_explain(made):
+    manifest = json.loads(made[1].read_text(encoding="utf-8"))
+    explained = {table: 0 for table in manifest["tables"]}
+    for case in manifest["cases"]:
+        explained[case["table"]] += case["rows"]
+    explained['"public"."SubscriptionRouting"'] = 2
+    assert explained == manifest["tables"]
+    assert all(case["why"] and case["endpoint"] for case in manifest["cases"])
+
+
+def test_every_row_can_be_received(restored, connect):
+    """By the engine itself: headers are read, times parse, and what was to expire has expired."""
+    connection = connect(restored)
+    queue, received = TableQueue(postgresql(), Address("public", "Sales")), []
+    with connection.transaction():
+        while message := queue.receive(connection):
+            received.append(message)
+    assert [each.unreadable for each in received if each.unreadable] == []
+    assert {each.headers["Wire.Case"] for each in received if each.expired} == {"expired"}
+    assert all(h.parse_time(each.headers[h.TIME_SENT]) for each in received)
+    (odd,) = [each.headers for each in received if each.headers["Wire.Case"] == "odd-headers"]
+    assert {name: odd[name] for name in ODD} == ODD
+    assert DelayedTable(postgresql(), queue.address).move_due(connection) == 5
