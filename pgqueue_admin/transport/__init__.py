@@ -1,5 +1,7 @@
 """The engine: endpoints that send to and receive from queues that are tables. Needs a DSN, no Django."""
 
+from pgqueue_admin.transport.actions import After, Attempted, Discard, Exhaust, Immediately
+from pgqueue_admin.transport.behaviours import Pipeline
 from pgqueue_admin.transport.context import MessageContext
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.errors import Unrecoverable
@@ -12,17 +14,23 @@ from pgqueue_admin.transport.serializers import Json, Raw, Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 
 __all__ = [
+    "After",
+    "Attempted",
+    "Discard",
     "Endpoint",
     "EndpointSettings",
+    "Exhaust",
     "Exhausted",
     "Failure",
     "Handlers",
+    "Immediately",
     "IncomingMessage",
     "Json",
     "MessageContext",
     "NoReply",
     "Observer",
     "OutgoingMessage",
+    "Pipeline",
     "Raw",
     "Reply",
     "Serializers",

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.attempt import Attempts, call_handlers
+from pgqueue_admin.transport.audit import Audit
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.composer import Composer
 from pgqueue_admin.transport.due_mover import DueMover
@@ -19,6 +21,7 @@ from pgqueue_admin.transport.receive_task import Work
 from pgqueue_admin.transport.receiver import Receiver
 from pgqueue_admin.transport.receivers import OneOfSeveral, Receivers
 from pgqueue_admin.transport.recoverability import Failures
+from pgqueue_admin.transport.recovery import Recovery
 from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slot, Slots
@@ -33,7 +36,7 @@ PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is sai
 def outbound(endpoint: "Endpoint") -> Outbound:
     reply_to = None if endpoint.send_only else str(endpoint.queue)
     composer = Composer(endpoint.name, reply_to, endpoint.serializers)
-    return Outbound(endpoint.addressing, composer, may_delay=not endpoint.send_only)
+    return Outbound(endpoint.addressing, composer, not endpoint.send_only, endpoint.pipeline)
 
 
 def sender(endpoint: "Endpoint") -> Sender:
@@ -75,7 +78,6 @@ def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: 
         queue,
         _processing(endpoint, queue, failures),
         mode,
-        failures,
         low_water,
         OneByOne(),
         observer,
@@ -86,16 +88,35 @@ def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: 
 
 
 def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Processing:
-    return Processing(
+    recovery = _recovery(endpoint, queue, failures)
+    attempts = _attempts(endpoint, recovery)
+    observer, replies = endpoint.observer, endpoint.replies
+    return Processing(endpoint.name, attempts, recovery, recovery.forwarding, failures, observer, replies)
+
+
+def _attempts(endpoint: "Endpoint", recovery: Recovery) -> Attempts:
+    return Attempts(
         endpoint.name,
         endpoint.handlers,
         endpoint.serializers,
         outbound(endpoint),
+        endpoint.pipeline,
+        endpoint.pipeline.around(call_handlers),
+        Audit(endpoint.name, endpoint.addressing, lambda: endpoint.settings),
+        endpoint.replies,
+        recovery,
+    )
+
+
+def _recovery(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Recovery:
+    return Recovery(
+        endpoint.name,
+        endpoint.handlers,
+        endpoint.pipeline.policy,
         Forwarding(endpoint.addressing),
         Exhaustion(endpoint.addressing, endpoint.exhausted),
         failures,
         endpoint.observer,
         lambda: endpoint.settings,
         CircuitBreaker(f"Putting away what failed in {queue}"),
-        endpoint.replies,
     )

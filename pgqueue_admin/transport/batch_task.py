@@ -6,10 +6,12 @@ from contextlib import contextmanager
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.attempt import AttemptFailed
 from pgqueue_admin.transport.message import IncomingMessage
-from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Told
 from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
+from pgqueue_admin.transport.recovery import NotTaken
+from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.composer import Types
+from pgqueue_admin.transport.handlers import Handler
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.outbound import Outbound
 from pgqueue_admin.transport.sending import Sending
@@ -24,7 +25,9 @@ class MessageContext(Sending):
 
     def __init__(self, message: IncomingMessage, outbound: Outbound, desk: Desk):
         super().__init__(outbound, message)
-        self.message = message
+        self.received = self.message = message  # a mutator may have put another in its place
+        self.handlers: list[Handler] = []
+        self.handling: tuple[Handler, float] | None = None  # the one at work, since when
         self.outgoing: list[OutgoingMessage] = []
         self._desk = desk
 

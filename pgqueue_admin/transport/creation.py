@@ -26,5 +26,5 @@ def create(endpoint: "Endpoint", connection: Connection) -> None:
 
 def sent_to(endpoint: "Endpoint") -> list[TableQueue]:
     """Queues that others receive from and that this endpoint cannot do without."""
-    named = [endpoint.settings.error_queue]
+    named = [endpoint.settings.error_queue, endpoint.settings.audit_queue]
     return [TableQueue(endpoint.dialect, endpoint.addressing.resolve(each)) for each in named if each]

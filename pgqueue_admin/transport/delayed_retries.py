@@ -26,10 +26,9 @@ def done(message: IncomingMessage) -> int:
         return 0
 
 
-def later(message: IncomingMessage, settings: EndpointSettings, own_address: str) -> OutgoingMessage:
+def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
     """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
     now, number = datetime.now(UTC), done(message) + 1
-    delay = timedelta(seconds=settings.delayed_retry_step * number)
     kept = {name: value for name, value in message.headers.items() if name != h.FL_RETRIES}
     counted: h.Headers = {
         h.MESSAGE_ID: message.message_id,

@@ -14,6 +14,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import addresses, assembly, checks, creation, peek_range
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm, DueMover
@@ -55,6 +56,7 @@ class Endpoint(Sending):
         instance: str = "",
         send_only: bool = False,
         serializers: Serializers | None = None,
+        pipeline: Pipeline | None = None,
     ):
         """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
         self.name = name
@@ -70,6 +72,7 @@ class Endpoint(Sending):
         self.observer = observer or Unobserved()
         self.paused = False
         self.serializers = serializers or Serializers()
+        self.pipeline = pipeline or PLAIN
         self.queue = TableQueue(self.dialect, self.addressing.own(name))
         self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
         self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]

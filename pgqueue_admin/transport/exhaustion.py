@@ -3,6 +3,7 @@
 import logging
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.actions import Exhaust
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.faults import faulted
@@ -36,10 +37,11 @@ class Exhaustion:
             failure.exception_type,
             failure.message,
         )
-        if settings.on_exhausted == "archive" and self._archive:
+        named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
+        if settings.on_exhausted == "archive" and self._archive and not named:
             self._archive(connection, message, failure)
         else:
-            self._to_error_queue(connection, message, failure, settings.error_queue)
+            self._to_error_queue(connection, message, failure, named or settings.error_queue)
 
     def _to_error_queue(
         self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str

@@ -74,6 +74,7 @@ FORWARD_DESTINATION = "NServiceBus.SqlServer.ForwardDestination"  # so named on 
 RETRY_SUCCESSFUL = "ServiceControl.Retry.Successful"
 RETRY_UNIQUE_MESSAGE_ID = "ServiceControl.Retry.UniqueMessageId"
 RETRY_ACKNOWLEDGEMENT_QUEUE = "ServiceControl.Retry.AcknowledgementQueue"
+RETRY_ACKNOWLEDGEMENT_SENT = "ServiceControl.Retry.AcknowledgementSent"
 
 FAILURE_PREFIXES = (
     "NServiceBus.Retries",

@@ -8,6 +8,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import delays
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
 from pgqueue_admin.transport.composer import PUBLISH, REPLY, SEND, Composer, Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.errors import NoReplyAddress
@@ -20,10 +21,11 @@ Subscribers = Callable[[list[str]], list[Address]]
 class Outbound:
     """Who gets what, with which headers; nothing is written here."""
 
-    def __init__(self, addressing: Addressing, composer: Composer, may_delay: bool = True):
+    def __init__(self, addressing: Addressing, composer: Composer, may_delay: bool = True, pipeline: Pipeline = PLAIN):
         self._addressing = addressing
         self._composer = composer
         self._may_delay = may_delay
+        self._pipeline = pipeline
 
     def send(
         self,
@@ -41,7 +43,7 @@ class Outbound:
             delays.check(delay, ttbr, self._may_delay)
             sent = h.parse_time(made[h.TIME_SENT]) or datetime.now(UTC)
             made = delays.headers(made, delay, self._as_given(destination), since=sent)
-        return OutgoingMessage(self._addressing.resolve(destination), made, body, ttbr, delay)
+        return self._made(OutgoingMessage(self._addressing.resolve(destination), made, body, ttbr, delay), incoming)
 
     def _as_given(self, destination: str | Address) -> str:
         return destination if isinstance(destination, str) else self._addressing.canonical(destination)
@@ -55,7 +57,7 @@ class Outbound:
     def reply_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> OutgoingMessage:
         """An answer that is a number alone: a control message without a body."""
         made = self._composer.compose_code(code, {**_saga(incoming), **headers}, incoming)
-        return OutgoingMessage(self._addressing.resolve(_reply_to(incoming)), made, b"")
+        return self._made(OutgoingMessage(self._addressing.resolve(_reply_to(incoming)), made, b""), incoming)
 
     def publish(
         self,
@@ -68,7 +70,11 @@ class Outbound:
     ) -> list[OutgoingMessage]:
         """One message per subscribed queue, all with the same id."""
         made, body = self._composer.compose(message, types, PUBLISH, headers, ttbr, incoming)
-        return [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
+        copies = [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
+        return [self._made(each, incoming) for each in copies]
+
+    def _made(self, message: OutgoingMessage, cause: IncomingMessage | None) -> OutgoingMessage:
+        return self._pipeline.sent(message, cause) if self._pipeline.outgoing else message
 
 
 def _reply_to(incoming: IncomingMessage) -> str:

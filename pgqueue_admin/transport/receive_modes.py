@@ -6,11 +6,11 @@ from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
-from pgqueue_admin.transport.processing import Told
 from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.slots import Slot
 from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.transaction import Told
 
 
 class Task(Protocol):

@@ -7,20 +7,23 @@ from dataclasses import dataclass
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.actions import Immediately
+from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.low_water import LowWater, Mark
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.one_by_one import OneByOne
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.processing import AttemptFailed, NotTaken, Processing, Told, is_too_long
+from pgqueue_admin.transport.processing import Processing
 from pgqueue_admin.transport.receive_modes import ReceiveMode
 from pgqueue_admin.transport.receives import Receives
-from pgqueue_admin.transport.recoverability import Failures, may_retry
+from pgqueue_admin.transport.recovery import NotTaken
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slot
 from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -32,7 +35,6 @@ class Work:
     queue: TableQueue
     processing: Processing
     mode: Callable[[Slot], ReceiveMode]
-    failures: Failures
     low_water: LowWater
     one_by_one: OneByOne
     observer: Observer
@@ -135,7 +137,8 @@ class ReceiveTask:
             return error.failure
         if isinstance(error, DatabaseDown) or (self._mode.lost and not is_too_long(error)):
             return None
-        return self._work.failures.remember(message.row_id, self._work.processing.failure(message, error))
+        recovery = self._work.processing.recovery
+        return recovery.remember(message, recovery.failure(message, error))
 
     def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._count(message, error, failure)
@@ -145,14 +148,14 @@ class ReceiveTask:
 
     def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._work.observer.failed(error)
-        if self._mode.keeps_failed and may_retry(failure, self._work.settings().immediate_retries):
+        if self._mode.keeps_failed and isinstance(failure.action, Immediately):
             log.warning("Message %s failed and is retried: %s", message.message_id, failure.message, exc_info=error)
             self._work.observer.retried()
 
     def _save(self, message: IncomingMessage, failure: Failure) -> None:
         """Without a receive transaction this is the only place the message can still go to."""
         try:
-            self._work.processing.give_up(message, failure, self._mode)()
+            self._work.processing.recovery.end(message, failure, self._mode)()
         except NotTaken as error:
             self._work.signals.hold(error.pause)
             self._not_taken(error)

@@ -28,13 +28,14 @@ class Failures:
                 self._by_row.popitem(last=False)
             return counted
 
+    def decided(self, row_id: UUID, failure: Failure) -> None:
+        """The same, with what is to be done about it."""
+        with self._lock:
+            self._by_row[row_id] = failure
+
     def of(self, row_id: UUID) -> Failure | None:
         return self._by_row.get(row_id)
 
     def forget(self, row_id: UUID) -> None:
         with self._lock:
             self._by_row.pop(row_id, None)
-
-
-def may_retry(failure: Failure, immediate_retries: int) -> bool:
-    return failure.recoverable and failure.attempts <= immediate_retries

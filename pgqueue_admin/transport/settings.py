@@ -40,6 +40,8 @@ class EndpointSettings:
     delayed_retry_step: float = 10.0  # seconds; the second waits twice as long, the third three times
     on_exhausted: OnExhausted = "archive"
     error_queue: str = "error"
+    audit_queue: str = ""  # gets a copy of each message that was handled; empty: none is made
+    audit_ttbr: float | None = None  # seconds after which such a copy expires; None: never
     transaction_mode: TransactionMode = "sends_atomic_with_receive"
     batch_size: int = 1  # messages a receive transaction, each in a savepoint
     repeek_after: Repeek = "receives"  # T12
@@ -70,6 +72,8 @@ class EndpointSettings:
             yield f"concurrency is {self.concurrency}: it must be 1 or more. To receive nothing, pause the endpoint."
         if self.batch_size < 1:
             yield f"batch_size is {self.batch_size}: it must be 1 or more."
+        if self.audit_ttbr is not None and self.audit_ttbr <= 0:
+            yield f"audit_ttbr is {self.audit_ttbr:g} s: it must be more than 0, or None for copies that never expire."
         if self.immediate_retries < 0:
             yield f"immediate_retries is {self.immediate_retries}: it must be 0 or more."
         if self.delayed_retries < 0:
@@ -97,5 +101,7 @@ class EndpointSettings:
                 f"transaction_mode is none and batch_size is {self.batch_size}: a crash would lose messages whose "
                 "handlers have not begun. Set batch_size to 1, or another mode."
             )
+        if self.audit_ttbr is not None and not self.audit_queue:
+            yield "audit_ttbr is set and audit_queue is empty: name the queue whose copies are to expire."
         if not self.error_queue:
             yield "error_queue is empty: it must name a queue."

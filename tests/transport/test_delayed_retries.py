@@ -72,14 +72,14 @@ def test_not_for_what_is_unrecoverable():
 @pytest.mark.parametrize(("before", "seconds"), [(None, 10), ("1", 20), ("2", 30)])
 def test_each_waits_longer(before, seconds):
     message = received(**({h.RETRIES: before} if before else {}))
-    put = later(message, DEFAULT, '"public"."Sales"')
+    put = later(message, timedelta(seconds=seconds), '"public"."Sales"')
     assert put.delay == timedelta(seconds=seconds)
     assert put.headers[h.RETRIES] == str(done(message) + 1)
 
 
 def test_the_time_it_was_to_be_delivered_first_stays():
     at = h.wire_time(NOW)
-    put = later(received(**{h.DELIVER_AT: at, h.FL_RETRIES: "4"}), DEFAULT, '"public"."Sales"')
+    put = later(received(**{h.DELIVER_AT: at, h.FL_RETRIES: "4"}), timedelta(seconds=10), '"public"."Sales"')
     assert put.headers[h.DELIVER_AT] == at
     assert h.FL_RETRIES not in put.headers
 

@@ -1,18 +1,32 @@
 """The small parts that need no database: handlers, serializers, failures, breaker."""
 
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, Deadlock
-from pgqueue_admin.transport import Handlers, Unrecoverable
+from pgqueue_admin.transport import (
+    After,
+    Attempted,
+    Discard,
+    EndpointSettings,
+    Exhaust,
+    Handlers,
+    Immediately,
+    IncomingMessage,
+    Unrecoverable,
+)
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.actions import decide, standard
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
 from pgqueue_admin.transport.receives import Receives
-from pgqueue_admin.transport.recoverability import Failures, may_retry
+from pgqueue_admin.transport.recoverability import Failures
 from pgqueue_admin.transport.serializers import Json, Raw, Serializers
 
 
@@ -66,11 +80,26 @@ def test_failures_are_counted_by_row_and_the_oldest_forgotten():
     assert failures.of(rows[2]).attempts == 1
 
 
-def test_when_a_message_may_be_tried_again():
-    assert may_retry(failure(), 1)
-    assert not may_retry(failure(), 0)
-    assert not may_retry(failure(recoverable=False), 5)
-    assert not may_retry(failure(Unrecoverable("x")), 5)
+def attempted(attempts=1, settings=None, headers=None, **more):
+    message = IncomingMessage(Address("public", "Sales"), uuid4(), 1, False, "{}", b"{}", headers or {})
+    return Attempted(message, replace(failure(**more), attempts=attempts), settings or EndpointSettings())
+
+
+def test_when_a_message_is_tried_again():
+    """Wire sheet 8.1: five times at once, then after 10, 20, 30 s, each time as often again."""
+    assert standard(attempted(5)) == Immediately()
+    assert standard(attempted(6)) == After(timedelta(seconds=10))
+    assert standard(attempted(6, headers={h.RETRIES: "2"})) == After(timedelta(seconds=30))
+    assert standard(attempted(6, headers={h.RETRIES: "3"})) == Exhaust()
+    assert standard(attempted(recoverable=False)) == Exhaust()
+    assert standard(attempted(error=Unrecoverable("x"))) == Exhaust()
+
+
+def test_what_cannot_be_tried_again_is_not_whatever_the_policy_says():
+    assert decide(lambda given: Immediately(), attempted(recoverable=False)) == Exhaust()
+    assert decide(lambda given: After(timedelta()), attempted(recoverable=False)) == Exhaust()
+    assert decide(lambda given: Exhaust("elsewhere"), attempted(recoverable=False)) == Exhaust("elsewhere")
+    assert decide(lambda given: Discard("why"), attempted()) == Discard("why")
 
 
 def test_a_failure_knows_its_cause_and_never_raises():

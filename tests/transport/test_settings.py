@@ -64,6 +64,13 @@ def test_retries_need_a_receive_transaction():
     assert EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0).faults() == []
 
 
+def test_copies_that_expire_need_a_queue():
+    (fault,) = EndpointSettings(audit_ttbr=60).faults()
+    assert "audit_queue is empty" in fault
+    (fault,) = EndpointSettings(audit_queue="audit", audit_ttbr=0).faults()
+    assert "more than 0" in fault
+
+
 def test_a_batch_needs_one_too():
     """What was deleted and not yet handled would be lost in a crash."""
     none = EndpointSettings(transaction_mode="none", immediate_retries=0, delayed_retries=0, batch_size=2)

@@ -1,0 +1,117 @@
+"""One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pgqueue_admin.dialects.errors import TransactionTooLong
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.audit import Audit
+from pgqueue_admin.transport.behaviours import Invoke, Pipeline
+from pgqueue_admin.transport.context import MessageContext
+from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
+from pgqueue_admin.transport.failure import Failure, type_name
+from pgqueue_admin.transport.handlers import Handler, Handlers
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.outbound import Outbound
+from pgqueue_admin.transport.recovery import Recovery
+from pgqueue_admin.transport.replies import Replies
+from pgqueue_admin.transport.serializers import Serializers
+from pgqueue_admin.transport.transaction import Transaction
+
+
+class AttemptFailed(Exception):
+    """A handler, or the dispatch of what it sent, raised. No ``failure``: it was our own session that was lost."""
+
+    def __init__(self, error: BaseException, failure: Failure | None):
+        self.error = error
+        self.failure = failure
+        super().__init__(str(type(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How this endpoint makes them."""
+
+    endpoint: str
+    handlers: Handlers
+    serializers: Serializers
+    outbound: Outbound
+    pipeline: Pipeline
+    invoke: Invoke
+    audit: Audit
+    replies: Replies
+    recovery: Recovery
+
+    def make(self, message: IncomingMessage, transaction: Transaction) -> Any:
+        """Return the body as it was read. Raises MessageUnreadable or NoHandler before, AttemptFailed in handling."""
+        started = time.time()
+        context = MessageContext(message, self.outbound, transaction)
+        body = self._read(context, transaction)
+        try:
+            self.invoke(body, context)
+            transaction.dispatch([*context.outgoing, *self.audit.of(message, started)])
+        except BaseException as error:  # a handler that wants to exit ends its message, not this process
+            raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
+        return body
+
+    def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
+        """What no handler is called for is audited all the same."""
+        transaction.dispatch(self.audit.of(message, time.time()))
+
+    def _read(self, context: MessageContext, transaction: Transaction) -> Any:
+        message = context.message
+        if message.unreadable:
+            raise MessageUnreadable(message.unreadable)
+        if self.pipeline.incoming:
+            context.message = message = self._mutated(context, transaction)
+        if not message.types:
+            raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
+        context.handlers = self.handlers.of(message.types)
+        if not context.handlers and not self.replies.takes(message):
+            raise NoHandler(f"{self.endpoint} has no handler for {', '.join(message.types)}")
+        return self.serializers.load(message.body, message.headers.get(h.CONTENT_TYPE))
+
+    def _mutated(self, context: MessageContext, transaction: Transaction) -> IncomingMessage:
+        try:
+            return self.pipeline.received(context.message)
+        except BaseException as error:
+            raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
+
+    def _remembered(self, context: MessageContext, error: BaseException, transaction: Transaction) -> Failure | None:
+        """Counted before the rollback, which is when somebody else may receive the message again."""
+        if transaction.lost and not is_too_long(error):
+            return None
+        data = {**_handler_data(context), "Handler failure time": h.wire_time(datetime.now(UTC))}
+        return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))
+
+
+def is_too_long(error: BaseException) -> bool:
+    """The session is lost, and it is the message's doing: its next attempt would end the same way."""
+    return isinstance(error, TransactionTooLong)
+
+
+def call_handlers(body: Any, context: MessageContext) -> None:
+    for handler in context.handlers:
+        context.handling = handler, time.time()
+        handler(body, context)
+
+
+def _handler_data(context: MessageContext) -> dict[str, str]:
+    if context.handling is None:
+        return {}
+    handler, started = context.handling
+    return {
+        "Message type": context.message.type,
+        "Handler type": handler_name(handler),
+        "Handler start time": h.wire_time(datetime.fromtimestamp(started, UTC)),
+        "Handler canceled": "False",
+    }
+
+
+def handler_name(handler: Handler) -> str:
+    if isinstance(handler, type):
+        return type_name(handler)
+    named: Any = handler if hasattr(handler, "__qualname__") else type(handler)
+    return f"{named.__module__}.{named.__qualname__}"

@@ -1,0 +1,48 @@
+"""What is sent when a message was handled: its copy for the audit queue, and word to whoever had it retried."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport import acknowledging, host
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.composer import WIRE_VERSION
+from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.settings import EndpointSettings
+
+
+class Audit:
+    """Dispatched with what handlers sent, so that a copy is there exactly when the message was handled."""
+
+    def __init__(self, endpoint: str, addressing: Addressing, settings: Callable[[], EndpointSettings]):
+        self._endpoint = endpoint
+        self._addressing = addressing
+        self._settings = settings
+
+    def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
+        """``started``: seconds since the epoch at which processing began."""
+        sent, settings = acknowledging.of_retry(message, self._addressing), self._settings()
+        if settings.audit_queue:
+            sent.append(self._copy(message, started, settings, acknowledged=bool(sent)))
+        return sent
+
+    def _copy(
+        self, message: IncomingMessage, started: float, settings: EndpointSettings, acknowledged: bool
+    ) -> OutgoingMessage:
+        """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
+        now = datetime.now(UTC)
+        headers: h.Headers = {
+            h.TIME_SENT: h.wire_time(now),
+            h.VERSION: WIRE_VERSION,
+            **message.headers,
+            h.MESSAGE_ID: message.message_id,
+            h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
+            h.PROCESSING_ENDED: h.wire_time(now),
+            h.HOST_ID: host.host_id(),
+            h.HOST_DISPLAY_NAME: host.machine(),
+            h.PROCESSING_MACHINE: host.machine(),
+            h.PROCESSING_ENDPOINT: self._endpoint,
+            **({h.RETRY_ACKNOWLEDGEMENT_SENT: "true"} if acknowledged else {}),
+        }
+        ttbr = timedelta(seconds=settings.audit_ttbr) if settings.audit_ttbr else None
+        return OutgoingMessage(self._addressing.resolve(settings.audit_queue), headers, message.body, ttbr)

@@ -1,0 +1,117 @@
+"""What is done with a message that failed: kept for later, put away or dropped, in the transaction that received it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pgqueue_admin.transport import actions, delayed_retries
+from pgqueue_admin.transport.actions import After, Attempted, Discard, Policy
+from pgqueue_admin.transport.breaker import CircuitBreaker
+from pgqueue_admin.transport.exhaustion import Exhaustion
+from pgqueue_admin.transport.failure import Failure, failure_of
+from pgqueue_admin.transport.forwarding import PASSING, Forwarding
+from pgqueue_admin.transport.handlers import Handlers
+from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.recoverability import Failures
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.transaction import Told, Transaction
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+class NotTaken(Exception):
+    """Neither archive nor error queue could take an exhausted message. ``pause``: seconds until the next attempt."""
+
+    def __init__(self, said: str, pause: float):
+        self.pause = pause
+        super().__init__(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    endpoint: str
+    handlers: Handlers
+    policy: Policy
+    forwarding: Forwarding
+    exhaustion: Exhaustion
+    failures: Failures
+    observer: Observer
+    settings: Callable[[], EndpointSettings]
+    breaker: CircuitBreaker
+
+    def failure(self, message: IncomingMessage, error: BaseException, data: dict[str, str] | None = None) -> Failure:
+        recoverable = not isinstance(error, self.handlers.unrecoverable)
+        return failure_of(error, self.endpoint, message.queue, recoverable=recoverable, data=data or {})
+
+    def remember(self, message: IncomingMessage, failure: Failure) -> Failure:
+        """Count it, and decide what follows when the message is received again."""
+        decided = self._decided(message, self.failures.remember(message.row_id, failure))
+        self.failures.decided(message.row_id, decided)
+        return decided
+
+    def _decided(self, message: IncomingMessage, failure: Failure) -> Failure:
+        attempted = Attempted(message, failure, self.settings())
+        try:
+            action = actions.decide(self.policy, attempted)
+        except Exception:
+            log.exception("The recoverability policy failed for message %s: the settings decide", message.message_id)
+            action = actions.decide(actions.standard, attempted)
+        return replace(failure, action=action)
+
+    def recover(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:
+        """Raises NotTaken."""
+        if isinstance(failure.action, After) and (told := self._retry_later(message, failure, transaction)):
+            return told
+        return self.end(message, failure, transaction)
+
+    def unreadable(self, message: IncomingMessage, error: BaseException, transaction: Transaction) -> Told:
+        """What no attempt can read is put away at once. Raises NotTaken."""
+        self.observer.failed(error)
+        return self.recover(message, self._decided(message, self.failure(message, error)), transaction)
+
+    def end(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:
+        """Drop it or put it away. Raises NotTaken."""
+        if isinstance(failure.action, Discard):
+            return self._discard(message, failure.action)
+        return self.give_up(message, failure, transaction)
+
+    def _discard(self, message: IncomingMessage, action: Discard) -> Told:
+        log.warning("Message %s is discarded by the recoverability policy: %s", message.message_id, action.reason)
+        return lambda: self._put_away(message)
+
+    def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told | None:
+        """None: there is nowhere to keep the message until then."""
+        assert isinstance(failure.action, After)
+        try:
+            later = delayed_retries.later(message, failure.action.delay, self.forwarding.own_address(message))
+            with transaction.to_give_up() as connection, connection.transaction():
+                transaction.dispatch_with_receive([later])
+        except Exception as error:
+            if transaction.lost or isinstance(error, PASSING):
+                raise
+            log.error("Message %s gets no delayed retry: %s", message.message_id, error)
+            return None
+        log.warning("Message %s is tried again in %s: %s", message.message_id, later.delay, failure.message)
+        return lambda: self._put_aside(message)
+
+    def give_up(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:
+        """Put the message away. Raises NotTaken.
+
+        The savepoint keeps the row ours: a failed statement outside of one would give its lock up at once.
+        """
+        try:
+            with transaction.to_give_up() as connection, connection.transaction():
+                self.exhaustion.take(connection, message, failure, self.settings())
+        except Exception as error:
+            said = f"message {message.message_id} could not be put away: {error}"
+            raise NotTaken(said, self.breaker.failed(error)) from error
+        return lambda: self._put_away(message)
+
+    def _put_aside(self, message: IncomingMessage) -> None:
+        self.failures.forget(message.row_id)
+        self.observer.retried()
+
+    def _put_away(self, message: IncomingMessage) -> None:
+        self.failures.forget(message.row_id)
+        self.breaker.succeeded()

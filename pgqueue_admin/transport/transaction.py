@@ -1,0 +1,25 @@
+"""What the processing of a message needs of the transaction that the message came in."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.context import Desk
+from pgqueue_admin.transport.message import OutgoingMessage
+
+Told = Callable[[], None]  # what to tell once that is committed
+
+
+class Transaction(Desk, Protocol):
+    """A receive mode."""
+
+    def to_give_up(self) -> AbstractContextManager[Connection]:
+        """The transaction in which an exhausted message is put away."""
+
+    @property
+    def lost(self) -> bool:
+        """The session that holds the message is gone, and the message with it back in its queue."""
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None: ...
+    def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...

@@ -1,0 +1,101 @@
+"""Copies of what was handled (wire sheet 2.5, 7.2, 8.3)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import insert, rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+AUDITED = replace(QUICK, concurrency=1, audit_queue="audit")
+ACKNOWLEDGE = h.RETRY_ACKNOWLEDGEMENT_QUEUE
+
+
+@pytest.fixture
+def endpoint(make_endpoint, handlers):
+    handlers.handle(PLACE)(lambda order, context: None)
+    return make_endpoint(settings=AUDITED)
+
+
+def drained(endpoint):
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    return rows(endpoint.dsn, "audit")
+
+
+def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recorded_database):
+    message_id = endpoint.send("Sales", {"n": 1}, type=PLACE)
+    (sent,) = rows(endpoint.dsn, "Sales")
+    (copy,) = drained(endpoint)
+    ours = h.parse(copy.headers)
+    recorded = h.parse(rows(recorded_database, "audit")[0].headers)
+    assert set(ours) == set(recorded)
+    assert h.parse(sent.headers).items() <= ours.items()
+    assert (ours[h.MESSAGE_ID], ours[h.PROCESSING_ENDPOINT]) == (message_id, "Sales")
+    assert copy.body == sent.body
+    assert copy.id != sent.id
+    assert copy.expires is None
+    started, ended = (h.parse_time(ours[name]) for name in (h.PROCESSING_STARTED, h.PROCESSING_ENDED))
+    assert h.parse_time(ours[h.TIME_SENT]) <= started <= ended
+
+
+def test_copies_may_expire(endpoint):
+    """The row does; no header says so, as in the recorded ones."""
+    endpoint.apply(replace(AUDITED, audit_ttbr=timedelta(days=2).total_seconds()))
+    endpoint.send("Sales", {}, type=PLACE)
+    (copy,) = drained(endpoint)
+    assert h.TIME_TO_BE_RECEIVED not in h.parse(copy.headers)
+    with endpoint.connect() as connection:
+        left = connection.value("select expires - now() at time zone 'utc' from audit")
+    assert timedelta(days=1, hours=23) < left <= timedelta(days=2)
+
+
+@pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
+def test_exactly_what_was_handled_is_copied(endpoint, handlers, mode):
+    handlers.handle("Shop.Bad")(lambda order, context: 1 / 0)
+    endpoint.apply(replace(AUDITED, transaction_mode=mode, immediate_retries=0))
+    endpoint.send("Sales", {}, type="Shop.Bad")
+    endpoint.send("Sales", {}, type=PLACE)
+    copies = drained(endpoint)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert [h.parse(copy.headers)[h.ENCLOSED_MESSAGE_TYPES] for copy in copies] == [PLACE]
+
+
+def test_what_no_handler_is_called_for_is_copied_too(endpoint):
+    """Wire sheet 2.5. What came without an id or a time has both in its copy."""
+    row_id = insert(endpoint.dsn, "Sales", "{}", b"")
+    insert(endpoint.dsn, "Sales", h.dump({h.CONTROL_MESSAGE: "True"}), b"x")
+    empty, control = drained(endpoint)
+    headers = h.parse(empty.headers)
+    assert headers[h.MESSAGE_ID] == str(row_id)
+    assert h.parse_time(headers[h.TIME_SENT]) >= h.parse_time(headers[h.PROCESSING_ENDED])
+    assert (empty.body, control.body) == (b"", b"x")
+
+
+def test_expired_messages_leave_no_copy(endpoint, connection, spy):
+    endpoint.send("Sales", {}, type=PLACE, ttbr=timedelta(seconds=30))
+    connection.run("update \"Sales\" set expires = now() at time zone 'utc'")
+    assert drained(endpoint) == []
+    until(lambda: spy.counts["expired"] == 1)
+
+
+def test_a_copy_that_cannot_be_made_fails_the_message(endpoint, connection):
+    """As with the original: handled and not audited is not handled."""
+    connection.run("drop table audit")
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert "audit" in h.parse(rows(endpoint.dsn, "error")[0].headers)[h.EXCEPTION_MESSAGE]
+
+
+@pytest.mark.parametrize(("asked", "said"), [({}, None), ({ACKNOWLEDGE: '"public"."error"'}, "true")])
+def test_a_copy_says_that_the_platform_was_told(endpoint, asked, said):
+    """Wire sheet 8.3: else the platform's audit instance would confirm the retry itself."""
+    endpoint.send("Sales", {}, type=PLACE, headers={h.RETRY_UNIQUE_MESSAGE_ID: "7e0fd852", **asked})
+    (copy,) = drained(endpoint)
+    assert h.parse(copy.headers).get(h.RETRY_ACKNOWLEDGEMENT_SENT) == said
+    assert len(rows(endpoint.dsn, "error")) == len(asked)

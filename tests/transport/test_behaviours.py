@@ -1,0 +1,147 @@
+"""What stands around handlers, and between messages and the wire."""
+
+import gzip
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.transport import Pipeline, Unrecoverable
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import insert, rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+ALONE = replace(QUICK, concurrency=1)
+
+
+def noting(noted, name):
+    def behaviour(get_next):
+        def around(message, context):
+            noted.append(f"{name} before {message}")
+            get_next(message, context)
+            noted.append(f"{name} after")
+
+        return around
+
+    return behaviour
+
+
+def done(endpoint):
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_the_first_is_outermost_and_the_handlers_are_last(make_endpoint, handlers, batch_size):
+    noted = []
+    handlers.handle(PLACE)(lambda order, context: noted.append(f"handler {order}"))
+    pipeline = Pipeline((noting(noted, "a"),)) | Pipeline((noting(noted, "b"),))
+    endpoint = make_endpoint(pipeline=pipeline, settings=replace(ALONE, batch_size=batch_size))
+    endpoint.send("Sales", 1, type=PLACE)
+    done(endpoint)
+    assert noted == ["a before 1", "b before 1", "handler 1", "b after", "a after"]
+
+
+def test_it_may_change_the_message_the_sends_and_the_outcome(make_endpoint, handlers):
+    """Its sends are the message's; one that does not call on handles the message by itself."""
+    make_endpoint("Billing")
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+
+    def doubling(get_next):
+        def around(number, context):
+            context.send("Billing", context.headers["Tenant"], type="Shop.Charge")
+            if number != 2:
+                get_next(number * 10, context)
+
+        return around
+
+    endpoint = make_endpoint(pipeline=Pipeline((doubling,)), settings=ALONE)
+    for number in (1, 2):
+        endpoint.send("Sales", number, type=PLACE, headers={"Tenant": f"t{number}"})
+    done(endpoint)
+    assert seen == [10]
+    assert [row.body for row in rows(endpoint.dsn, "Billing")] == [b'"t1"', b'"t2"']
+
+
+def test_one_that_raises_fails_the_message(make_endpoint, handlers, spy):
+    handlers.handle(PLACE)(lambda order, context: None)
+
+    def refusing(get_next):
+        def around(message, context):
+            get_next(message, context)
+            raise PermissionError("not this tenant")
+
+        return around
+
+    endpoint = make_endpoint(pipeline=Pipeline((refusing,)), settings=ALONE)
+    endpoint.send("Sales", 1, type=PLACE)
+    done(endpoint)
+    (row,) = rows(endpoint.dsn, "error")
+    assert h.parse(row.headers)[h.EXCEPTION_MESSAGE] == "not this tenant"
+    assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
+
+
+def test_incoming_messages_are_changed_before_they_are_read(make_endpoint, handlers):
+    """Compressed bodies of a sender of their own; what goes to audit and error queues is what came."""
+    seen = []
+
+    def unzipped(message):
+        if message.headers.get("Content-Encoding") != "gzip":
+            return message
+        headers = {**message.headers, h.ENCLOSED_MESSAGE_TYPES: PLACE}
+        return replace(message, raw_body=gzip.decompress(message.body), headers=headers)
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        seen.append((order, context.message.type))
+        if order == 2:
+            raise Unrecoverable
+
+    settings = replace(ALONE, audit_queue="audit")
+    endpoint = make_endpoint(pipeline=Pipeline(incoming=(unzipped,)), settings=settings)
+    bodies = [gzip.compress(b"1"), gzip.compress(b"2")]
+    for body in bodies:
+        insert(endpoint.dsn, "Sales", h.dump({"Content-Encoding": "gzip"}), body)
+    done(endpoint)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert seen == [(1, PLACE), (2, PLACE)]
+    assert [row.body for table in ("audit", "error") for row in rows(endpoint.dsn, table)] == bodies
+
+
+@pytest.mark.parametrize("error", [ValueError("cut off"), Unrecoverable("cut off")])
+def test_an_incoming_change_that_fails_is_a_failed_attempt(make_endpoint, handlers, spy, error):
+    def failing(message):
+        raise error
+
+    handlers.handle(PLACE)(lambda order, context: None)
+    endpoint = make_endpoint(pipeline=Pipeline(incoming=(failing,)), settings=ALONE)
+    endpoint.send("Sales", 1, type=PLACE)
+    done(endpoint)
+    assert len(rows(endpoint.dsn, "error")) == 1
+    assert spy.counts["failed"] == (1 if isinstance(error, Unrecoverable) else 6)
+
+
+def test_whatever_is_sent_is_changed_before_it_is_written(make_endpoint, handlers):
+    """By an endpoint and by a handler, which knows what it was handling; each copy of what is published."""
+
+    def stamped(message, cause):
+        tenant = cause.headers["Tenant"] if cause else "outside"
+        return replace(message, headers={"Tenant": tenant, **message.headers}, body=message.body + b" ")
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        context.send("Billing", 1, type="Shop.Charge")
+        context.publish(2, type="Shop.Placed")
+        context.reply(3, type="Shop.Answer")
+
+    make_endpoint("Billing").subscribe("Shop.Placed")
+    endpoint = make_endpoint(pipeline=Pipeline(outgoing=(stamped,)), settings=ALONE)
+    endpoint.send("Sales", {}, type=PLACE, headers={h.REPLY_TO_ADDRESS: "Billing"})
+    (row,) = rows(endpoint.dsn, "Sales")
+    assert (h.parse(row.headers)["Tenant"], row.body) == ("outside", b"{} ")
+    done(endpoint)
+    sent = rows(endpoint.dsn, "Billing")
+    assert sorted(row.body for row in sent) == [b"1 ", b"2 ", b"3 "]
+    assert {h.parse(row.headers)["Tenant"] for row in sent} == {"outside"}

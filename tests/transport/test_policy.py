@@ -1,0 +1,105 @@
+"""A recoverability policy as a function (wire sheet 8.1)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+ALONE = replace(QUICK, concurrency=1)
+
+
+@pytest.fixture
+def judged(make_endpoint, handlers):
+    """``judged(policy)``: an endpoint whose handler always fails; ``judged.given`` is what the policy was given."""
+    given = []
+
+    def judged(policy, error=None, settings=ALONE):
+        def policy_noting(attempted):
+            given.append(attempted)
+            return policy(attempted)
+
+        @handlers.handle(PLACE)
+        def place(order, context):
+            raise error or ValueError("no")
+
+        return make_endpoint(pipeline=Pipeline(policy=policy_noting), settings=settings)
+
+    judged.given = given
+    return judged
+
+
+def run(endpoint, *orders):
+    for order in orders:
+        endpoint.send("Sales", order, type=PLACE)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_it_is_asked_once_for_each_attempt(judged, batch_size):
+    endpoint = judged(
+        lambda attempted: Immediately() if attempted.failure.attempts < 3 else Exhaust(),
+        settings=replace(ALONE, batch_size=batch_size),
+    )
+    run(endpoint, 1, 2)
+    assert [attempted.failure.attempts for attempted in judged.given] == [1, 2, 3, 1, 2, 3]
+    assert len(rows(endpoint.dsn, "error")) == 2
+
+
+def test_another_error_queue(judged, make_endpoint):
+    make_endpoint("Refused")
+    endpoint = judged(lambda attempted: Exhaust("Refused"))
+    run(endpoint, 1)
+    (row,) = rows(endpoint.dsn, "Refused")
+    assert h.parse(row.headers)[h.FAILED_Q] == '"public"."Sales"'
+    assert rows(endpoint.dsn, "error") == []
+
+
+def test_later_by_its_own_delay(judged):
+    endpoint = judged(lambda attempted: After(timedelta(hours=1)) if not attempted.delayed_retries else Exhaust())
+    run(endpoint, 1)
+    with endpoint.connect() as connection:
+        row = connection.one('select headers, extract(epoch from due - now())::int as left from "Sales.Delayed"')
+    assert h.parse(row.headers)[h.RETRIES] == "1"
+    assert 3500 < row.left <= 3600
+
+
+@pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "none"])
+def test_dropped_with_a_reason(judged, caplog, mode):
+    retries = 0 if mode == "none" else 5
+    settings = replace(ALONE, transaction_mode=mode, immediate_retries=retries)
+    endpoint = judged(lambda attempted: Discard("nobody wants it any more"), settings=settings)
+    run(endpoint, 1)
+    until(lambda: "nobody wants it any more" in caplog.text)
+    assert rows(endpoint.dsn, "error") == []
+
+
+def test_what_cannot_be_tried_again_ends(judged):
+    endpoint = judged(lambda attempted: Immediately(), error=Unrecoverable("bad"))
+    run(endpoint, 1)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(judged.given) == 1
+
+
+def test_it_is_asked_for_what_nobody_can_read(judged, make_endpoint):
+    make_endpoint("Strange")
+    endpoint = judged(lambda attempted: Exhaust("Strange" if attempted.failure.unreadable else ""))
+    endpoint.send("Sales", b"{", type=PLACE)
+    run(endpoint, 1)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(rows(endpoint.dsn, "Strange")) == 1
+
+
+def test_a_policy_that_fails_leaves_it_to_the_settings(judged, caplog):
+    endpoint = judged(lambda attempted: 1 / 0, settings=replace(ALONE, immediate_retries=1))
+    run(endpoint, 1)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(judged.given) == 2
+    assert "policy failed" in caplog.text
