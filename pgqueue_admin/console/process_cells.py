@@ -7,6 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import parts, processes
+from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.wording import figures, visible
 
@@ -100,5 +101,5 @@ def live(_: str) -> dict[str, str]:
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()
     }
     told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
-    _, sentence = processes.verdict(staffed, any(row.process.role == "supervisor" for row in found))
+    _, sentence = processes.verdict(staffed, any(row.process.role == "supervisor" for row in found), fatal.suspects())
     return {**told, "workers.verdict": format_html("{}", sentence), "@say": sentence}

@@ -1,6 +1,6 @@
 """How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from pgqueue_admin.records import clock, processes
+from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.wording import figures, names
 from pgqueue_admin.workers import identity
@@ -95,7 +96,7 @@ def hosts(found: Iterable[Row]) -> list[Host]:
     return [_host(name, list(group)) for name, group in groupby(found, lambda row: row.process.host)]
 
 
-def verdict(staffed: list[processes.OfEndpoint], supervised: bool) -> tuple[str, str]:
+def verdict(staffed: list[processes.OfEndpoint], supervised: bool, suspects: Collection[Fatal] = ()) -> tuple[str, str]:
     """State and sentence that open the page."""
     short = [each for each in staffed if each.missing]
     want, have = sum(each.want for each in staffed), sum(each.want - each.missing for each in staffed)
@@ -105,6 +106,9 @@ def verdict(staffed: list[processes.OfEndpoint], supervised: bool) -> tuple[str,
         return "crit", f"{names.listed([each.endpoint.name for each in short])} {verb} {missing}; {have} of {want} run"
     if not supervised:
         return "crit", "No supervisor has reported"
+    if suspects:
+        ended = sorted({each.endpoint for each in suspects})
+        return "crit", f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"
     return "good", _all_run(want)
 
 

@@ -1,10 +1,16 @@
 """The page of a message that ends its process, and moving it out with scripts off."""
 
 import pytest
+from django.utils import timezone
 
+from pgqueue_admin.console import process_cells
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
 from tests.fatal_ones import fatal_message
+
+
+def well():
+    return {"started_at": timezone.now(), "heartbeat_at": timezone.now(), "state": "running"}
 
 
 @pytest.fixture
@@ -77,3 +83,11 @@ def test_a_stranger_is_sent_to_sign_in(stranger, row):
 
 def test_moving_by_get_is_refused(as_operator, row):
     assert as_operator.get(f"/fatal/{row.id}/move-out/").status_code == 405
+
+
+def test_workers_opens_with_it(as_operator, row):
+    Process.objects.create(role="supervisor", host="app-1", pid=1, start_ticks=1, **well())
+    Process.objects.create(role="endpoint", endpoint="Sales", host="app-1", pid=2, start_ticks=1, **well())
+    html = text(as_operator.get("/workers/"))
+    assert "Sales keeps ending over one message" in html
+    assert process_cells.live("")["workers.verdict"] == "Sales keeps ending over one message"

@@ -16,8 +16,7 @@ from pgqueue_admin.wording.figures import counted
 HISTORY = 20
 COUNTS = (
     ("received", "Received", "by running processes"),
-    ("retried", "Retried", "attempts that failed and came again"),
-    ("failed", "Failed", "attempts, of running processes"),
+    ("failed", "Failed", "attempts"),
     ("expired", "Expired", "dropped unread"),
 )
 

@@ -20,10 +20,12 @@ def page(request: HttpRequest) -> HttpResponse:
     staffed = sorted(records.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
     found = processes.rows(records.current(), staffed)
     hosts = processes.hosts(found)
-    state, sentence = processes.verdict(staffed, any(host.supervisor for host in hosts))
+    suspects = fatal.suspects()
+    state, sentence = processes.verdict(staffed, any(host.supervisor for host in hosts), suspects)
     may_read = not access.may(request.user, "log")
     last = LAST_LINES if may_read else 0
-    broken = [(row, processes.log_lines(row.process, last)) for row in found if row.tone]
+    silent = {host.name for host in hosts if host.silent_since}
+    broken = [row for row in found if row.tone and row.process.host not in silent]
     return render(
         request,
         "pgqueue_admin/workers/page.html",
@@ -31,8 +33,8 @@ def page(request: HttpRequest) -> HttpResponse:
             "hosts": hosts,
             "silent": [host for host in hosts if host.silent_since],
             "staffed": staffed,
-            "broken": broken,
-            "suspects": fatal.suspects(),
+            "broken": [(row, processes.log_lines(row.process, last)) for row in broken],
+            "suspects": suspects,
             "verdict": sentence,
             "verdict_state": state,
             "refusal": access.may(request.user, "run"),
