@@ -45,11 +45,13 @@ def product() -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-journey-"))
     folder.chmod(0o755)
     product = Product(folder / "var", ports.free())
-    product.start()
-    until(lambda: ready(product), what="the first samples")
-    yield product
-    product.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        product.start()
+        until(lambda: ready(product), 180, what="the first samples")
+        yield product
+    finally:
+        product.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def ready(product: Product) -> bool:
