@@ -1,0 +1,85 @@
+"""Schemas of single queues, and endpoints that only send (T1)."""
+
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.transport import Endpoint, Json, Raw, Serializers, SettingsRefused
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+
+
+def test_each_queue_may_lie_in_a_schema_of_its_own(make_endpoint, connection, handlers):
+    connection.run('create schema "Ops"')
+    connection.run('create schema "Legacy"')
+    given = {"error": "Ops", "Sales": "Legacy"}
+    sales = make_endpoint("Sales", schemas=given, settings=QUICK)
+    query = "select schemaname, tablename from pg_tables where schemaname !~ '^(pg_|inf)' order by 1, 2"
+    assert [tuple(row) for row in connection.all(query)] == [
+        ("Legacy", "Sales"),
+        ("Legacy", "Sales.Delayed"),
+        ("Ops", "error"),
+        ("public", "SubscriptionRouting"),
+    ]
+
+    @handlers.handle(PLACE)
+    def fail(message, context):
+        raise ZeroDivisionError
+
+    make_endpoint("Web", schemas=given).send("Sales", {}, type=PLACE, headers={h.REPLY_TO_ADDRESS: None})
+    sales.start()
+    (failed,) = until(lambda: rows(sales.dsn, "error", schema="Ops"), 20)
+    assert h.parse(failed.headers)[h.FAILED_Q] == '"Legacy"."Sales"'
+
+
+@pytest.fixture
+def feed(database):
+    endpoint = Endpoint("Partner.Feed", database, send_only=True)
+    yield endpoint
+    endpoint.stop()
+
+
+def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoint, connection, recorded_database):
+    feed.create_queues()
+    tables = connection.value("select count(*) from pg_tables where tablename like 'Partner%'")
+    feed.send("Sales", {}, type=PLACE)
+    headers = h.parse(rows(feed.dsn, "Sales")[0].headers)
+    recorded = [h.parse(row.headers) for row in rows(recorded_database, "Sales") if "Partner.Gateway" in row.headers]
+    assert (tables, headers[h.ORIGINATING_ENDPOINT]) == (0, "Partner.Feed")
+    assert set(headers) == {name for name in recorded[0] if name.startswith(("NServiceBus.", "$."))}
+
+
+def test_who_only_sends_may_not_receive_nor_delay(feed, endpoint):
+    with pytest.raises(SettingsRefused, match="only sends"):
+        feed.start()
+    with pytest.raises(ValueError, match="no delayed table"):
+        feed.send("Sales", {}, type=PLACE, delay=timedelta(1))
+    assert rows(feed.dsn, "Sales") == []
+
+
+def test_an_endpoint_writes_by_its_serializer_and_reads_by_the_messages(make_endpoint, handlers):
+    """T5: the content type says which."""
+    seen = []
+    handlers.handle(PLACE)(lambda body, context: seen.append(body))
+    endpoint = make_endpoint("Sales", serializers=Serializers(Raw(), Json()))
+    endpoint.send("Sales", b"\0raw", type=PLACE)
+    endpoint.send("Sales", b'{"n":1}', type=PLACE, headers={h.CONTENT_TYPE: "application/json"})
+    types = [h.parse(row.headers)[h.CONTENT_TYPE] for row in rows(endpoint.dsn, "Sales")]
+    assert types == ["application/octet-stream", "application/json"]
+    endpoint.start()
+    until(lambda: len(seen) == 2, 20)
+    assert sorted(seen, key=str) == [b"\0raw", {"n": 1}]
+
+
+def test_settings_that_name_too_long_a_queue_are_refused_at_the_start_and_live(make_endpoint):
+    long = type(QUICK)(error_queue="e" * 56)
+    with pytest.raises(SettingsRefused, match=r"error_queue .* 1 bytes too long"):
+        make_endpoint("Sales", settings=long)
+    endpoint = make_endpoint("Sales")
+    with pytest.raises(SettingsRefused, match="error_queue"):
+        endpoint.apply(long)
+    assert endpoint.settings == QUICK
