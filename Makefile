@@ -6,13 +6,13 @@ BIN := .venv/bin
 .PHONY: setup run test reset clean vendor bench-console bench-engine wire-dump screenshots
 .DEFAULT_GOAL := run
 
-setup: .venv/installed
+setup: .venv/installed-history
 
-run: setup
-	@exec $(BIN)/python manage.py up
+run: .venv/installed
+	@INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
 
 test: .venv/installed-dev
-	@$(BIN)/pytest -q -m "not journey and not chaos" -n 2 $(TESTS)
+	@$(BIN)/pytest -q -m "not journey and not chaos and not spark" -n 2 $(TESTS)
 
 reset:
 	@$(PYTHON) -m pgqueue_admin.embedded.reset $(VAR)
@@ -34,10 +34,16 @@ wire-dump: .venv/installed-dev
 
 .venv/installed: requirements.txt constraints.txt | .venv/bin/python
 	@echo "Installing what requirements.txt pins (the first time takes a minute or two) ..."
+	@sed '/^# History/,$$d' requirements.txt > .venv/first.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .venv/first.txt -c constraints.txt
+	@touch $@
+
+.venv/installed-history: .venv/installed
+	@echo "Installing Spark, for history (491 MB; a minute or two) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
 	@touch $@
 
-.venv/installed-dev: requirements-dev.txt .venv/installed
+.venv/installed-dev: requirements-dev.txt .venv/installed-history
 	@echo "Installing what requirements-dev.txt pins ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
 	@touch $@
