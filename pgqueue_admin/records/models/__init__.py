@@ -6,6 +6,7 @@ from pgqueue_admin.records.models.dead import ArchivedMessage
 from pgqueue_admin.records.models.endpoint import Endpoint
 from pgqueue_admin.records.models.held import HeldAtDeath
 from pgqueue_admin.records.models.operation import Operation
+from pgqueue_admin.records.models.pipeline import HistoryBatch, HistoryFile, HistorySource, Rollup
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
@@ -19,10 +20,14 @@ __all__ = [
     "Cursor",
     "Endpoint",
     "HeldAtDeath",
+    "HistoryBatch",
+    "HistoryFile",
+    "HistorySource",
     "LatestSample",
     "Operation",
     "Process",
     "Queue",
+    "Rollup",
     "Sample",
     "SmallestTtbr",
 ]

@@ -1,0 +1,87 @@
+-- name: instant
+-- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore.
+select
+    pg_current_snapshot()::text as snapshot,
+    (select system_identifier::text from pg_control_system()) as cluster,
+    clock_timestamp() as at
+
+-- name: from_the_future
+-- A restored archive may hold transaction ids that this cluster has not reached: no snapshot would ever show them.
+select count(*) from (
+    select from messages.message_archive where xid >= pg_snapshot_xmax(pg_current_snapshot()) limit 1000
+) ahead
+
+-- name: archive_next
+-- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
+select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
+from (
+    select seq from messages.message_archive
+    where seq > %(done)s and kind <> 'control' and {between}
+    order by seq limit %(most)s
+) next
+
+-- name: between_snapshots
+-- A difference of snapshots misses no transaction, however late it commits; the bounds on xid let the index find them.
+xid >= pg_snapshot_xmin(%(a)s::pg_snapshot) and xid < pg_snapshot_xmax(%(b)s::pg_snapshot)
+    and not pg_visible_in_snapshot(xid, %(a)s::pg_snapshot) and pg_visible_in_snapshot(xid, %(b)s::pg_snapshot)
+
+-- name: read_archive
+-- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here.
+select
+    seq, coalesce(failed_queue, queue) as queue, endpoint, result::text as result,
+    message_id, message_type, exception_type, exception_message, stack_trace, sent_at, died_at as ended_at,
+    {headers} as headers, {body} as body, octet_length(body) as body_bytes
+from messages.message_archive
+where seq between %(lo)s and %(hi)s and kind <> 'control' and {between}
+
+-- name: queue_head
+-- The highest number that can be seen; what is below may still be uncommitted by those who write just now.
+select max(seq) from {table}
+
+-- name: writers
+-- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does.
+select array_agg(distinct virtualtransaction) from pg_locks
+where relation = %(table)s::regclass and database = (select oid from pg_database where datname = current_database())
+    and mode in ('RowExclusiveLock', 'ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock',
+        'AccessExclusiveLock') and granted and pid is distinct from pg_backend_pid()
+
+-- name: queue_next
+-- For tables that we may not alter: what lies between two numbers that are decided, bounded.
+select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
+from (
+    select seq from {table} where seq > %(done)s and seq <= %(decided)s order by seq limit %(most)s
+) next
+
+-- name: read_queue
+-- The same columns of an audit queue, where the headers know all else.
+select
+    seq::bigint as seq, null::text as queue, null::text as endpoint, 'success'::text as result,
+    null::text as message_id, null::text as message_type, null::text as exception_type,
+    null::text as exception_message, null::text as stack_trace, null::timestamptz as sent_at,
+    null::timestamptz as ended_at, {headers} as headers, {body} as body, octet_length(body) as body_bytes
+from {table}
+where seq between %(lo)s and %(hi)s
+
+-- name: headers_masked
+-- The names as JSON writes them; their values never leave this database.
+regexp_replace(headers, %(masked)s, '"\1":"(masked)"', 'g')
+
+-- name: body_cut
+-- The first bytes only: nobody reads 50 MB of history.
+substring(body from 1 for 4096)
+
+-- name: body_dropped
+-- Nothing of it; its size is kept beside it.
+null::bytea
+
+-- name: body_kept
+-- All of it.
+body
+
+-- name: body_hashed
+-- Enough to tell two bodies apart.
+sha256(body)
+
+-- name: has_archive
+-- Before engine_schema was run there is none, and history is read from audit queues alone.
+select to_regclass('messages.message_archive') is not null

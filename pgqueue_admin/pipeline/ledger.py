@@ -1,0 +1,113 @@
+"""What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.db.models import F, Min
+from django.db.models.functions import Now
+
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Rollup
+
+OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+
+
+class Superseded(Exception):
+    """Another attempt has this batch, or it was ended meanwhile: nothing of this one was committed."""
+
+
+def open_batch(source: HistorySource) -> HistoryBatch | None:
+    return source.batches.filter(state__in=OPEN).first()
+
+
+def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch:
+    return HistoryBatch.objects.create(
+        source=source,
+        snapshot_from=found.snapshot_from,
+        snapshot_to=found.snapshot_to,
+        seq_lo=found.seq_lo,
+        seq_hi=found.seq_hi,
+        rows=found.rows,
+        sum_seq=found.sum_seq,
+        is_last=is_last,
+        complete_to=found.at,
+    )
+
+
+def nothing_came(source: HistorySource, found: Any) -> None:
+    """The source is complete up to now."""
+    snapshots = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
+    HistorySource.objects.filter(pk=source.pk).update(
+        complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **snapshots
+    )
+
+
+def held_back(source: HistorySource, why: str) -> None:
+    HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
+
+
+def begin(batch: HistoryBatch, code_version: str) -> UUID:
+    """A new attempt: whoever tried before can no longer commit."""
+    token = uuid4()
+    changed = HistoryBatch.objects.filter(pk=batch.pk, state__in=OPEN).update(
+        state=HistoryBatch.State.RUNNING,
+        token=token,
+        attempt=F("attempt") + 1,
+        started_at=Now(),
+        code_version=code_version,
+        error="",
+    )
+    if not changed:
+        raise Superseded(f"Batch {batch.pk} is no longer open.")
+    return token
+
+
+def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
+    """It stays planned, to be tried again."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    mine.update(state=HistoryBatch.State.PLANNED, error=error[:2000])
+
+
+@transaction.atomic
+def done(
+    batch: HistoryBatch,
+    token: UUID,
+    kept: int,
+    rejected: dict[str, int],
+    files: Iterable[HistoryFile],
+    rollups: Iterable[Rollup],
+) -> None:
+    """Ledger, manifest, rollups and the source's place, or none of them. Raises Superseded."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if not mine.update(state=HistoryBatch.State.DONE, ended_at=Now(), kept=kept, rejected=rejected, error=""):
+        raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
+    HistoryFile.objects.bulk_create(files)
+    Rollup.objects.bulk_create(rollups, batch_size=2000)
+    _move_on(batch)
+
+
+def _move_on(batch: HistoryBatch) -> None:
+    source = batch.source
+    changes: dict[str, Any] = {"seq_done": batch.seq_hi, "looked_at": Now(), "note": ""}
+    if batch.snapshot_to:
+        changes |= _next_snapshot(batch)
+    if batch.is_last:
+        changes |= {"complete_to": batch.complete_to}
+    HistorySource.objects.filter(pk=source.pk).update(**changes)
+
+
+def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
+    """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
+    if batch.is_last:
+        return {"snapshot": batch.snapshot_to, "ahead": "", "seq_done": 0}
+    return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to}
+
+
+def complete_to() -> datetime | None:
+    """Up to when history is whole: the source that is furthest behind says so."""
+    if HistorySource.objects.filter(complete_to=None).exists():
+        return None
+    found: datetime | None = HistorySource.objects.aggregate(least=Min("complete_to"))["least"]
+    return found

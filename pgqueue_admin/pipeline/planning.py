@@ -1,0 +1,68 @@
+"""What is to be read next: a batch that was left open exactly as it was planned, else what came since."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+
+MOST = 100_000
+BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that are decided: no transaction that still runs can add one among them."""
+
+    seq_lo: int | None
+    seq_hi: int | None
+    rows: int
+    sum_seq: str
+    snapshot_from: str = ""
+    snapshot_to: str = ""
+    at: datetime | None = None
+    cluster: str = ""
+
+
+def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
+    """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    if left := ledger.open_batch(source):
+        return left
+    found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
+    if found is None:
+        return None
+    if found.rows == 0:
+        ledger.nothing_came(source, found)
+        return None
+    return ledger.planned(source, found, is_last=found.rows < most)
+
+
+def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found | None:
+    now = connection.all(postgresql().pipeline.instant())[0]
+    if source.cluster and source.cluster != now.cluster:
+        ledger.held_back(source, "The archive was moved to another server: transaction ids mean nothing there.")
+        return None
+    begin, end = source.snapshot or BEFORE_ALL, source.ahead or now.snapshot
+    params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
+    query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
+    counted = connection.all(query, params)[0]._asdict()
+    return Found(**counted, snapshot_from=begin, snapshot_to=end, at=now.at, cluster=now.cluster)
+
+
+def by_numbers(connection: Connection, source: HistorySource, most: int) -> Found | None:
+    """A number below the highest may be somebody's who has not committed: decided only while nobody writes."""
+    address = postgresql().parse_address(source.table)
+    now = connection.all(postgresql().pipeline.instant())[0]
+    decided = connection.value(postgresql().pipeline.queue_head(table=address))
+    if decided is None or decided <= source.seq_done:
+        return Found(None, None, 0, "0", at=now.at)
+    if connection.value(postgresql().pipeline.writers(), {"table": source.table}):
+        ledger.held_back(source, "Somebody is writing to it just now: it is looked at again.")
+        return None
+    params: dict[str, Any] = {"done": source.seq_done, "decided": decided, "most": most}
+    counted = connection.all(postgresql().pipeline.queue_next(table=address), params)[0]._asdict()
+    return Found(**counted, at=now.at)

@@ -1,0 +1,35 @@
+"""The SELECTs of a batch, one a partition, finished as text: executors have no driver of ours to bind values with."""
+
+from django.conf import settings
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.records.models import HistoryBatch
+
+BODIES = {"keep": "body_kept", "cut": "body_cut", "hash": "body_hashed", "drop": "body_dropped"}
+
+
+def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str]:
+    """``parts`` statements that together read exactly the batch."""
+    statements = postgresql().pipeline
+    body = getattr(statements, BODIES[settings.PGQUEUE["HISTORY_BODIES"]])
+    shared = {"headers": statements.headers_masked, "body": body}
+    if batch.source.way == SNAPSHOTS:
+        query = statements.read_archive(between=statements.between_snapshots, **shared)
+    else:
+        query = statements.read_queue(table=postgresql().parse_address(batch.source.table), **shared)
+    known = {"a": batch.snapshot_from, "b": batch.snapshot_to, "masked": masked(settings.PGQUEUE["MASKED_HEADERS"])}
+    return [literal(connection, query, {**known, "lo": lo, "hi": hi}) for lo, hi in ranges(batch, parts)]
+
+
+def ranges(batch: HistoryBatch, parts: int) -> list[tuple[int, int]]:
+    step = max(1, -(-(batch.seq_hi - batch.seq_lo + 1) // parts))
+    return [(low, min(low + step - 1, batch.seq_hi)) for low in range(batch.seq_lo, batch.seq_hi + 1, step)]
+
+
+def masked(names: list[str]) -> str:
+    """A regular expression of PostgreSQL for these headers with their values, as JSON writes them."""
+    quoted = "|".join("".join(f"\\{c}" if not c.isalnum() else c for c in name) for name in names)
+    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|null)' if names else r"(?!)()"

@@ -1,0 +1,45 @@
+"""The data source of a batch: each partition is one SELECT, answered in Arrow batches. Runs on Spark's executors.
+
+Spark carries this module to them by value, so it imports nothing of ours.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+_BATCH_BYTES = str(4 * 1024 * 1024)
+
+
+class Part(InputPartition):
+    def __init__(self, select: str):
+        self.select = select
+
+
+class QueueHistory(DataSource):
+    """Options: ``uri``, ``selects`` (a JSON list) and the schema given to the reader."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "queue_history"
+
+    def reader(self, schema: StructType) -> "Reader":
+        return Reader(dict(self.options))
+
+
+class Reader(DataSourceReader):
+    def __init__(self, options: dict[str, str]):
+        self.uri, self.selects = options["uri"], json.loads(options["selects"])
+
+    def partitions(self) -> list[InputPartition]:
+        return [Part(select) for select in self.selects]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        import adbc_driver_postgresql.dbapi as adbc
+
+        with adbc.connect(self.uri) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": _BATCH_BYTES})
+            cursor.execute(partition.select)
+            yield from cursor.fetch_record_batch()

@@ -1,0 +1,56 @@
+"""The Spark session of a driver: in one process by default, on a cluster by SPARK_MASTER."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from pgqueue_admin.pipeline import java, source
+from pgqueue_admin.pipeline.transforms import rollups
+
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+
+
+def session(master: str, scratch: Path) -> SparkSession:
+    """``scratch``: a folder for what Spark spills. Raises NoJava."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if home := java.home(scratch / "java"):
+        os.environ["JAVA_HOME"] = str(home)
+    built = SparkSession.builder.master(master).appName("pgqueue history")
+    for key, value in _settings(scratch).items():
+        built = built.config(key, value)
+    spark: SparkSession = built.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    _carry_our_code(spark)
+    return spark
+
+
+def _settings(scratch: Path) -> dict[str, str]:
+    return {
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": _JVM,
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch / "spill"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+
+
+def _carry_our_code(spark: SparkSession) -> None:
+    """Executors have Python and Arrow, not this package."""
+    for module in (source, rollups):
+        cloudpickle.register_pickle_by_value(module)
+    spark.dataSource.register(source.QueueHistory)

@@ -1,0 +1,1 @@
+"""Pure steps, a file per question: a DataFrame in, a DataFrame out."""

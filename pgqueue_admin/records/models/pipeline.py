@@ -1,0 +1,91 @@
+"""The ledger of message history: what was read up to where, in which batches, into which files; and the rollups."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+
+class HistorySource(models.Model):
+    """A table that history is read from, and how far. ``way``: snapshots (our archive), numbers (an audit queue)."""
+
+    table = models.CharField(max_length=200, unique=True, help_text="Its canonical address.")
+    way = models.CharField(max_length=10)
+    snapshot = models.TextField(blank=True, help_text="All that was visible in it has been read.")
+    ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
+    seq_done = models.BigIntegerField(default=0)
+    cluster = models.CharField(max_length=40, blank=True)
+    complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
+    looked_at = models.DateTimeField(null=True)
+    wanted_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
+    note = models.TextField(blank=True, help_text="What keeps it back, if anything.")
+
+
+class HistoryBatch(models.Model):
+    """A range to be read once. Replayed as planned until an attempt commits; only then the source moves on."""
+
+    class State(models.TextChoices):
+        PLANNED = "planned"
+        RUNNING = "running"
+        DONE = "done"
+        ABANDONED = "abandoned"
+
+    source = models.ForeignKey(HistorySource, on_delete=models.CASCADE, related_name="batches")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
+    snapshot_from = models.TextField(blank=True)
+    snapshot_to = models.TextField(blank=True)
+    seq_lo = models.BigIntegerField()
+    seq_hi = models.BigIntegerField()
+    rows = models.BigIntegerField()
+    sum_seq = models.DecimalField(max_digits=40, decimal_places=0)
+    is_last = models.BooleanField(help_text="Nothing more was there when it was planned.")
+    complete_to = models.DateTimeField()
+    attempt = models.PositiveIntegerField(default=0)
+    token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
+    code_version = models.CharField(max_length=64, blank=True)
+    planned_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    kept = models.BigIntegerField(null=True, help_text="Rows that went into history.")
+    rejected = models.JSONField(default=dict, help_text="How many rows, by reason.")
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source"], condition=models.Q(state__in=["planned", "running"]), name="one_open_batch"
+            )
+        ]
+        indexes = [models.Index(fields=["-planned_at"])]
+
+
+class HistoryFile(models.Model):
+    """The manifest: a Parquet file that is part of history. A file that has no row here is none."""
+
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="files")
+    path = models.CharField(max_length=400, unique=True, help_text="Below the history folder.")
+    day = models.DateField(null=True)
+    rows = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+
+
+class Rollup(models.Model):
+    """What finished in one minute, hour or day. Adds up over batches, histograms too: values counted by bucket."""
+
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="rollups")
+    grain = models.CharField(max_length=6)
+    at = models.DateTimeField()
+    queue = models.TextField()
+    endpoint = models.TextField()
+    type = models.TextField()
+    result = models.CharField(max_length=20)
+    exception = models.TextField()
+    messages = models.BigIntegerField()
+    skewed = models.BigIntegerField(help_text="Its clocks said that it ended before it began.")
+    critical = ArrayField(models.IntegerField())
+    critical_n = ArrayField(models.BigIntegerField())
+    processing = ArrayField(models.IntegerField())
+    processing_n = ArrayField(models.BigIntegerField())
+    delivery = ArrayField(models.IntegerField())
+    delivery_n = ArrayField(models.BigIntegerField())
+
+    class Meta:
+        indexes = [models.Index(fields=["grain", "at"]), models.Index(fields=["queue", "grain", "at"])]

@@ -1,0 +1,91 @@
+"""The recorded archive and audit queue go the whole way: files, rollups and ledger agree with plain SQL."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset
+import pytest
+
+from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Queue, Rollup
+
+pytestmark = pytest.mark.spark
+WEEK = {"since": datetime(2026, 11, 13, tzinfo=UTC), "until": datetime(2026, 11, 22, tzinfo=UTC)}
+
+
+def test_the_recorded_shop(
+    archived_console: str, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
+) -> None:
+    Queue.objects.create(schema="public", table="audit", kind="audit")
+    assert driver(most=10_000).turn() == 3
+    database = connect(archived_console)
+
+    files_agree(history, database)
+    rollups_agree(database)
+    timings_agree(database)
+
+    assert driver().turn() == 0
+    assert not HistorySource.objects.filter(complete_to=None).exists()
+    assert {batch.state for batch in HistoryBatch.objects.all()} == {"done"}
+
+
+def files_agree(history: Path, database: Any) -> None:
+    """Read by Arrow, as anybody would: the files that the manifest names hold each message once."""
+    paths = [str(history / file.path) for file in HistoryFile.objects.all()]
+    found = pyarrow.dataset.dataset(paths).to_table(["source", "seq", "message_id", "headers"])
+    assert found.num_rows == len({(row["source"], row["seq"]) for row in found.select(["source", "seq"]).to_pylist()})
+    archived = database.value("select count(*) from messages.message_archive where kind <> 'control'")
+    audited = database.value("select count(*) from audit")
+    assert found.num_rows == archived + audited
+    headers = database.value("select headers from audit order by seq limit 1")
+    assert headers in found.column("headers").to_pylist()
+
+
+def rollups_agree(database: Any) -> None:
+    """Each grain adds up to the plain count, and days of failures are those of the archive."""
+    for grain in ("minute", "hour", "day"):
+        counted = trends.counts(trends.Asked(grain=grain, **WEEK)).values()
+        assert sum(each.succeeded for each in counted) == database.value("select count(*) from audit")
+    by_day = trends.counts(trends.Asked(grain="day", **WEEK))
+    plain = database.all(
+        "select extract(epoch from date_trunc('day', died_at at time zone 'utc'))::int8 as day, count(*) as died"
+        " from messages.message_archive where kind <> 'control' group by 1"
+    )
+    assert {at: each.failed for at, each in by_day.items() if each.failed} == dict(plain)
+
+
+def timings_agree(database: Any) -> None:
+    """Percentiles of a day from merged histograms: within one per cent of percentile_disc over the raw rows."""
+    ended, begun = (
+        f"to_timestamp(headers::json ->> 'NServiceBus.{name}', 'YYYY-MM-DD HH24:MI:SS:US')"
+        for name in ("ProcessingEnded", "ProcessingStarted")
+    )
+    exact = database.one(
+        "select extract(epoch from day)::int8 as day,"
+        " percentile_disc(array[0.5, 0.95, 0.99]) within group (order by ms) as p from ("
+        f" select trunc(extract(epoch from {ended} - {begun}) * 1000) as ms, date_trunc('day', {ended}) as day"
+        " from audit) spans group by day order by day desc limit 1"
+    )
+    found = trends.percentiles(trends.Asked(grain="day", **WEEK), "processing")[exact.day]
+    for approximate, true in zip(found, exact.p, strict=True):
+        assert approximate == pytest.approx(float(true), rel=0.0101)
+
+
+def test_what_cannot_be_read_is_counted_and_stops_nothing(
+    archived_console: str, driver: Callable[..., Driver], connect: Callable[[str], Any]
+) -> None:
+    database = connect(archived_console)
+    database.run("delete from audit")
+    database.run(
+        "insert into audit (id, headers, body) values (gen_random_uuid(), '{', ''), (gen_random_uuid(), '{}', '')"
+    )
+    Queue.objects.create(schema="public", table="audit", kind="audit")
+    HistorySource.objects.create(table="messages.message_archive", way="snapshots", snapshot="")
+    driver().turn()
+    batch = HistoryBatch.objects.get(source__table='"public"."audit"')
+    assert (batch.state, batch.kept) == ("done", 0)
+    assert batch.rejected == {"its headers are not JSON": 1, "nothing says when it ended": 1}
+    assert not Rollup.objects.filter(batch=batch).exists()

@@ -1,0 +1,135 @@
+"""Nothing is missed and nothing read twice, whoever commits late and whoever else tries: the ledger alone, no Spark."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline.selects import selects
+from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
+from pgqueue_admin.transport.table_queue import TableQueue
+
+Connect = Callable[[str], Any]
+
+
+@pytest.fixture
+def database(console_database: str, connect: Connect) -> Any:
+    return connect(console_database)
+
+
+def died(connection: Any, number: int = 1) -> None:
+    for _ in range(number):
+        store.bury(connection, DeadMessage(queue='"public"."Billing"'))
+
+
+def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
+    """Plan and end batches until none is left; the numbers that their SELECTs gave, in order."""
+    found: list[int] = []
+    while batch := planning.plan(connection, source, most):
+        found += [row.seq for part in selects(connection, batch, 2) for row in connection.all(part)]
+        ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
+        source.refresh_from_db()
+    return found
+
+
+def test_a_lower_number_that_commits_late_is_read_later(database: Any, console_database: str, connect: Connect) -> None:
+    slow = connect(console_database)
+    (archive,) = sources(database)
+    with slow.transaction():
+        died(slow)
+        died(database)
+        assert read(database, archive) == [2]
+    assert read(database, archive) == [1]
+    assert read(database, archive) == []
+
+
+def test_a_range_is_read_in_parts_and_each_once(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database, 25)
+    assert read(database, archive, most=10) == list(range(1, 26))
+    died(database, 3)
+    assert read(database, archive, most=10) == [26, 27, 28]
+
+
+def test_what_commits_between_the_parts_of_a_range_comes_with_the_next(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    slow = connect(console_database)
+    (archive,) = sources(database)
+    with slow.transaction():
+        died(slow)  # 1
+        died(database, 6)
+        batch = planning.plan(database, archive, 4)
+        assert batch is not None
+        assert (batch.seq_lo, batch.seq_hi, batch.rows) == (2, 5, 4)
+        ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
+    archive.refresh_from_db()
+    assert read(database, archive, most=4) == [6, 7, 1]
+
+
+def test_what_was_rolled_back_is_nothing(database: Any, console_database: str, connect: Connect) -> None:
+    (archive,) = sources(database)
+    database.run("begin")
+    died(database)
+    database.run("rollback")
+    assert planning.plan(database, archive) is None
+
+
+def test_an_open_batch_is_replayed_as_planned(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database, 3)
+    first = planning.plan(database, archive)
+    died(database, 3)
+    again = planning.plan(database, archive)
+    assert first == again
+    assert again is not None
+    assert again.rows == 3
+
+
+def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database, 3)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    lost, newer = ledger.begin(batch, "a"), ledger.begin(batch, "b")
+    with pytest.raises(ledger.Superseded):
+        ledger.done(batch, lost, 3, {}, [], [])
+    ledger.done(batch, newer, 3, {}, [], [])
+    with pytest.raises(ledger.Superseded):
+        ledger.done(batch, newer, 3, {}, [], [])
+    assert HistoryBatch.objects.get().attempt == 2
+
+
+def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: str, connect: Connect) -> None:
+    """We may add no column there: a number is decided only while nobody writes."""
+    slow = connect(console_database)
+    audit = Address("public", "audit")
+    TableQueue(postgresql(), audit).create(database)
+    Queue.objects.create(schema="public", table="audit", kind="audit")
+    source = next(each for each in sources(database) if each.table != ARCHIVE)
+    put = "insert into audit (id, headers, body) values (gen_random_uuid(), '{}', '')"
+    with slow.transaction():
+        slow.run(put)
+        database.run(put)
+        assert planning.plan(database, source) is None
+        source.refresh_from_db()
+        assert "Somebody is writing" in source.note
+    assert read(database, source) == [1, 2]
+    assert read(database, source) == []
+
+
+def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card.Number", "Nested"]}
+    said = '{"A":"1", "Card.Number" : "4111\\"1", "Nested":null,"B":"Card.Number"}'
+    store.bury(database, DeadMessage(queue="q", headers=said))
+    (archive,) = sources(database)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    (row,) = (row for part in selects(database, batch, 1) for row in database.all(part))
+    assert row.headers == '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
