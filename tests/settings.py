@@ -8,6 +8,7 @@ for _name in ("DATABASE_URL", "QUEUES_URL", "CELERY_BROKER_URL", "EMAIL_URL", "A
     os.environ.pop(_name, None)
 for _name in ("QUEUE_SCHEMAS", "ENVIRONMENT", "ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
     os.environ.pop(_name, None)
+os.environ["SPARK_MASTER"] = ""  # whoever tests history says where
 os.environ["PGQUEUE_VAR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
 
 from pgqueue_admin.config.settings import *  # noqa: E402, F403

@@ -1,6 +1,7 @@
 """What an engine child runs on: records, and the apps whose handlers it calls. No Celery, no web."""
 
 import secrets
+from pathlib import Path
 
 from pgqueue_admin.config import environment as given
 
@@ -38,6 +39,10 @@ PGQUEUE = {
     "ALERT_TO": given.listed("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,
+    "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
+    "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
+    "HISTORY_BODIES": env("HISTORY_BODIES", default="cut"),
+    "MASKED_HEADERS": given.listed("MASKED_HEADERS"),
     "CAP": 10_000,  # C2: counted exactly up to here
     "EMBEDDED": given.EMBEDDED,
     "OURS": given.OURS,

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.conf import settings
+
 from pgqueue_admin.workers.ceiling import NONE, Ceiling
 from pgqueue_admin.workers.identity import Identity
 
 
 class Key(NamedTuple):
-    kind: str  # endpoint, sampler, alerter, ingester
+    kind: str  # endpoint, sampler, alerter, ingester, pipeline
     endpoint: str = ""
 
 
@@ -32,7 +34,9 @@ class Role:
 
 def singletons() -> list[Role]:
     """One of each among all supervisors, however many hosts there are."""
+    history = [Role(Key("pipeline"), ("pipeline",), drain_seconds=30)] if settings.PGQUEUE["SPARK_MASTER"] else []
     return [
+        *history,
         Role(Key("sampler"), ("sampler",)),
         Role(Key("ingester"), ("ingester",)),
         Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings"),

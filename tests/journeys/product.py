@@ -25,6 +25,7 @@ class Product:
             **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
             "PGQUEUE_VAR": str(var),
             "PORT": str(port),
+            "SPARK_MASTER": "",
             "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
             **environment,
         }

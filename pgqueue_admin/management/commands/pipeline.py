@@ -1,0 +1,22 @@
+"""manage.py pipeline: read what finished and died into the history, on Spark."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from pgqueue_admin.workers import pipelining
+
+
+class Command(BaseCommand):
+    help = "Reads finished and dead messages into the history (Parquet) and its rollups. The supervisor keeps one."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("act", nargs="?", choices=["run"], help="run: read what is there now, and end")
+
+    def handle(self, *, act: str | None, **options: Any) -> None:
+        if act == "run":
+            self.stdout.write(f"{pipelining.once()} batches.")
+        else:
+            pipelining.run()

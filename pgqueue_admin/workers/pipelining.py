@@ -1,0 +1,110 @@
+"""Keeps history complete: asks each minute, or when told, whether something is to be read, and runs the driver."""
+
+import logging
+import os
+import threading
+import time
+
+import django.db
+from django.db import connections
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.installing import Installing
+from pgqueue_admin.pipeline.places import folder
+from pgqueue_admin.pipeline.sweep import sweep
+from pgqueue_admin.records.history import wanted_now
+from pgqueue_admin.workers import identity, vitals
+from pgqueue_admin.workers.ending import Ending
+from pgqueue_admin.workers.ledger import record
+from pgqueue_admin.workers.sole import Sole
+
+log = logging.getLogger(__name__)
+EVERY = 60.0
+FIRST = 10.0  # the console comes up first
+BEAT = 2.0
+AFTER_TROUBLE = 15.0
+NICE = 19  # receivers on the same machine go first
+
+
+def run() -> None:
+    """Until SIGTERM or SIGINT."""
+    os.nice(NICE)
+    ending = Ending()
+    pipelining = Pipelining(ending)
+    threading.Thread(target=pipelining.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
+    while not ending.wait(BEAT):
+        pipelining.turn()
+    pipelining.close()
+
+
+def once() -> int:
+    driver = Driver(vitals.code_version())
+    try:
+        return driver.turn()
+    finally:
+        driver.close()
+
+
+class Pipelining:
+    """One per console database. Trouble is noted and tried again: what is not read now is read later."""
+
+    def __init__(self, ending: Ending):
+        self._ending, self._me, self._sole = ending, identity.mine(), Sole("pipeline")
+        self._driver = Driver(vitals.code_version())
+        self._installing, self._trouble, self._batches = Installing(), "", 0
+        self._due_at = time.monotonic() + FIRST
+
+    def turn(self) -> None:
+        try:
+            if self._sole.mine() and self._is_due():
+                self._read()
+        except (django.db.Error, DatabaseError) as error:
+            connections["default"].close()
+            self._note(str(error))
+
+    def close(self) -> None:
+        self._driver.close()
+        self._sole.let_go()
+
+    def _is_due(self) -> bool:
+        return time.monotonic() >= self._due_at or wanted_now()
+
+    def _read(self) -> None:
+        self._due_at = time.monotonic() + EVERY
+        try:
+            if absent := self._installing.wanted():
+                self._note(absent)
+                self._due_at = time.monotonic() + BEAT
+            else:
+                self._note("")
+                sweep(folder())
+                self._batches += self._driver.turn(lambda: self._ending.asked)
+        except (django.db.Error, DatabaseError):
+            raise
+        except Exception as error:  # Spark raises whatever Java does
+            self._note(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            self._driver.close()
+            self._due_at = time.monotonic() + AFTER_TROUBLE
+
+    def beat(self) -> None:
+        while not self._ending.asked:
+            try:
+                self._report()
+            except django.db.Error:
+                connections["default"].close()
+            time.sleep(BEAT)
+
+    def _report(self) -> None:
+        facts = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
+        said = {"handled": self._batches, "last_error": self._trouble, **facts}
+        record(self._me, {"role": "pipeline", "state": "running", "heartbeat_at": Now(), **said})
+
+    def _note(self, trouble: str) -> None:
+        """Once when it begins, once when it is over."""
+        if trouble and trouble != self._trouble:
+            log.warning("History is not read: %s", trouble)
+        elif not trouble and self._trouble:
+            log.warning("History is read again.")
+        self._trouble = trouble
