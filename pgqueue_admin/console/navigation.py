@@ -21,7 +21,7 @@ GROUPS = (
     ),
     ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
     ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
-    ("Watch", (("settings", "Settings", ""),)),
+    ("Watch", (("trends", "Trends", ""), ("settings", "Settings", ""))),
 )
 QUICK = ("overview", "queues", "archive", "alerts")
 

@@ -6,24 +6,8 @@
   const NAMES = ["ready", "in_flight", "delayed", "expired", "in", "out"];
   const data = JSON.parse(source.dataset.series);
   const target = Number(source.dataset.target) || 0, breach = Number(source.dataset.breach) || 0;
-  const time = (at) => window.pgqueue.clock(new Date(at * 1000)).slice(0, 5);
-  const day = (at) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, day: "numeric", month: "short" })
-    .format(new Date(at * 1000));
+  const { alpha, colours, draw, keep, time, walk, whole } = window.pgqueue.plot;
 
-  // colours are the stylesheet's: light-dark() is resolved by asking an element that wears it
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-  let colours = {};
-  function read_colours() {
-    for (const name of ["ready", "flight", "delayed", "expired", "dead", "out", "line", "edge", "ink-2", "warn-solid", "warn", "crit-solid", "crit"]) {
-      probe.style.color = `var(--${name})`;
-      colours[name] = getComputedStyle(probe).color;
-    }
-  }
-  const alpha = (colour, share) => `rgba(${colour.match(/[\d.]+/g).slice(0, 3).join(", ")}, ${share})`;
-
-  const whole = (value) => (value >= 1e6 ? `${+(value / 1e6).toPrecision(2)}\u00a0M` : value.toLocaleString("en"));
   const figure = (value) => (value === null || value === undefined ? "–" : whole(Math.round(value)));
   const rate = (value) => {
     if (value === null || value === undefined) return "–";
@@ -36,30 +20,6 @@
   };
 
   // ---- what is drawn under and over the lines
-  function lines(u) { // three to five hairlines, labels above their line, inside the plot
-    const { ctx, bbox } = u, ratio = devicePixelRatio, top = u.scales.y.max;
-    ctx.save();
-    ctx.font = `500 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-    ctx.lineWidth = ratio;
-    ctx.setLineDash([]);
-    const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(top / 4))).find((s) => top / s <= Math.max(1, bbox.height / ratio / 36)) || top;
-    for (let value = 0; value <= top; value += step) {
-      const y = Math.round(u.valToPos(value, "y", true)) + 0.5;
-      ctx.strokeStyle = value ? colours.line : colours.edge;
-      ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
-      if (!value) continue;
-      ctx.fillStyle = colours["ink-2"];
-      ctx.fillText(whole(+value.toPrecision(3)), bbox.left, y - 4 * ratio);
-    }
-    const [first, last] = [u.scales.x.min, u.scales.x.max];
-    [0, 0.25, 0.5, 0.75, 1].forEach((share) => {
-      const at = first + (last - first) * share;
-      ctx.textAlign = share === 0 ? "left" : share === 1 ? "right" : "center";
-      ctx.fillStyle = colours["ink-2"];
-      ctx.fillText(last - first > 90000 ? day(at) : time(at), bbox.left + bbox.width * share, bbox.top + bbox.height + 15 * ratio);
-    });
-    ctx.restore();
-  }
   function marks(u) { // the target dashed, the breach from its since mark on
     const { ctx, bbox } = u, ratio = devicePixelRatio;
     ctx.save();
@@ -126,31 +86,10 @@
   const newest = () => data.ready.reduce((last, value, i) => (value === null ? last : i), 0);
 
   const charts = [];
-  function draw(place, names, styles, under, hooks) {
-    const top = (u, low, high) => [0, Math.max(1, target && names[0] === "ready" ? target * 1.05 : 0, high * 1.08)];
-    const options = {
-      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-      scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: top } },
-      axes: [{ show: false }, { show: false }],
-      series: [{}, ...styles()],
-      hooks: { drawClear: [lines], draw: hooks, setCursor: [(u) => readout(u.cursor.idx ?? null)] },
-    };
-    const u = new uPlot(options, [data.at, ...names.map((name) => data[name])], place);
-    names.forEach((name, i) => { u.series[i + 1].name = name; });
-    charts.push({ u, names, styles, place });
-    place.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!by) return;
-      event.preventDefault();
-      const i = Math.min(data.at.length - 1, Math.max(0, (u.cursor.idx ?? newest()) + by));
-      u.setCursor({ left: u.valToPos(data.at[i], "x"), top: 10 });
-      readout(i);
-    });
-    place.addEventListener("blur", () => { u.setCursor({ left: -10, top: -10 }); readout(null); });
-    for (const [type, live] of [["focus", "polite"], ["blur", "off"]]) {
-      place.addEventListener(type, () => place.parentElement.querySelector(".legend").setAttribute("aria-live", live));
-    }
+  function add(plot, names, styles, under, hooks) {
+    const place = document.querySelector(`[data-plot="${plot}"]`);
+    const top = (high) => Math.max(1, target && names[0] === "ready" ? target * 1.05 : 0, high * 1.08);
+    charts.push({ u: draw(place, data, names, styles, { top, under, hooks, readout }), names, place });
   }
   const depth_styles = () => [
     { stroke: colours.ready, width: 1.75, fill: alpha(colours.ready, 0.2), points: { show: false } },
@@ -162,12 +101,11 @@
     { stroke: colours.out, width: 1.75, dash: [5, 3], points: { show: false } },
   ];
   function draw_all() {
-    read_colours();
-    for (const { u } of charts.splice(0)) u.destroy();
-    draw(document.querySelector('[data-plot="depth"]'), ["ready", "delayed", "expired"], depth_styles, 20, [texture, marks]);
-    draw(document.querySelector('[data-plot="rate"]'), ["in", "out"], rate_styles, 32, [deaths, marks]);
+    add("depth", ["ready", "delayed", "expired"], depth_styles(), 20, [texture, marks]);
+    add("rate", ["in", "out"], rate_styles(), 32, [deaths, marks]);
     readout(null);
   }
+  document.querySelectorAll("[data-plot]").forEach((place, i) => walk(place, data, () => charts[i].u, newest, readout));
 
   // ---- live: append and slide once a sample; not while the pointer or the focus is inside
   let held = null;
@@ -186,9 +124,5 @@
     if (held && !charts.some(({ place }) => place.matches(":hover, :focus"))) { append(held); held = null; }
   });
 
-  new ResizeObserver(() => {
-    for (const { u, place } of charts) u.setSize({ width: place.clientWidth, height: place.clientHeight });
-  }).observe(source);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw_all);
-  document.fonts.ready.then(draw_all);
+  keep(source, charts, draw_all);
 })();

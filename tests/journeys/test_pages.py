@@ -27,6 +27,8 @@ PAGES = {
     "endpoints": "/endpoints/",
     "endpoint": "/endpoints/Demo.Billing/",
     "workers": "/workers/",
+    "trends": "/trends/",
+    "pipeline": "/pipeline/",
     "settings": "/settings/",
     "mail": "/alerts/mail/",
     "finder": "/messages/00000000-0000-0000-0000-000000000000/",

@@ -1,0 +1,1 @@
+"""History over time, as the page Trends draws and tells it."""

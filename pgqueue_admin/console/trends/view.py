@@ -1,0 +1,126 @@
+"""What Trends shows: how much finished, how much failed, how long it took, in words, as lines and as a table."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline.trends import MEASURES, Counts
+from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.figures import UNKNOWN, integer
+
+WEEK = timedelta(days=7)
+MEASURE_WORDS = {
+    "critical": "Critical time: sent until done",
+    "processing": "Processing time: in the handler",
+    "delivery": "Delivery time: sent until a handler began",
+}
+_NOTHING = Counts(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    at: datetime
+    counts: Counts
+    percentiles: trends.Percentiles | None
+
+    @property
+    def cells(self) -> list[str]:
+        spans = self.percentiles or (None, None, None)
+        return [integer(self.counts.succeeded), integer(self.counts.failed), *map(_span, spans)]
+
+
+class View:
+    def __init__(self, window: Window, measure: str):
+        self.window, self.measure = window, measure if measure in MEASURES else "critical"
+
+    @cached_property
+    def counts(self) -> dict[int, Counts]:
+        return trends.counts(self.window.asked)
+
+    @cached_property
+    def percentiles(self) -> dict[int, trends.Percentiles]:
+        return trends.percentiles(self.window.asked, self.measure)
+
+    @cached_property
+    def week_before(self) -> dict[int, Counts]:
+        """The same hours a week earlier, by this week's instants."""
+        shift = int(WEEK.total_seconds())
+        return {at + shift: counts for at, counts in trends.counts(self.window.before(WEEK)).items()}
+
+    @cached_property
+    def failures(self) -> list[trends.Failure]:
+        return trends.failures(self.window.asked)
+
+    @property
+    def measure_words(self) -> str:
+        return MEASURE_WORDS[self.measure]
+
+    @property
+    def succeeded(self) -> int:
+        return sum(each.succeeded for each in self.counts.values())
+
+    @property
+    def failed(self) -> int:
+        return sum(each.failed for each in self.counts.values())
+
+    @property
+    def skewed(self) -> int:
+        return sum(each.skewed for each in self.counts.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.counts
+
+    @property
+    def share_failed(self) -> str:
+        whole = self.succeeded + self.failed
+        return f"{self.failed / whole:.1%}" if whole else UNKNOWN
+
+    @property
+    def slowest(self) -> Step | None:
+        """The step whose 95th percentile is highest."""
+        found = max(self.percentiles.items(), key=lambda each: each[1].p95, default=None)
+        return self._step(found[0]) if found else None
+
+    @property
+    def steps(self) -> list[Step]:
+        """Those in which something finished, newest first."""
+        return [self._step(at) for at in sorted(self.counts, reverse=True)]
+
+    @property
+    def sentence(self) -> str:
+        """The shape in words: what the drawing tells those who do not see it."""
+        if self.is_empty:
+            return "Nothing finished in this window."
+        said = f"{integer(self.succeeded)} succeeded and {integer(self.failed)} failed ({self.share_failed})."
+        if self.slowest is None or self.slowest.percentiles is None:
+            return f"{said} Nothing tells how long they took."
+        return f"{said} At worst, 19 in 20 were done within {_span(self.slowest.percentiles.p95)}."
+
+    @property
+    def as_json(self) -> str:
+        at = self.window.instants
+        counted = [self.counts.get(each, _NOTHING) for each in at]
+        before = [self.week_before.get(each) for each in at]
+        spans = [self.percentiles.get(each) for each in at]
+        lines: dict[str, Any] = {
+            "at": at,
+            "succeeded": [each.succeeded for each in counted],
+            "failed": [each.failed for each in counted],
+            "before": [each.succeeded + each.failed if each else None for each in before],
+        }
+        for place, name in enumerate(("p50", "p95", "p99")):
+            lines[name] = [round(each[place], 1) if each else None for each in spans]
+        return json.dumps(lines, separators=(",", ":"))
+
+    def _step(self, at: int) -> Step:
+        return Step(datetime.fromtimestamp(at, UTC), self.counts.get(at, _NOTHING), self.percentiles.get(at))
+
+
+def _span(milliseconds: float | None) -> str:
+    """Within one per cent is what is known: three digits say no more than that."""
+    return UNKNOWN if milliseconds is None else f"≈ {duration(float(f'{milliseconds / 1000:.3g}'))}"

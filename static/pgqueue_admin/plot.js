@@ -1,0 +1,92 @@
+// What all charts share: colours of the stylesheet, hairlines with labels, the keyboard (see docs/console.md).
+(() => {
+  "use strict";
+  const time = (at) => window.pgqueue.clock(new Date(at * 1000)).slice(0, 5);
+  const day = (at) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, day: "numeric", month: "short" })
+    .format(new Date(at * 1000));
+
+  // colours are the stylesheet's: light-dark() is resolved by asking an element that wears it
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  document.body.append(probe);
+  const colours = {};
+  function read_colours() {
+    for (const name of ["ready", "flight", "delayed", "expired", "dead", "out", "line", "edge", "ink", "ink-2", "warn-solid", "warn", "crit-solid", "crit"]) {
+      probe.style.color = `var(--${name})`;
+      colours[name] = getComputedStyle(probe).color;
+    }
+  }
+  const alpha = (colour, share) => `rgba(${colour.match(/[\d.]+/g).slice(0, 3).join(", ")}, ${share})`;
+  const whole = (value) => (value >= 1e6 ? `${+(value / 1e6).toPrecision(2)}\u00a0M` : value.toLocaleString("en"));
+
+  const lines = (label) => (u) => { // three to five hairlines, labels above their line, inside the plot
+    const { ctx, bbox } = u, ratio = devicePixelRatio, top = u.scales.y.max;
+    ctx.save();
+    ctx.font = `500 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([]);
+    const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(top / 4))).find((s) => top / s <= Math.max(1, bbox.height / ratio / 36)) || top;
+    for (let value = 0; value <= top; value += step) {
+      const y = Math.round(u.valToPos(value, "y", true)) + 0.5;
+      ctx.strokeStyle = value ? colours.line : colours.edge;
+      ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
+      if (!value) continue;
+      ctx.fillStyle = colours["ink-2"];
+      ctx.fillText(label(+value.toPrecision(3)), bbox.left, y - 4 * ratio);
+    }
+    const [first, last] = [u.scales.x.min, u.scales.x.max];
+    [0, 0.25, 0.5, 0.75, 1].forEach((share) => {
+      const at = first + (last - first) * share;
+      ctx.textAlign = share === 0 ? "left" : share === 1 ? "right" : "center";
+      ctx.fillStyle = colours["ink-2"];
+      ctx.fillText(last - first > 90000 ? day(at) : time(at), bbox.left + bbox.width * share, bbox.top + bbox.height + 15 * ratio);
+    });
+    ctx.restore();
+  };
+
+  // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
+  function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, label = whole, readout }) {
+    const u = new uPlot({
+      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: (u, low, high) => [0, top(high)] } },
+      axes: [{ show: false }, { show: false }],
+      series: [{}, ...styles],
+      hooks: { drawClear: [lines(label)], draw: hooks, setCursor: [(u) => readout(u.cursor.idx ?? null)] },
+    }, [data.at, ...names.map((name) => data[name])], place);
+    names.forEach((name, i) => { u.series[i + 1].name = name; });
+    return u;
+  }
+
+  // arrow keys walk along the newest drawing of a place
+  function walk(place, data, drawn, newest, readout) {
+    place.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], u = drawn();
+      if (!by) return;
+      event.preventDefault();
+      const i = Math.min(data.at.length - 1, Math.max(0, (u.cursor.idx ?? newest()) + by));
+      u.setCursor({ left: u.valToPos(data.at[i], "x"), top: 10 });
+      readout(i);
+    });
+    place.addEventListener("blur", () => { drawn().setCursor({ left: -10, top: -10 }); readout(null); });
+    for (const [type, live] of [["focus", "polite"], ["blur", "off"]]) {
+      place.addEventListener(type, () => place.parentElement.querySelector(".legend").setAttribute("aria-live", live));
+    }
+  }
+
+  // drawn once the fonts are there, again in other colours, and at other widths
+  function keep(source, charts, draw_all) {
+    new ResizeObserver(() => {
+      for (const { u, place } of charts) u.setSize({ width: place.clientWidth, height: place.clientHeight });
+    }).observe(source);
+    const anew = () => {
+      read_colours();
+      for (const { u } of charts.splice(0)) u.destroy();
+      draw_all();
+    };
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", anew);
+    document.fonts.ready.then(anew);
+  }
+
+  window.pgqueue.plot = { alpha, colours, day, draw, keep, time, walk, whole };
+})();
