@@ -26,6 +26,8 @@ DEPLOYED = (
     "CELERY_BROKER_URL=redis://broker.example.com/0 EMAIL_URL=smtp://mail.example.com:25 ALERT_TO=oncall@example.com"
 )
 
+QUICK = "not journey and not chaos and not spark"
+
 
 class Step(NamedTuple):
     name: str
@@ -47,7 +49,8 @@ STEPS = [
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", "-m journey tests", "chromium"),
-    pytest("postgresql-15", '-m "not journey and not chaos" -n 2 tests', "postgresql", 'PG_BIN="$PG_BIN" '),
+    pytest("postgresql-15", f'-m "{QUICK}" -n 2 tests', "postgresql", 'PG_BIN="$PG_BIN" '),
+    pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos tests"),
 ]
 
