@@ -4,6 +4,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
+from weakref import WeakSet
 
 from pgqueue_admin.dialects.errors import Deadlock
 
@@ -14,6 +16,14 @@ TRIGGERED_SECONDS = 10.0
 SECONDS_TO_TRIGGER = 30.0
 
 
+class Open(NamedTuple):
+    """A breaker that nothing has succeeded behind for 30 s: since how many seconds, and what was said last."""
+
+    what: str
+    seconds: float
+    error: str
+
+
 class CircuitBreaker:
     """Armed by the first failure, triggered when nothing has succeeded for 30 s, disarmed by the first success."""
 
@@ -22,13 +32,16 @@ class CircuitBreaker:
         self._clock = clock
         self._lock = threading.Lock()
         self._armed_at: float | None = None
+        self._error = ""
         self.triggered = False
+        _all.add(self)
 
     def failed(self, error: BaseException) -> float:
         """Note a failure; return how many seconds to wait before the next attempt."""
         if isinstance(error, Deadlock):
             return 0
         with self._lock:
+            self._error = str(error)
             if self._armed_at is None:
                 self._armed_at = self._clock()
                 log.warning("%s failed and is tried again each %g s: %s", self._what, ARMED_SECONDS, error)
@@ -45,5 +58,18 @@ class CircuitBreaker:
                 log.info("%s works again after %.0f s", self._what, self._lasted())
             self._armed_at, self.triggered = None, False
 
+    def state(self) -> Open | None:
+        """None while it is closed, or only armed."""
+        with self._lock:
+            return Open(self._what, self._lasted(), self._error) if self.triggered else None
+
     def _lasted(self) -> float:
         return self._clock() - (self._armed_at or 0)
+
+
+_all: "WeakSet[CircuitBreaker]" = WeakSet()  # of this process: for whoever reports on it, not for the engine
+
+
+def open_breakers() -> list[Open]:
+    """Of every endpoint in this process."""
+    return sorted(state for breaker in list(_all) if (state := breaker.state()))

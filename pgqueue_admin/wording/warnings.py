@@ -182,6 +182,15 @@ def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how:
     )
 
 
+def breaker_open(what: str, processes: int, seconds: float, error: str) -> Said:
+    return Said(
+        f"{what} has failed for {plain(seconds)} in {counted(processes, 'process', 'processes')}, allowed are 30 s",
+        plain(seconds),
+        "30 s",
+        f"Its circuit breaker is open: nothing is handled, and it tries again every 10 s. It says: {error[:300]}",
+    )
+
+
 def sequence_near_end(last: int, end: int) -> Said:
     share = f"{last * 100 // end} %"
     return Said(

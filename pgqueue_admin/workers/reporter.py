@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.transport.breaker import open_breakers
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.workers import identity, ttbrs, vitals
 from pgqueue_admin.workers.console_link import ConsoleLink
@@ -84,4 +85,5 @@ class Reporter:
             "heartbeat_at": Now(),
             "memory_bytes": vitals.memory_bytes(),
             "code_version": self._code,
+            "breakers": [open._asdict() for open in open_breakers()],
         }

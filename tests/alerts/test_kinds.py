@@ -226,3 +226,14 @@ def test_archive_unreadable() -> None:
     (unreadable,) = found("archive_unreadable", look(archive_error="run manage.py engine_schema"))
     assert "engine_schema" in unreadable.sentence
     assert "Nothing is lost" in unreadable.sentence
+
+
+def test_breaker_open_is_one_warning_however_many_processes_it_is_open_in() -> None:
+    broken = {"what": "Receiving from Sales", "error": "The database does not answer."}
+    running = {"role": "endpoint", "endpoint": "Sales", "heartbeat_at": NOW, "started_at": NOW}
+    seen = [Process(**running, breakers=[{**broken, "seconds": seconds}]) for seconds in (31.2, 64.9)]
+    silent = Process(**{**running, "heartbeat_at": ago(60)}, breakers=[{**broken, "seconds": 900}])
+    (said,) = found("breaker_open", look(processes=[*seen, silent, Process(**running)]))
+    assert (said.subject, said.cause, said.severity) == ("Sales", "Receiving from Sales", "critical")
+    fact = "Receiving from Sales has failed for 1 min 4 s in 2 processes, allowed are 30 s"
+    assert said.said.fact.replace(NBSP, " ") == fact

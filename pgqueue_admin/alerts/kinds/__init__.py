@@ -2,6 +2,7 @@
 
 from pgqueue_admin.alerts.kinds import (
     archive_unreadable,
+    breaker_open,
     dead_count,
     dead_message,
     fatal_message,
@@ -28,6 +29,7 @@ KINDS = [
     ttbr_conflict.KIND,
     worker_crashing.KIND,
     fatal_message.KIND,
+    breaker_open.KIND,
     sampler_stale.KIND,
     archive_unreadable.KIND,
     sequence_near_end.KIND,

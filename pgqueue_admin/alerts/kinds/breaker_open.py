@@ -1,0 +1,27 @@
+"""A circuit breaker of an endpoint of ours is open: what it stands before has failed for 30 s and more."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from pgqueue_admin.alerts.found import CRITICAL, Found
+from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.wording import warnings
+
+
+def find(look: Look) -> Iterator[Found]:
+    """One warning an endpoint and breaker, however many processes it is open in."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for process in look.processes:
+        if process.ended_at is None and look.now - process.heartbeat_at < HEARTBEAT_LOST:
+            for breaker in process.breakers:
+                found[process.endpoint, breaker["what"]].append(breaker)
+    for (endpoint, what), breakers in found.items():
+        longest = max(breakers, key=lambda breaker: float(breaker["seconds"]))
+        said = warnings.breaker_open(what, len(breakers), float(int(longest["seconds"])), longest["error"])
+        yield Found("breaker_open", endpoint, said, CRITICAL, cause=what[:400])
+
+
+KIND = Kind("breaker_open", "circuit breaker open", find)
