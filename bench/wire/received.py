@@ -14,7 +14,7 @@ ORDERS = 3
 _RAW = 'insert into public."Sales" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)'
 _DUE = 'select count(*) from public."Sales.Delayed" where due <= now()'
 _LEFT = f'select (select count(*) from public."Sales") + ({_DUE})'
-ERROR, BILLING, MAILER = (Address("public", name) for name in ("error", "Billing", "Mailer"))
+ERROR, AUDIT, BILLING, MAILER = (Address("public", name) for name in ("error", "audit", "Billing", "Mailer"))
 NODE, DELAYED = Address("public", "Shop.Web.node-1"), Address("public", "Sales.Delayed")
 
 
@@ -29,8 +29,10 @@ def leave(shop: Shop) -> list[Case]:
 def _send(shop: Shop) -> None:
     to_node: h.Headers = {h.REPLY_TO_ADDRESS: str(shop.web.instance_queue)}
     for number in range(ORDERS):
-        shop.web.send("Sales", {"OrderId": number}, type=command("PlaceOrder"), headers=to_node)
+        order = {"OrderId": number}
+        shop.web.send("Sales", order, type=command("PlaceOrder"), headers=tagged("handled") | to_node)
     send = shop.web.send
+    send("Sales", b"", type=command("PlaceOrder"), headers=tagged("empty"))
     send("Sales", {}, type=command("FailAndRetry"), headers=tagged("delayed-retry"))
     once: h.Headers = {h.RETRIES: "1", h.RETRIES_TIMESTAMP: h.wire_time(datetime.now(UTC))}
     send("Sales", {}, type=command("FailAndRetry"), headers=tagged("exhausted") | once)
@@ -38,7 +40,7 @@ def _send(shop: Shop) -> None:
     send("Sales", b'{"OrderId": 1, "Note": no', type=command("PlaceOrder"), headers=tagged("body-unreadable"))
     send("Sales", {}, type=command("Nobody.Handles"), headers=tagged("no-handler"))
     again: h.Headers = {h.RETRY_UNIQUE_MESSAGE_ID: str(uuid4()), h.RETRY_ACKNOWLEDGEMENT_QUEUE: '"public"."error"'}
-    send("Sales", {}, type=command("Succeed"), headers=again)
+    send("Sales", {}, type=command("Succeed"), headers=tagged("retried") | again)
     shop.sales.send(
         "Decommissioned.Reminders", {}, type=command("Remind"), delay=timedelta(), headers=tagged("forward-failed")
     )
@@ -71,5 +73,9 @@ def _cases() -> Iterator[Case]:
     yield Case("forward-failed", ERROR, 1, "due, and its queue does not exist", "imported; FailedQ names no queue")
     yield Case("headers-cut-off", ERROR, 1, "moved as it is, no headers added", "cannot be imported")
     yield Case("body-null", ERROR, 1, "NULL became empty", imported)
+    audited = "the platform imports it as an audit message of Sales"
+    yield Case("handled", AUDIT, ORDERS, "the copy of an order that was handled; expires in 30 days", audited)
+    yield Case("empty", AUDIT, 1, "no body, so no handler was called", audited)
+    yield Case("retried", AUDIT, 1, "the platform's retry was handled, and confirmed by us", audited)
     like = '%"ServiceControl.Retry.Successful"%'
     yield Case("retry-confirmed", ERROR, 1, "a retried message was handled", "the platform marks it resolved", like)

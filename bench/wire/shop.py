@@ -25,6 +25,8 @@ RETRYING = EndpointSettings(
     delayed_retries=1,
     delayed_retry_step=A_DAY,
     on_exhausted="error_queue",
+    audit_queue="audit",
+    audit_ttbr=30 * A_DAY,
     create_message_body_computed_column=True,
 )
 PLAIN = EndpointSettings(on_exhausted="error_queue")

@@ -28,18 +28,19 @@ from pgqueue_admin.transport.slots import Slot, Slots
 from pgqueue_admin.transport.table_queue import TableQueue
 
 if TYPE_CHECKING:
+    from pgqueue_admin.transport.client import Client
     from pgqueue_admin.transport.endpoint import Endpoint
 
 PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is said, not waited for in silence
 
 
-def outbound(endpoint: "Endpoint") -> Outbound:
+def outbound(endpoint: "Client") -> Outbound:
     reply_to = None if endpoint.send_only else str(endpoint.queue)
     composer = Composer(endpoint.name, reply_to, endpoint.serializers)
     return Outbound(endpoint.addressing, composer, not endpoint.send_only, endpoint.pipeline)
 
 
-def sender(endpoint: "Endpoint") -> Sender:
+def sender(endpoint: "Client") -> Sender:
     def tell(queues: set[Address]) -> None:
         if endpoint.settings.notify:
             endpoint.wake_ups.tell(queues)

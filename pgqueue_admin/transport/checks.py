@@ -10,12 +10,12 @@ from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.table_checks import Fault, Table
 
 if TYPE_CHECKING:
-    from pgqueue_admin.transport.endpoint import Endpoint
+    from pgqueue_admin.transport.client import Client
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-def faults(endpoint: "Endpoint", connection: Connection) -> list[Fault]:
+def faults(endpoint: "Client", connection: Connection) -> list[Fault]:
     """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
     return [] if endpoint.send_only else list(_faults(endpoint, connection))
 
@@ -28,7 +28,7 @@ def insist(found: list[Fault]) -> None:
         log.warning("%s", fault)
 
 
-def _faults(endpoint: "Endpoint", connection: Connection) -> Iterator[Fault]:
+def _faults(endpoint: "Client", connection: Connection) -> Iterator[Fault]:
     dialect, readable = endpoint.dialect, endpoint.settings.create_message_body_computed_column
     for queue in [*endpoint.queues, *creation.sent_to(endpoint)]:
         found = list(Table(connection, dialect, queue.address).as_queue(readable))

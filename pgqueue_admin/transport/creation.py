@@ -7,10 +7,10 @@ from pgqueue_admin.transport import body_column
 from pgqueue_admin.transport.table_queue import TableQueue
 
 if TYPE_CHECKING:
-    from pgqueue_admin.transport.endpoint import Endpoint
+    from pgqueue_admin.transport.client import Client
 
 
-def create(endpoint: "Endpoint", connection: Connection) -> None:
+def create(endpoint: "Client", connection: Connection) -> None:
     """Safe beside others who make the same; each table is a commit of its own."""
     if endpoint.send_only:
         return
@@ -24,7 +24,7 @@ def create(endpoint: "Endpoint", connection: Connection) -> None:
             body_column.add(connection, endpoint.dialect, address)
 
 
-def sent_to(endpoint: "Endpoint") -> list[TableQueue]:
+def sent_to(endpoint: "Client") -> list[TableQueue]:
     """Queues that others receive from and that this endpoint cannot do without."""
     named = [endpoint.settings.error_queue, endpoint.settings.audit_queue]
     return [TableQueue(endpoint.dialect, endpoint.addressing.resolve(each)) for each in named if each]

@@ -1,42 +1,32 @@
 """An endpoint: a queue of its own, handlers for what arrives there, and ways to send."""
 
-import itertools
 import logging
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import addresses, assembly, checks, creation, peek_range
+from pgqueue_admin.transport import assembly, checks, peek_range
 from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
+from pgqueue_admin.transport.behaviours import Pipeline
+from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.composer import Types
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.due_mover import Alarm, DueMover
+from pgqueue_admin.transport.due_mover import DueMover
 from pgqueue_admin.transport.handlers import Handlers
-from pgqueue_admin.transport.kept_session import KeptSession
-from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiver import Receiver
 from pgqueue_admin.transport.receivers import Receivers
 from pgqueue_admin.transport.replies import Asked, Replies
-from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
-from pgqueue_admin.transport.subscriptions import Subscriptions
-from pgqueue_admin.transport.table_queue import TableQueue
-from pgqueue_admin.transport.wake_ups import WakeUps
-from pgqueue_admin.transport.within import Within
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-class Endpoint(Sending):
+class Endpoint(Client):
     """``run()``, or ``start()`` and ``stop()``; ``send`` and ``publish`` work without either, from any thread.
 
     Raises SettingsRefused with every fault at once.
@@ -59,67 +49,28 @@ class Endpoint(Sending):
         pipeline: Pipeline | None = None,
     ):
         """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
-        self.name = name
-        self.dialect = dialect_for(dsn)
-        self.schema = schema or self.dialect.default_schema
-        self.addressing = Addressing(self.dialect, self.schema, schemas or {})
-        self.settings = settings or EndpointSettings()
-        if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
-            raise SettingsRefused(faults)
-        self.send_only = send_only
+        super().__init__(
+            name,
+            dsn,
+            settings=settings,
+            schema=schema,
+            schemas=schemas,
+            instance=instance,
+            send_only=send_only,
+            serializers=serializers,
+            pipeline=pipeline,
+        )
         self.handlers = handlers or Handlers()
         self.exhausted = exhausted
         self.observer = observer or Unobserved()
         self.paused = False
-        self.serializers = serializers or Serializers()
-        self.pipeline = pipeline or PLAIN
-        self.queue = TableQueue(self.dialect, self.addressing.own(name))
-        self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
-        self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]
         self.replies = Replies(self.instance_queue.address if self.instance_queue else None)
-        self.subscriptions = Subscriptions(self.dialect, self.schema)
-        self.dsn = dsn
-        super().__init__(assembly.outbound(self))
-        self.delayed = DelayedTable(self.dialect, self.queue.address)
-        self.alarm = Alarm()
-        self.wake_ups = WakeUps(name, self.dialect, self.connect)
-        self._sender = assembly.sender(self)
-        self._session = KeptSession(self.connect)
-        self._lock = threading.Lock()
         self._receivers: Receivers | None = None
         self._mover: DueMover | None = None
 
-    def connect(self, **options: Any) -> Connection:
-        """A session of this endpoint's. Raises DatabaseDown."""
-        return self.dialect.connect(self.dsn, application_name=f"pgqueue {self.name}", **options)
-
-    # -- tables
-
-    def create_queues(self) -> None:
-        """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
-        with self._lock:
-            creation.create(self, self._session.fresh())
-
-    def purge(self, expired_only: bool = False) -> int:
-        """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
-        with self._lock:
-            return self.queue.purge(self._session.fresh(), expired_only)
-
-    def subscribe(self, topic: str) -> None:
-        """Get copies of what is published under this type name, or under one that derives from it."""
-        with self._lock:
-            self.subscriptions.subscribe(self._session.fresh(), self.name, self.queue.address, topic)
-
-    def unsubscribe(self, topic: str) -> None:
-        with self._lock:
-            self.subscriptions.unsubscribe(self._session.fresh(), self.name, topic)
-
-    # -- receiving
-
     def start(self) -> None:
         """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit."""
-        if self.send_only:
-            raise SettingsRefused([f"The endpoint {self.name!r} only sends: it has no queue to receive from."])
+        self._needs_queue("receive")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
         self._receivers = assembly.receivers(self)
@@ -202,24 +153,6 @@ class Endpoint(Sending):
         self.send(destination, message, type=type, headers={**(headers or {}), **ours}, ttbr=ttbr)
         return asked
 
-    def within(self, connection: Any) -> Sending:
-        """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
-
-        It must be one of the database that has the queues. Raises TypeError for anything else.
-        """
-        return Within(self, self._outbound, self._sender, self.dialect.borrow(connection))
-
-    # -- inside
-
-    def _of_instance(self, instance: str) -> Address:
-        own = self.queue.address
-        return own._replace(table=addresses.table_name(own.table, discriminator=instance))
-
-    def _faults(self, settings: EndpointSettings) -> list[str]:
-        named = {"error_queue": settings.error_queue}
-        too_long = [addresses.queue_faults(self.addressing, what, queue) for what, queue in named.items() if queue]
-        return [*settings.faults(), *itertools.chain.from_iterable(too_long)]
-
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:
             for queue, receiver in self._receivers.by_queue.items():
@@ -228,16 +161,6 @@ class Endpoint(Sending):
     def _heard(self, receiver: Receiver) -> None:
         if self.settings.notify:
             receiver.wake()
-
-    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
-        """Outside of handlers there is nothing to wait for: committed when this returns."""
-        with self._lock:
-            self._sender.dispatch(self._session.fresh(), outgoing)
-        self._sender.committed(outgoing)
-
-    def _subscribers(self, topics: list[str]) -> list[Address]:
-        with self._lock:
-            return self.subscriptions.subscribers(self._session.fresh(), topics)
 
     def _check_tables(self) -> None:
         try:

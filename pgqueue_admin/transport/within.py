@@ -10,13 +10,13 @@ from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.wake_ups import channel
 
 if TYPE_CHECKING:
-    from pgqueue_admin.transport.endpoint import Endpoint
+    from pgqueue_admin.transport.client import Client
 
 
 class Within(Sending):
     """Never begins, commits or rolls back. A session that commits each statement by itself does so with these too."""
 
-    def __init__(self, endpoint: "Endpoint", outbound: Outbound, sender: Sender, session: Connection):
+    def __init__(self, endpoint: "Client", outbound: Outbound, sender: Sender, session: Connection):
         super().__init__(outbound)
         self._endpoint, self._sender, self._session = endpoint, sender, session
 

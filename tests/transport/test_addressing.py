@@ -56,6 +56,9 @@ def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoin
 def test_who_only_sends_may_not_receive_nor_delay(feed, endpoint):
     with pytest.raises(SettingsRefused, match="only sends"):
         feed.start()
+    for act in (feed.purge, lambda: feed.subscribe("Shop.OrderPlaced")):
+        with pytest.raises(SettingsRefused, match="has no queue"):
+            act()
     with pytest.raises(ValueError, match="no delayed table"):
         feed.send("Sales", {}, type=PLACE, delay=timedelta(1))
     assert rows(feed.dsn, "Sales") == []

@@ -1,0 +1,121 @@
+"""The half of an endpoint that sends: its name, its queues' addresses, its sessions and its tables."""
+
+import itertools
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.transport import addresses, assembly, creation
+from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
+from pgqueue_admin.transport.delayed_table import DelayedTable
+from pgqueue_admin.transport.due_mover import Alarm
+from pgqueue_admin.transport.kept_session import KeptSession
+from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.sending import Sending
+from pgqueue_admin.transport.serializers import Serializers
+from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.wake_ups import WakeUps
+from pgqueue_admin.transport.within import Within
+
+
+class Client(Sending):
+    """Sends from any thread, started or not. Raises SettingsRefused with every fault at once."""
+
+    def __init__(
+        self,
+        name: str,
+        dsn: str,
+        *,
+        settings: EndpointSettings | None = None,
+        schema: str | None = None,
+        schemas: Mapping[str, str] | None = None,
+        instance: str = "",
+        send_only: bool = False,
+        serializers: Serializers | None = None,
+        pipeline: Pipeline | None = None,
+    ):
+        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
+        self.name = name
+        self.dsn = dsn
+        self.dialect = dialect_for(dsn)
+        self.schema = schema or self.dialect.default_schema
+        self.addressing = Addressing(self.dialect, self.schema, schemas or {})
+        self.settings = settings or EndpointSettings()
+        if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
+            raise SettingsRefused(faults)
+        self.send_only = send_only
+        self.serializers = serializers or Serializers()
+        self.pipeline = pipeline or PLAIN
+        self._name_tables(instance)
+        super().__init__(assembly.outbound(self))
+        self.alarm = Alarm()
+        self.wake_ups = WakeUps(name, self.dialect, self.connect)
+        self._sender = assembly.sender(self)
+        self._session = KeptSession(self.connect)
+        self._lock = threading.Lock()
+
+    def _name_tables(self, instance: str) -> None:
+        self.queue = TableQueue(self.dialect, self.addressing.own(self.name))
+        self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
+        self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]
+        self.delayed = DelayedTable(self.dialect, self.queue.address)
+        self.subscriptions = Subscriptions(self.dialect, self.schema)
+
+    def connect(self, **options: Any) -> Connection:
+        """A session of this endpoint's. Raises DatabaseDown."""
+        return self.dialect.connect(self.dsn, application_name=f"pgqueue {self.name}", **options)
+
+    def create_queues(self) -> None:
+        """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
+        with self._lock:
+            creation.create(self, self._session.fresh())
+
+    def purge(self, expired_only: bool = False) -> int:
+        """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
+        self._needs_queue("purge")
+        with self.connect() as session:  # it may take long, and others send meanwhile
+            return self.queue.purge(session, expired_only)
+
+    def subscribe(self, topic: str) -> None:
+        """Get copies of what is published under this type name, or under one that derives from it."""
+        self._needs_queue("subscribe")
+        with self._lock:
+            self.subscriptions.subscribe(self._session.fresh(), self.name, self.queue.address, topic)
+
+    def unsubscribe(self, topic: str) -> None:
+        with self._lock:
+            self.subscriptions.unsubscribe(self._session.fresh(), self.name, topic)
+
+    def within(self, connection: Any) -> Sending:
+        """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
+
+        It must be one of the database that has the queues. Raises TypeError for anything else.
+        """
+        return Within(self, self._outbound, self._sender, self.dialect.borrow(connection))
+
+    def _of_instance(self, instance: str) -> Address:
+        own = self.queue.address
+        return own._replace(table=addresses.table_name(own.table, discriminator=instance))
+
+    def _faults(self, settings: EndpointSettings) -> list[str]:
+        named = {"error_queue": settings.error_queue, "audit_queue": settings.audit_queue}
+        too_long = [addresses.queue_faults(self.addressing, what, queue) for what, queue in named.items() if queue]
+        return [*settings.faults(), *itertools.chain.from_iterable(too_long)]
+
+    def _needs_queue(self, what: str) -> None:
+        if self.send_only:
+            raise SettingsRefused([f"The endpoint {self.name!r} only sends: it cannot {what}, it has no queue."])
+
+    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        """Outside of handlers there is nothing to wait for: committed when this returns."""
+        with self._lock:
+            self._sender.dispatch(self._session.fresh(), outgoing)
+        self._sender.committed(outgoing)
+
+    def _subscribers(self, topics: list[str]) -> list[Address]:
+        with self._lock:
+            return self.subscriptions.subscribers(self._session.fresh(), topics)
