@@ -3,7 +3,7 @@ PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine wire-dump screenshots
+.PHONY: setup run test reset clean vendor bench-console bench-engine bench-chaos wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -31,6 +31,9 @@ bench-engine: .venv/installed-dev
 
 wire-dump: .venv/installed-dev
 	@$(BIN)/python -m bench.wire $(VAR)/wire
+
+bench-chaos: .venv/installed-dev
+	@$(BIN)/python -m bench.chaos
 
 .venv/installed: requirements.txt constraints.txt | .venv/bin/python
 	@echo "Installing what requirements.txt pins (the first time takes a minute or two) ..."

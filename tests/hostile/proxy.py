@@ -42,11 +42,17 @@ class Proxy:
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
-                client, _ = listener.accept()
-                server = socket.create_connection(self._target)
-                self._open |= {client, server}
-                for source, sink in ((client, server), (server, client)):
-                    threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+                self._join(listener.accept()[0])
+
+    def _join(self, client: socket.socket) -> None:
+        try:
+            server = socket.create_connection(self._target)
+        except OSError:  # it is down: so are we, for this one
+            client.close()
+            return
+        self._open |= {client, server}
+        for source, sink in ((client, server), (server, client)):
+            threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
 
     def _carry(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
