@@ -85,7 +85,7 @@ def test_the_shape_is_said_in_words_and_as_a_table(page):
         ("Shop.Web", "No message waits."),
         ("Sales.Delayed", "A delayed table has no seq"),
         ("SubscriptionRouting", "Has queueaddress, endpoint and topic"),
-        ("Poison.MalformedHeaders", "headers cannot be read"),
+        ("Poison.MalformedHeaders", "Headers cannot be read"),
         ("Poison.NullBody", "NULL"),
         ("Poison.WideSeq", "5,000,000,000"),
     ],

@@ -15,6 +15,7 @@ from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.trends import Trend, trend
 
+UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
 BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed among what waits
 
 
@@ -81,7 +82,7 @@ class Row:
     def trend(self) -> Trend:
         figures = self.latest
         if figures is None:
-            return Trend("not counted yet")
+            return Trend("not counted" if self.queue.kind in UNCOUNTED else "not counted yet")
         return trend(figures.ready, figures.in_per_second, figures.out_per_second, self.queue.kind)
 
     @property
