@@ -34,6 +34,9 @@ class Connection(Protocol):
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         """As ``batch``, for statements that answer nothing."""
 
+    def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
+
     def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
         """Load rows of Python values by a bulk statement."""
 

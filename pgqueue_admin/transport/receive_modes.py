@@ -89,11 +89,11 @@ class ReceiveMode:
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
         self.dispatch_now(outgoing)
 
-    def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None:
-        """One commit with the end of the message."""
+    def dispatch_with_receive(self, outgoing: list[OutgoingMessage], last: bool = False) -> None:
+        """One commit with the end of the message; ``last``: nothing else follows in it."""
         if outgoing:
             with self.to_give_up() as session:
-                self._sender.dispatch(session, outgoing)
+                self._sender.dispatch(session, outgoing, last)
             self._sent += outgoing
 
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
@@ -111,7 +111,7 @@ class SendsAtomicWithReceive(ReceiveMode):
     """The default: all that handlers sent and the end of the message are one commit."""
 
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
-        self.dispatch_with_receive(outgoing)
+        self.dispatch_with_receive(outgoing, last=self._share is None)
 
     def subscribers(self, topics: list[str]) -> list[Address]:
         return self._subscriptions.subscribers(self._session(), topics)

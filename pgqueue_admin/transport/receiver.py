@@ -98,13 +98,9 @@ class Receiver:
 
     def _receive(self, pending: int) -> Receives:
         settings = self._settings
-        receives = Receives(self._signals.changed)
         until = time.monotonic() + self._peeker.good_for
-        for _ in range(self._peeker.receives(pending, settings, self._work.breaker.triggered)):
-            slot = self._slots.take(unless=lambda: receives.over or time.monotonic() >= until or self._halted)
-            if slot is None:
-                break
-            receives.started()
-            slot.do(next_task(self._work, receives))
+        most = self._peeker.receives(pending, settings, self._work.breaker.triggered)
+        receives = Receives(self._signals.changed, most, lambda: self._halted or time.monotonic() >= until)
+        self._slots.work_off(receives, lambda slot: next_task(self._work, receives)(slot))
         receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
         return receives

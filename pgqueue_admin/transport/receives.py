@@ -1,33 +1,50 @@
-"""The receives that one peek started: how many have answered, and whether to start more."""
+"""The receives that one peek allows: whoever is free starts the next, until there is none."""
 
 import threading
 from collections.abc import Callable
 
 
 class Receives:
-    """Over as soon as one receive found nothing: whoever counted the rows was not alone (T13)."""
+    """At most ``most``; none once one found nothing, since whoever counted the rows was not alone (T13)."""
 
-    def __init__(self, changed: threading.Condition):
+    def __init__(self, changed: threading.Condition, most: int, unless: Callable[[], bool]):
         self._changed = changed
+        self._most = most
+        self._unless = unless
         self._started = self._answered = self._finished = 0
         self._took = False
-        self.over = False
+        self._is_over = False
 
-    def started(self) -> None:
+    @property
+    def left(self) -> int:
+        """How many may still be started."""
+        return 0 if self._is_over else self._most - self._started
+
+    def start(self) -> bool:
+        """Whether to receive once more; it counts as started then."""
         with self._changed:
+            self._is_over = self._is_over or self._unless()
+            if not self.left:
+                return False
             self._started += 1
+            return True
 
     def answered(self, found: bool, took: bool = False) -> None:
         """A receive statement is through; its handler may just begin. ``found``: as much as it asked for."""
         with self._changed:
             self._answered += 1
             self._took = self._took or took
-            self.over = self.over or not found
-            self._changed.notify_all()
+            self._is_over = self._is_over or not found
+            self._tell()
 
     def finished(self) -> None:
         with self._changed:
             self._finished += 1
+            self._tell()
+
+    def _tell(self) -> None:
+        """Nobody waits for less than the last."""
+        if not self.left:
             self._changed.notify_all()
 
     @property
@@ -36,9 +53,9 @@ class Receives:
         return self._answered > 0 and not self._took
 
     def wait(self, for_handlers: bool, unless: Callable[[], bool]) -> None:
-        """Until all started receives have answered, or until their handlers are done too (T12)."""
+        """Until all that were started have answered, or until their handlers are done too (T12)."""
         with self._changed:
-            self._changed.wait_for(lambda: unless() or self._started == self._done(for_handlers))
+            self._changed.wait_for(lambda: unless() or (not self.left and self._started == self._done(for_handlers)))
 
     def _done(self, for_handlers: bool) -> int:
         return self._finished if for_handlers else self._answered

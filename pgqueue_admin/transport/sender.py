@@ -27,17 +27,19 @@ class Sender:
         self._due_in = due_in
         self._tell = tell
 
-    def dispatch(self, connection: Connection, outgoing: Iterable[OutgoingMessage]) -> None:
+    def dispatch(self, connection: Connection, outgoing: Iterable[OutgoingMessage], last: bool = False) -> None:
         """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless by COPY.
 
-        Raises TableMissing where a queue does not exist.
+        ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
+        TableMissing where a queue does not exist.
         """
         messages = distinct(outgoing)
         if bulk.is_large(messages):
             with connection.transaction():
                 self._load(connection, messages)
         else:
-            connection.run_all(self._insertions(messages))
+            write = connection.run_last if last else connection.run_all
+            write(self._insertions(messages))
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""

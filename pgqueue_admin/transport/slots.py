@@ -1,4 +1,4 @@
-"""Threads for receive tasks: as many as may handle messages at once, each with sessions of its own (T11)."""
+"""Threads that receive: as many as may handle messages at once, each with sessions of its own (T11)."""
 
 import logging
 import threading
@@ -7,65 +7,63 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from pgqueue_admin.transport.kept_session import Connect, KeptSession
+from pgqueue_admin.transport.receives import Receives
 
 log = logging.getLogger("pgqueue_admin.transport")
-
-Task = Callable[["Slot"], None]
 
 
 class Slot:
     """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it."""
 
-    def __init__(self, number: int, name: str, connect: Connect, give_back: Callable[["Slot"], None]):
+    def __init__(self, number: int, name: str, connect: Connect, run: Callable[["Slot"], None]):
         self.number = number
         self.receive = KeptSession(connect)
         self.send = KeptSession(connect)
-        self._give_back = give_back
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._run = run
+        self._calls: SimpleQueue[bool] = SimpleQueue()
         threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True).start()
 
-    def do(self, task: Task) -> None:
-        self._tasks.put(task)
+    def wake(self) -> None:
+        self._calls.put(True)
 
     def retire(self) -> None:
-        self._tasks.put(None)
+        self._calls.put(False)
 
     def cut(self) -> None:
         self.receive.cut()
         self.send.cut()
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            try:
-                task(self)
-            except BaseException:  # a fault of the engine or of an observer must not cost the endpoint a slot
-                log.exception("Slot %d stumbled", self.number)
-            finally:
-                self._give_back(self)
+        while self._calls.get():
+            self._run(self)
         self.receive.close()
         self.send.close()
 
 
+Receive = Callable[[Slot], None]
+
+
 class Slots:
-    """Made as they are needed, up to ``size``, which may change while they work."""
+    """Made as they are needed, up to ``size``, which may change while they work.
+
+    A slot that is done starts the next receive itself: to be handed one by another thread costs more than a short
+    handler does.
+    """
 
     def __init__(self, size: int, name: str, connect: Connect, changed: threading.Condition):
         self._size = size
         self._name = name
         self._connect = connect
         self._changed = changed
+        self._work: tuple[Receives, Receive] | None = None
         self._free: dict[int, Slot] = {}
         self._busy: dict[int, Slot] = {}
 
-    def take(self, unless: Callable[[], bool]) -> Slot | None:
-        """The lowest free slot, waiting for one; None as soon as ``unless`` says so."""
+    def work_off(self, receives: Receives, receive: Receive) -> None:
+        """Call ``receive`` in the threads of slots, as often as ``receives`` allows. Does not wait for them."""
         with self._changed:
-            self._changed.wait_for(lambda: unless() or len(self._busy) < self._size)
-            if unless():
-                return None
-            slot = self._lowest()
-            self._busy[slot.number] = slot
-            return slot
+            self._work = receives, receive
+            self._wake()
 
     def resize(self, size: int) -> None:
         """Messages in hand are finished, whatever the new size."""
@@ -73,6 +71,7 @@ class Slots:
             self._size = size
             for number in [number for number in self._free if number >= size]:
                 self._free.pop(number).retire()
+            self._wake()
             self._changed.notify_all()
 
     @property
@@ -89,15 +88,36 @@ class Slots:
             self.resize(0)
         return drained
 
-    def _lowest(self) -> Slot:
-        number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
-        return self._free.pop(number, None) or Slot(number, self._name, self._connect, self._give_back)
+    def _wake(self) -> None:
+        """As many as there are receives left for, the lowest first."""
+        left = self._work[0].left if self._work else 0
+        for _ in range(min(left, self._size - len(self._busy))):
+            number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
+            slot = self._free.pop(number, None) or Slot(number, self._name, self._connect, self._run)
+            self._busy[number] = slot
+            slot.wake()
+
+    def _run(self, slot: Slot) -> None:
+        while receive := self._next(slot):
+            try:
+                receive(slot)
+            except BaseException:  # a fault of the engine or of an observer must not cost the endpoint a slot
+                log.exception("Slot %d stumbled", slot.number)
+
+    def _next(self, slot: Slot) -> Receive | None:
+        """None: the slot has nothing more to do."""
+        with self._changed:
+            fits = slot.number < self._size and len(self._busy) <= self._size
+            if fits and self._work and self._work[0].start():
+                return self._work[1]
+            self._give_back(slot)
+            return None
 
     def _give_back(self, slot: Slot) -> None:
-        with self._changed:
-            del self._busy[slot.number]
-            if slot.number < self._size:
-                self._free[slot.number] = slot
-            else:
-                slot.retire()
-            self._changed.notify_all()
+        del self._busy[slot.number]
+        if slot.number < self._size:
+            self._free[slot.number] = slot
+        else:
+            slot.retire()
+        self._wake()
+        self._changed.notify_all()

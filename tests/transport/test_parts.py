@@ -135,16 +135,28 @@ def test_the_breaker_arms_triggers_and_disarms(caplog):
 @pytest.mark.parametrize("for_handlers", [False, True])
 def test_receives_are_waited_for(for_handlers):
     """T12."""
-    receives = Receives(threading.Condition())
-    receives.started()
+    receives = Receives(threading.Condition(), 2, unless=lambda: False)
+    assert [receives.start(), receives.start(), receives.start()] == [True, True, False]
     waiter = threading.Thread(target=receives.wait, args=[for_handlers, lambda: False])
     waiter.start()
     receives.answered(found=True)
+    receives.answered(found=True)
     if for_handlers:
+        receives.finished()
         assert waiter.is_alive()
         receives.finished()
     waiter.join(60)
     assert not waiter.is_alive()
-    assert not receives.over
+
+
+def test_no_receive_is_started_once_one_found_nothing_or_the_time_is_over():
+    """T13."""
+    late = threading.Event()
+    receives = Receives(threading.Condition(), 100, unless=late.is_set)
+    assert (receives.start(), receives.left) == (True, 99)
     receives.answered(found=False)
-    assert receives.over
+    assert (receives.start(), receives.left) == (False, 0)
+    receives = Receives(threading.Condition(), 100, unless=late.is_set)
+    assert receives.start()
+    late.set()
+    assert (receives.start(), receives.left) == (False, 0)

@@ -7,9 +7,9 @@ from pgqueue_admin.transport.vain import Vain
 
 
 def answered(*took):
-    receives = Receives(threading.Condition())
+    receives = Receives(threading.Condition(), 100, unless=lambda: False)
     for each in took:
-        receives.started()
+        receives.start()
         receives.answered(found=each, took=each)
     return receives
 

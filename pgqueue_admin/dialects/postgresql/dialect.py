@@ -10,6 +10,8 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.dialects.postgresql import addressing, session
 from pgqueue_admin.dialects.postgresql.borrowed import borrowed
+from pgqueue_admin.dialects.postgresql.direct import DirectSession
+from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.statements import Statement, Statements
 
@@ -27,17 +29,17 @@ def _identifier(value: Any) -> sql.Composable:
 
 
 @lru_cache(maxsize=4096)
-def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> session.Filled:
+def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
     """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
     parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
     for key, part in parts.items():
         text = text.replace(f"{{{key}}}", part.text)
     names = {key: _identifier(value) for key, value in identifiers if key not in parts}
     # one piece: the driver puts the pieces together each time that it executes
-    return session.Filled([sql.SQL(sql.SQL(text).format(**names).as_string(None))])
+    return Filled([sql.SQL(sql.SQL(text).format(**names).as_string(None))])
 
 
-def compose(text: str, identifiers: dict[str, Any]) -> session.Filled:
+def compose(text: str, identifiers: dict[str, Any]) -> Filled:
     """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier.
 
     A number stands as it is: where it is part of the plan (a limit), a parameter would hide it from the planner.
@@ -67,8 +69,8 @@ class PostgreSQL:
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema)
 
-    def connect(self, dsn: str, **kwargs: Any) -> session.Session:
-        return session.connect(dsn, **kwargs)
+    def connect(self, dsn: str, **kwargs: Any) -> DirectSession:
+        return DirectSession(session.open_raw(dsn, **kwargs))
 
     def borrow(self, raw: Any) -> session.Session:
         return borrowed(raw)

@@ -14,6 +14,7 @@ from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
+from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "3F000": errors.SchemaMissing,
@@ -81,15 +82,6 @@ def on_the_wire(dsn: str) -> dict[str, Any]:
     return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
 
 
-class Filled(sql.Composed):
-    """A statement from a file with its identifiers in place; every literal % in it is doubled."""
-
-
-def _never_none(query: Any, params: Params) -> Params:
-    """A statement of ours has its % doubled; without parameters the driver would leave them so."""
-    return {} if params is None and isinstance(query, Filled) else params
-
-
 class Session:
     """A Connection (see dialects.connection) over psycopg."""
 
@@ -105,7 +97,7 @@ class Session:
             self._has_stale_plans = False
             self.raw.execute("deallocate all")
         try:
-            return self._cursor().execute(query, _never_none(query, params))
+            return self._cursor().execute(query, never_none(query, params))
         except psycopg.errors.FeatureNotSupported:
             self._has_stale_plans = True  # a column changed its type: the driver would keep the useless plan for ever
             raise
@@ -143,13 +135,16 @@ class Session:
             for query, params in statements:
                 self._ask(query, params)
 
+    def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        self.run_all(asked)
+
     def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
-        with translated(), self._cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
+        with translated(), self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
             for row in rows:
                 copy.write_row(row)
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        with translated(), self.raw.cursor() as cursor, cursor.copy(query, _never_none(query, None)) as copy:
+        with translated(), self.raw.cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
             for chunk in chunks:
                 copy.write(chunk)
 
@@ -215,7 +210,7 @@ class Session:
         self.close()
 
 
-def connect(
+def open_raw(
     dsn: str,
     *,
     application_name: str = "pgqueue-admin",
@@ -223,7 +218,7 @@ def connect(
     statement_timeout: float | None = None,
     connect_timeout: float = 5,
     prepared_statements: int = 100,
-) -> Session:
+) -> psycopg.Connection[Any]:
     with translated():
         raw = psycopg.connect(
             dsn,
@@ -234,4 +229,4 @@ def connect(
             **options(application_name, read_only, statement_timeout),
         )
     raw.prepared_max = prepared_statements
-    return Session(raw)
+    return raw

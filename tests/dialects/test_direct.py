@@ -1,0 +1,175 @@
+"""Statements of ours over libpq itself: prepared, in few round trips, and as safe as through the driver."""
+
+import _thread
+import threading
+from contextlib import suppress
+from typing import NamedTuple
+from uuid import uuid4
+
+import pytest
+
+from pgqueue_admin.dialects import Address, errors
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.waiting import until
+
+QUEUE = Address("public", "Sales")
+SQL = postgresql().queue
+ROW = {"ttbr_ms": None, "headers": '{"a":"ü"}', "body": b"\0\xff"}
+
+
+class Trace(NamedTuple):
+    text: str
+
+    @property
+    def round_trips(self) -> int:
+        return self.text.count("ReadyForQuery")
+
+
+@pytest.fixture
+def queue(connection):
+    connection.run(SQL.create(table=QUEUE))
+    return connection
+
+
+@pytest.fixture
+def traced(queue, tmp_path):
+    """What libpq itself saw go by while something was done."""
+
+    def traced(work) -> Trace:
+        with (tmp_path / "trace").open("w+") as trace:
+            queue.raw.pgconn.trace(trace.fileno())
+            work()
+            queue.raw.pgconn.untrace()
+            trace.seek(0)
+            return Trace(trace.read())
+
+    return traced
+
+
+def row(**more):
+    return {"id": uuid4(), **ROW, **more}
+
+
+def send(connection, **more):
+    connection.run(SQL.send(table=QUEUE), row(**more))
+
+
+def bodies(connection):
+    return [bytes(each[0]) for each in connection.all('select body from "Sales" order by seq')]
+
+
+def test_values_go_and_come_as_they_do_through_the_driver(queue):
+    for ttbr_ms in (None, 1, 40_000, 2**40):
+        send(queue, ttbr_ms=ttbr_ms)
+    with queue.transaction_with(SQL.receive(table=QUEUE), {"low": -(2**63)}) as (found,):
+        assert found._fields == ("id", "seq", "expired", "headers", "body")
+        assert (found.seq, found.expired, found.headers, bytes(found.body)) == (1, False, ROW["headers"], ROW["body"])
+    with pytest.raises(errors.DatabaseError, match="NUL"):
+        send(queue, headers="\0")
+
+
+def test_a_statement_is_prepared_when_it_is_asked_again(queue, traced):
+    assert [traced(lambda: send(queue)).text.count("Parse\t") for _ in range(4)] == [1, 1, 0, 0]
+
+
+def test_more_statements_than_are_kept_are_asked_all_the_same(database, connect):
+    session = connect(database, prepared_statements=1)
+    for _ in range(3):
+        session.run(SQL.create(table=QUEUE))
+        send(session)
+        assert session.one(SQL.peek(table=QUEUE)).head == 1
+    assert session.value("select count(*) from pg_prepared_statements") == 1
+
+
+def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue, traced):
+    for _ in range(3):
+        send(queue)
+
+    def handle():
+        with queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}) as (found,):
+            queue.run_last([(SQL.send(table=QUEUE), row(body=b"%d" % found.seq))])
+
+    for _ in range(2):
+        handle()
+    assert traced(handle).round_trips == 2
+    assert bodies(queue) == [b"1", b"2", b"3"]
+
+
+def test_what_cannot_be_written_last_undoes_the_rest(queue):
+    send(queue)
+    nowhere = Address("public", "Nowhere")
+    with pytest.raises(errors.TableMissing), queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}):
+        queue.run_last([(SQL.send(table=QUEUE), row()), (SQL.send(table=nowhere), row())])
+    assert bodies(queue) == [ROW["body"]]
+    with queue.transaction():
+        send(queue, body=b"next")
+    assert bodies(queue)[1:] == [b"next"]
+
+
+def test_a_failure_in_many_undoes_all_of_them(queue):
+    again = row()
+    with pytest.raises(errors.AlreadyExists):
+        queue.run_all([(SQL.send(table=QUEUE), again), (SQL.send(table=QUEUE), row()), (SQL.send(table=QUEUE), again)])
+    assert bodies(queue) == []
+
+
+def test_a_savepoint_in_a_transaction(queue):
+    with queue.transaction():
+        send(queue, body=b"kept")
+        with suppress(ZeroDivisionError), queue.transaction():
+            send(queue, body=b"undone")
+            raise ZeroDivisionError
+        with queue.raw.transaction():
+            queue.raw.execute("""update "Sales" set headers = 'theirs'""")
+    assert bodies(queue) == [b"kept"]
+
+
+def test_a_transaction_that_somebody_ended_is_no_success(queue):
+    with pytest.raises(errors.DatabaseError, match="ended the transaction"), queue.transaction():
+        queue.raw.execute("commit")
+    with pytest.raises(errors.DatabaseError, match="ended the transaction"), queue.transaction():  # noqa: PT012
+        queue.raw.execute("commit")
+        queue.run_last([(SQL.send(table=QUEUE), row())])
+    assert bodies(queue) == []
+
+
+@pytest.mark.parametrize("upset", ["deallocate all", "discard all", 'alter table "Sales" alter headers type varchar'])
+def test_prepared_statements_that_no_longer_hold_are_prepared_again(queue, upset):
+    """The attempt under way fails, as any may; the next one does not."""
+    for _ in range(6):
+        send(queue)
+    for _ in range(3):
+        assert queue.one(SQL.receive(table=QUEUE), {"low": 1})
+    queue.raw.execute(upset)
+    with suppress(errors.DatabaseError):
+        queue.one(SQL.receive(table=QUEUE), {"low": 1})
+    assert queue.one(SQL.receive(table=QUEUE), {"low": 1})
+
+
+def test_a_session_that_ends_between_two_statements(queue, database, connect):
+    for _ in range(3):
+        send(queue)
+    pid = queue.value("select pg_backend_pid()")
+    connect(database).value("select pg_terminate_backend(%s)", [pid])
+    until(lambda: connect(database).value("select count(*) from pg_stat_activity where pid = %s", [pid]) == 0)
+    with pytest.raises(errors.DatabaseDown) as raised, queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}):
+        pytest.fail("there is nobody to receive from")
+    assert raised.value.sqlstate == "57P01"
+    assert queue.closed
+
+
+def test_ctrl_c_ends_a_statement_that_waits(queue, database, connect):
+    """And the session goes on: the statement was cancelled, not left running."""
+    other = connect(database)
+    with other.transaction():
+        other.run('lock table "Sales"')
+
+        def interrupt():
+            until(lambda: connect(database).value("select count(*) from pg_locks where not granted"))
+            _thread.interrupt_main()
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            send(queue)
+    send(queue, body=b"after")
+    assert bodies(queue) == [b"after"]
