@@ -15,7 +15,7 @@ from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
-from pgqueue_admin.operations.rights import may
+from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import ArchivedMessage
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.type_names import short_type
@@ -71,6 +71,10 @@ class ArchiveAdmin(ReadOnly):
     def has_restore_permission(self, request: HttpRequest) -> bool:
         return may(request.user, "restore") is None
 
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Where the database would refuse them, none is offered."""
+        return {} if database_lets("retry") else super().get_actions(request)
+
     def get_queryset(self, request: HttpRequest) -> Chosen:
         """Lists are made of short columns only."""
         found: Chosen = super().get_queryset(request)
@@ -84,16 +88,19 @@ class ArchiveAdmin(ReadOnly):
         return queryset.filter(pk__in=ids), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        trouble = _trouble()
-        return self._away(request, trouble) if trouble else super().changelist_view(request, extra_context)
+        if trouble := _trouble():
+            return self._away(request, trouble)
+        if refusal := database_lets("retry"):
+            self.message_user(request, f"Nothing can be retried, discarded or restored: {refusal}.", messages.WARNING)
+        return super().changelist_view(request, extra_context)
 
     def change_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
         trouble = _trouble()
         return self._away(request, trouble) if trouble else super().change_view(request, object_id, *more, **options)
 
-    def history_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
         trouble = _trouble()
-        return self._away(request, trouble) if trouble else super().history_view(request, *more, **options)
+        return self._away(request, trouble) if trouble else super().history_view(request, object_id, *more, **options)
 
     def delete_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
         trouble = _trouble()

@@ -12,10 +12,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from pgqueue_admin.admin.marking import marked
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
-from pgqueue_admin.operations.rights import may
+from pgqueue_admin.operations.kinds import kind_of
+from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.figures import counted
@@ -42,7 +44,7 @@ class OperationAdmin(ReadOnly):
             return self._answer(request, operation)
         if operation.state != State.FROZEN:
             return redirect("admin:pgqueue_operation_change", pk)
-        return TemplateResponse(request, "pgqueue_admin/admin/confirm.html", self._asked(request, operation))
+        return marked(TemplateResponse(request, "pgqueue_admin/admin/confirm.html", self._asked(request, operation)))
 
     def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         try:
@@ -55,6 +57,8 @@ class OperationAdmin(ReadOnly):
         if "keep" in request.POST:
             service.cancel(operation.pk, request.user)
             return self.message_user(request, "Nothing was done.", messages.INFO)
+        if refusal := database_lets(operation.kind):
+            return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
         service.start(operation.pk, request.user, request.POST.get("reason", "").replace("\0", "").strip()[:400])
         self.message_user(request, _started(operation), messages.SUCCESS)
 

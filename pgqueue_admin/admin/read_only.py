@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
 
+from pgqueue_admin.admin.marking import marked
+
 
 class CappedPaginator(Paginator):
     """Never counts a whole table; what lies beyond the cap is found by filters."""
@@ -52,13 +54,16 @@ class ReadOnly(admin.ModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if any("\0" in value for values in request.GET.lists() for value in values[1]):
             return redirect(request.path)  # no column holds it, and asking makes an error of it
-        return super().changelist_view(request, extra_context)
+        return marked(super().changelist_view(request, extra_context))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         shown = {**(extra_context or {}), "console_url": self.console_url(object_id)}
-        return super().change_view(request, object_id, form_url, shown)
+        return marked(super().change_view(request, object_id, form_url, shown))
+
+    def history_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
+        return marked(super().history_view(request, object_id, *more, **options))
 
     def console_url(self, object_id: str) -> str:
         try:

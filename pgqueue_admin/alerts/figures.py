@@ -6,7 +6,7 @@ from pgqueue_admin.alerts import links, places
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.wording.durations import duration, plain
-from pgqueue_admin.wording.figures import counted, figure, integer
+from pgqueue_admin.wording.figures import about, counted, figure, integer
 
 
 class Line(NamedTuple):
@@ -47,7 +47,7 @@ def _sampled(look: Look, queue: Queue) -> list[Line]:
     target = f"target {plain(queue.target_age_seconds)}" if queue.target_age_seconds is not None else ""
     return [
         Line("ready", figure(sample.ready, sample.how)),
-        Line("oldest ready", duration(age) if age is not None else "none waits", target),
+        Line("oldest ready", about(sample.oldest_how) + duration(age) if age is not None else "none waits", target),
     ]
 
 

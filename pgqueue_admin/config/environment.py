@@ -36,10 +36,13 @@ def database(url: str, name: str) -> dict[str, Any]:
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
-    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source."""
+    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source.
+
+    Of the session settings the source takes those alone that the URL itself says: URL_OPTIONS.
+    """
     only = "-c default_transaction_read_only=on -c statement_timeout=5000"
     said = entry["OPTIONS"].get("options", "")
-    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": f"{said} {only}".strip()}}
+    return {**entry, "URL_OPTIONS": said, "OPTIONS": {**entry["OPTIONS"], "options": f"{said} {only}".strip()}}
 
 
 def listed(name: str, default: str = "") -> list[str]:

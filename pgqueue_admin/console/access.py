@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from pgqueue_admin.console import role
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.operations import rights
 from pgqueue_admin.operations.rights import PERMISSIONS, Refusal
@@ -10,15 +9,11 @@ from pgqueue_admin.operations.rights import PERMISSIONS, Refusal
 __all__ = ["PERMISSIONS", "Refusal", "allowed", "may"]
 
 WORDS = {"retry": "retry", "discard": "discard", "run": "run processes", "set": "change settings"}
-ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
 
 
 def may(person: Any, verb: str, address: Address | None = None) -> Refusal | None:
-    """None if ``person`` may, and the database lets us: a role that only SELECTs disables every act on queues."""
-    if refusal := rights.may(person, verb, address):
-        return refusal
-    known = role.current() if verb in ON_QUEUES else None
-    return Refusal(known.refusal) if known and known.refusal else None
+    """None if ``person`` may, and the database lets us."""
+    return rights.may(person, verb, address) or rights.database_lets(verb)
 
 
 def allowed(person: Any) -> list[str]:

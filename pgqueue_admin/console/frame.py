@@ -7,8 +7,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
-from pgqueue_admin.console import access, navigation, role
-from pgqueue_admin.records import clock, freshness
+from pgqueue_admin.console import access, navigation
+from pgqueue_admin.records import clock, freshness, role
 
 THEMES = ("system", "light", "dark")
 COLOURS = ("plum", "ocean", "slate", "brown", "violet")  # none of them red, amber or green

@@ -2,13 +2,20 @@
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from pgqueue_admin.dialects.postgresql.session import on_the_wire
+
 log = logging.getLogger(__name__)
-ALIVE_SECONDS = 20.0
+ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is still there
+ANSWER_SECONDS = 4.0  # an answer that takes longer does not come
 
 
 async def wakes(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
@@ -27,7 +34,7 @@ async def wakes(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
 
 async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
     session = await psycopg.AsyncConnection.connect(
-        dsn, autocommit=True, connect_timeout=5, application_name="pgqueue-admin live"
+        dsn, autocommit=True, connect_timeout=5, application_name="pgqueue-admin live", **on_the_wire(dsn)
     )
     async with session:
         for channel in channels:
@@ -36,4 +43,14 @@ async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
         while True:
             async for notification in session.notifies(timeout=ALIVE_SECONDS):
                 yield notification.channel
-            await session.execute("select 1")  # notices a connection that died without a word
+            await _ask(session)
+
+
+async def _ask(session: psycopg.AsyncConnection[Any]) -> None:
+    """Raises OperationalError, also where the wire swallows everything: the driver alone would wait for an answer."""
+    asked = asyncio.ensure_future(session.execute("select 1"))
+    answered, _ = await asyncio.wait([asked], timeout=ANSWER_SECONDS)
+    if not answered:
+        with socket.socket(fileno=os.dup(session.fileno())) as wire, suppress(OSError):
+            wire.shutdown(socket.SHUT_RDWR)
+    await asked

@@ -26,6 +26,10 @@ class Arrivals:
         place = bisect_left(self._seqs, seq)
         return self._times[place] if 0 < place < len(self._seqs) else None
 
+    def before(self, seq: int) -> datetime | None:
+        """The instant before which it had arrived; None where ``of`` knows when, and for what was not seen yet."""
+        return self._times[0] if self._seqs and seq <= self._seqs[0] else None
+
     def forget_below(self, seq: int) -> None:
         """What is before the head is never asked for again; the last note below it stays as the beginning."""
         place = bisect_left(self._seqs, seq)

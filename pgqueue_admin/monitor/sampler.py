@@ -16,7 +16,7 @@ from pgqueue_admin.transport import headers as wire
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
 ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
-_BATCH = 50
+_BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
 
 Found = dict[Address, Depth | str]  # a text says why a table could not be read
 

@@ -50,7 +50,7 @@ class Track:
         self.last = depth
 
     def oldest(self) -> tuple[datetime | None, str]:
-        """When the first ready message arrived, and how that is known."""
+        """When the first ready message arrived, and how that is known: exact, estimate, or at the latest (least)."""
         seq = self.last.ready_seq if self.last else None
         if seq is None:
             return None, "exact"
@@ -58,7 +58,9 @@ class Track:
             return arrived, "exact"
         if seq == self.remembered.ready_seq and self.remembered.oldest_at:
             return self.remembered.oldest_at, self.remembered.oldest_how
-        return (self._sent[1] if self._sent and self._sent[0] == seq else None), "estimate"
+        if self._sent is None or self._sent[0] != seq:
+            return None, "estimate"
+        return (self._sent[1], "estimate") if self._sent[1] else (self._arrivals.before(seq), "least")
 
     def wants_sent_at(self) -> int | None:
         """The seq whose TimeSent must stand in for its arrival, if that is not read yet."""

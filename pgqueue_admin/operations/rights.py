@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.records import role
 
 PERMISSIONS = {
     "retry": "pgqueue.retry_message",
@@ -14,6 +15,7 @@ PERMISSIONS = {
     "acknowledge": "pgqueue.change_settings",
     "log": "pgqueue.run_endpoint",
 }
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
 
 
 class Refusal(NamedTuple):
@@ -31,6 +33,12 @@ def may(person: Any, verb: str, address: Address | None = None) -> Refusal | Non
         return None
     where = f" on {address.table}" if address else ""
     return Refusal(f"needs operator{where}; you are viewer")
+
+
+def database_lets(verb: str) -> Refusal | None:
+    """None if the role that the queues are read with may act; one that only SELECTs disables every act on queues."""
+    known = role.current() if verb in ON_QUEUES else None
+    return Refusal(known.refusal) if known and known.refusal else None
 
 
 def name_of(person: Any) -> str:

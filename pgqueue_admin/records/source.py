@@ -77,6 +77,8 @@ def _dsn(entry: dict[str, Any]) -> str:
     if entry.get("PASSWORD"):
         person += ":" + quote(entry["PASSWORD"], safe="")
     host = quote(entry.get("HOST") or "", safe=":[]") + (f":{entry['PORT']}" if entry.get("PORT") else "")
-    options = {key: value for key, value in entry.get("OPTIONS", {}).items() if isinstance(value, str | int)}
+    said = {**entry.get("OPTIONS", {})}
+    said["options"] = entry.get("URL_OPTIONS", said.get("options", ""))
+    options = {key: value for key, value in said.items() if isinstance(value, str | int) and value != ""}
     asked = urlencode(options, quote_via=quote)  # libpq reads no + as a blank
     return f"postgresql://{person + '@' if person else ''}{host}/{quote(entry['NAME'], safe='')}?{asked}"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 UNKNOWN = "–"
 NBSP = "\u00a0"
 APPROXIMATE = frozenset({"estimate", "hint"})
+AT_LEAST = "least"  # it was there when looking began: longer is possible
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -38,6 +39,13 @@ def figure(value: int | None, how: str = "counted") -> str:
     if how in APPROXIMATE:
         return f"≈{NBSP}{integer(value, short_from=1_000_000)}"
     return integer(value) + ("+" if how == "capped" else "")
+
+
+def about(how: str) -> str:
+    """What is set before a length of time that is not known exactly: ``≈ `` or ``at least ``."""
+    if how == AT_LEAST:
+        return f"at least{NBSP}"
+    return f"≈{NBSP}" if how in APPROXIMATE else ""
 
 
 def rate(per_second: float | None) -> Rate:

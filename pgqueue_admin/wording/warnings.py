@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from pgqueue_admin.wording.durations import duration, plain
-from pgqueue_admin.wording.figures import NBSP, counted, figure, integer
+from pgqueue_admin.wording.figures import NBSP, about, counted, figure, integer
 
 DELAY = "peek delay (QueuePeeker.Delay)"
 
@@ -30,8 +30,8 @@ def dead(count: int, cause: str, target: int | None) -> Said:
     )
 
 
-def queue_age(seconds: float, target: float, approximate: bool = False) -> Said:
-    age = f"{'≈ ' if approximate else ''}{duration(seconds)}"
+def queue_age(seconds: float, target: float, how: str = "exact") -> Said:
+    age = about(how) + duration(seconds)
     return Said(
         f"Oldest ready message is {age} old, target {plain(target)}",
         age,

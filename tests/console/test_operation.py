@@ -195,8 +195,7 @@ def test_looking_starts_nothing(recorded, cards):
 def test_a_role_that_only_selects_disables_acts_and_says_so(recorded, cards):
     from django.db import connections
 
-    from pgqueue_admin.console import role
-    from pgqueue_admin.records import source
+    from pgqueue_admin.records import role, source
 
     name = "looks_only"
     recorded.connection.run(f"create role {name} login password 'looks'; grant pg_read_all_data to {name}")

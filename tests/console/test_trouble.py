@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.console import role
+from pgqueue_admin.records import role
 from pgqueue_admin.records.models import LatestSample
 from tests.console.sampled import elsewhere, sample, signed_in
 

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -179,6 +180,18 @@ def test_what_an_address_says_of_the_wire_holds(database, connect):
     session = connect(f"{database}?tcp_user_timeout=4000")
     with socket.socket(fileno=os.dup(session.fileno())) as wire:
         assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 4000
+
+
+def test_session_settings_of_an_address_hold_beside_ours_and_ours_win(database, connect):
+    said = "-c work_mem=7MB -c statement_timeout=1 -c timezone=America/New_York -c default_transaction_read_only=off"
+    address = f"{database}?options={quote(said)}"
+    pool = postgresql().pool(address, read_only=True, statement_timeout=5)
+    with pool.connection() as lent:
+        for session in (lent, connect(address, read_only=True, statement_timeout=5)):
+            shown = {name: session.value(f"show {name}") for name in ("work_mem", "statement_timeout", "timezone")}
+            assert shown == {"work_mem": "7MB", "statement_timeout": "5s", "timezone": "UTC"}
+            assert session.value("show default_transaction_read_only") == "on"
+    pool.close()
 
 
 def test_a_pool_that_is_refused_says_so_at_once():

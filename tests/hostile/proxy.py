@@ -13,6 +13,8 @@ class Proxy:
         self._target = at.hostname or "127.0.0.1", at.port or 5432
         self._open: set[socket.socket] = set()
         self._listener: socket.socket | None = None
+        self._swallows = False
+        self.accepted = 0
         self.port = 0
         self.mend()
         self.dsn = at._replace(netloc=f"{at.netloc.rpartition('@')[0]}@127.0.0.1:{self.port}").geturl()
@@ -32,6 +34,15 @@ class Proxy:
                 each.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
+    def swallowing(self) -> Iterator[None]:
+        """Connections stay open, and what is sent arrives nowhere: nobody is told."""
+        self._swallows = True
+        try:
+            yield
+        finally:
+            self._swallows = False
+
+    @contextmanager
     def down(self) -> Iterator[None]:
         self.cut()
         try:
@@ -45,6 +56,7 @@ class Proxy:
                 self._join(listener.accept()[0])
 
     def _join(self, client: socket.socket) -> None:
+        self.accepted += 1
         try:
             server = socket.create_connection(self._target)
         except OSError:  # it is down: so are we, for this one
@@ -57,7 +69,8 @@ class Proxy:
     def _carry(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65_536):
-                sink.sendall(data)
+                if not self._swallows:
+                    sink.sendall(data)
         for each in (source, sink):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

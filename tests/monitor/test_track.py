@@ -39,6 +39,16 @@ def test_what_was_there_before_is_dated_by_timesent() -> None:
     assert (track.oldest(), track.wants_sent_at()) == ((at(-100), "estimate"), None)
 
 
+def test_without_timesent_it_is_at_least_as_old_as_our_looking() -> None:
+    track = Track()
+    track.note(at(0), holding(50, 60))
+    track.note_sent_at(50, None)
+    track.note(at(9), holding(50, 61))
+    assert (track.oldest(), track.wants_sent_at()) == ((at(0), "least"), None)
+    track.note(at(10), holding(61, 61))
+    assert track.oldest() == (at(9), "exact")
+
+
 def test_a_restarted_sampler_keeps_what_the_one_before_knew() -> None:
     track = Track(Remembered(ready_seq=50, head_seq=50, oldest_at=at(-100), oldest_how="exact"))
     track.note(at(0), holding(50, 60))

@@ -11,8 +11,8 @@ from pgqueue_admin.wording import warnings
 
 def find(look: Look) -> Iterator[Found]:
     for queue, verdict in past(look, "age"):
-        address, approximate = look.address(queue), queue.latest.oldest_how == "estimate"
-        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, approximate)
+        address = look.address(queue)
+        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, queue.latest.oldest_how)
         yield Found("queue_age", address, said, verdict.state, queue=address)
 
 

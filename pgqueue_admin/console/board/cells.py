@@ -67,7 +67,7 @@ def oldest(row: Row, still: bool = False) -> SafeString:
 
 
 def age(since: datetime, seconds: float, target: float | None, how: str, tone: str = "") -> SafeString:
-    about = f"≈{figures.NBSP}" if how in figures.APPROXIMATE else ""
+    about = figures.about(how)
     past = f" {'warn-t' if tone == 'warn' else 'crit-t'}" if target and seconds > target else ""
     return format_html(
         '<b class="age{}" data-since="{}" data-target="{}" data-tone="{}" data-about="{}" data-kind="{}">{}</b>',

@@ -17,6 +17,7 @@ from pgqueue_admin.records import processes
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.wording.figures import AT_LEAST
 
 HISTORY = 10
 
@@ -152,6 +153,8 @@ def _oldest(view: View) -> Figure:
         return Figure("oldest", "Oldest ready", parts.unknown(), against)
     said = cells.age(row.latest.oldest_at, row.age, target, row.latest.oldest_how, row.state)
     past = target is not None and row.age > target
+    if row.latest.oldest_how == AT_LEAST:
+        against = format_html("{}, since before {}", against, parts.when(row.latest.oldest_at))
     return Figure("oldest", "Oldest ready", said, against, "hot" if past else "")
 
 

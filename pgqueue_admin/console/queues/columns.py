@@ -10,7 +10,7 @@ from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.wording import figures, times
 from pgqueue_admin.wording.durations import duration
-from pgqueue_admin.wording.figures import APPROXIMATE, NBSP, UNKNOWN, figure
+from pgqueue_admin.wording.figures import UNKNOWN, figure
 
 
 class Cell(NamedTuple):
@@ -40,7 +40,7 @@ def oldest(row: Row) -> Cell:
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
         return Cell(UNKNOWN, "unknown")
     how = row.latest.oldest_how
-    about = f"≈{NBSP}" if how in APPROXIMATE else ""
+    about = figures.about(how)
     target = row.queue.target_age_seconds
     past = "crit-t" if target is not None and row.age > target else ""
     moves = f'data-since="{times.iso(row.latest.oldest_at)}" data-target="{target or ""}" data-about="{about}"'

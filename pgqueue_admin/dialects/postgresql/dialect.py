@@ -88,7 +88,7 @@ class PostgreSQL:
         lock_timeout: float | None = None,
         max_size: int = 8,
     ) -> SessionPool:
-        settings = session.options(application_name, read_only, statement_timeout, lock_timeout)
+        settings = session.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
         return SessionPool(dsn, settings, max_size)
 
 

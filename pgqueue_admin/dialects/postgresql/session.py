@@ -60,7 +60,11 @@ ON_THE_WIRE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_coun
 
 
 def options(
-    application_name: str, read_only: bool, statement_timeout: float | None, lock_timeout: float | None = None
+    dsn: str,
+    application_name: str,
+    read_only: bool,
+    statement_timeout: float | None,
+    lock_timeout: float | None = None,
 ) -> dict[str, Any]:
     """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
 
@@ -72,13 +76,19 @@ def options(
         settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
     if lock_timeout is not None:
         settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
-    return {"options": " ".join(settings), "application_name": application_name}
+    said = said_by(dsn).get("options") or ""  # holds beside ours, which come last and win
+    return {"options": f"{said} {' '.join(settings)}".strip(), "application_name": application_name}
+
+
+def said_by(dsn: str) -> dict[str, Any]:
+    """What the address itself says."""
+    with translated():
+        return conninfo_to_dict(dsn)
 
 
 def on_the_wire(dsn: str) -> dict[str, Any]:
     """What the address itself says of these holds."""
-    with translated():
-        said = conninfo_to_dict(dsn)
+    said = said_by(dsn)
     return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
 
 
@@ -226,7 +236,7 @@ def open_raw(
             row_factory=namedtuple_row,
             connect_timeout=max(2, round(connect_timeout)),  # libpq rounds 1 up to 2
             **on_the_wire(dsn),
-            **options(application_name, read_only, statement_timeout),
+            **options(dsn, application_name, read_only, statement_timeout),
         )
     raw.prepared_max = prepared_statements
     return raw

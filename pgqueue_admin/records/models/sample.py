@@ -21,7 +21,7 @@ class Figures(models.Model):
     in_per_second = models.FloatField(null=True)
     out_per_second = models.FloatField(null=True)
     oldest_at = models.DateTimeField(null=True, help_text="When the head arrived.")
-    oldest_how = models.CharField(max_length=10, default="exact")  # exact to a sample, or estimate (TimeSent)
+    oldest_how = models.CharField(max_length=10, default="exact")  # to a sample; estimate (TimeSent); least
     next_due_at = models.DateTimeField(null=True)
     error = models.TextField(blank=True, help_text="Why this queue could not be read this time.")
 

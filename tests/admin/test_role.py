@@ -1,0 +1,64 @@
+"""A role that may only SELECT is offered nothing that the database would refuse; hostile text stays in its row."""
+
+import re
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.operations import service
+from pgqueue_admin.records import role
+from pgqueue_admin.records.models import AuditEntry, Operation
+from tests.console.sampled import elsewhere
+from tests.dead_ones import REFUSED, dead
+from tests.hostile.payloads import TURNED
+from tests.waiting import until
+
+SignIn = Callable[..., Client]
+LIST = "/admin/pgqueue/archivedmessage/"
+
+
+@pytest.fixture
+def only_select(archived_console: str, connect: Callable[[str], Connection]) -> Iterator[str]:
+    """The queues are read with such a role; its name."""
+    owner, name = connect(archived_console), f"reader_{secrets.token_hex(4)}"
+    owner.run(f"create role {name} login password 'looks'; grant pg_read_all_data to {name}")
+    with elsewhere("queues", USER=name, PASSWORD="looks"):
+        until(role.current, 20, "the database was asked")
+        yield name
+    owner.run(f"drop role {name}")
+
+
+def test_actions_are_not_offered_and_why_is_said(sign_in: SignIn, only_select: str) -> None:
+    page = sign_in("ana").get(LIST).content.decode()
+    assert f"Nothing can be retried, discarded or restored: the database role {only_select} may only SELECT." in page
+    assert 'name="action"' not in page
+    assert "action-select" not in page
+
+
+def test_one_that_is_sent_all_the_same_does_nothing(sign_in: SignIn, only_select: str) -> None:
+    asked = {"action": "retry", "_selected_action": [dead(exception=REFUSED)[0].id]}
+    page = sign_in("ana").post(LIST, asked, follow=True).content.decode()
+    assert "may only SELECT" in page
+    assert not Operation.objects.exists()
+
+
+def test_what_was_frozen_before_is_not_started(sign_in: SignIn, request: pytest.FixtureRequest) -> None:
+    client = sign_in("ana")
+    operation = service.freeze("retry", [dead(exception=REFUSED)[0].id], "ana", "admin")
+    name = request.getfixturevalue("only_select")
+    page = client.post(f"/admin/pgqueue/operation/{operation.pk}/confirm/", {"go": "yes"}, follow=True)
+    assert f"Nothing was retried: the database role {name} may only SELECT." in page.content.decode()
+    operation.refresh_from_db()
+    assert operation.state == "frozen"
+
+
+def test_text_that_turns_others_around_is_marked(sign_in: SignIn) -> None:
+    entry = AuditEntry.objects.create(who="ana", verb="set", noun="queue", subject=TURNED, origin="console")
+    client = sign_in("ana", is_superuser=True)
+    for path in ("/admin/pgqueue/auditentry/", f"/admin/pgqueue/auditentry/{entry.pk}/change/"):
+        page = client.get(path).content.decode()
+        assert "‹U+202E›gnp‹U+202C›‹U+2066›exe‹U+200B›‹U+FEFF›" in page
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", page)

@@ -1,0 +1,71 @@
+"""The one LISTEN of a web process: how it notices that nobody is there any more."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import psycopg
+import pytest
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.live import listener
+from tests.hostile.proxy import Proxy
+
+CHANNEL = "test_wake"
+
+
+async def soon(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def heard(wakes: AsyncIterator[str]) -> str:
+    async with asyncio.timeout(20):
+        return await anext(wakes)
+
+
+def notify(dsn: str) -> None:
+    with postgresql().connect(dsn) as connection:
+        connection.notify(CHANNEL)
+
+
+def test_ten_seconds_at_most() -> None:
+    assert listener.ALIVE_SECONDS + listener.ANSWER_SECONDS < 10
+
+
+async def test_a_wire_that_swallows_everything_is_left(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(listener, "ANSWER_SECONDS", 0.2)
+    proxy = Proxy(database)
+    wakes = listener.wakes(proxy.dsn, [CHANNEL])
+    assert await heard(wakes) == ""
+    notify(database)
+    assert await heard(wakes) == CHANNEL
+    waiting = asyncio.ensure_future(anext(wakes))
+    with proxy.swallowing():
+        await soon(lambda: proxy.accepted > 1)
+    async with asyncio.timeout(40):  # the attempt that was swallowed has its own five seconds
+        assert await waiting == "", "listening again, and whoever follows looks at everything"
+    notify(database)
+    assert await heard(wakes) == CHANNEL
+    await wakes.aclose()
+    proxy.cut()
+
+
+async def test_the_kernel_asks_as_well(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, connect = [], psycopg.AsyncConnection.connect
+
+    async def kept(*given, **options):
+        opened.append(await connect(*given, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "connect", kept)
+    wakes = listener.wakes(database, [CHANNEL])
+    assert await heard(wakes) == ""
+    with socket.socket(fileno=os.dup(opened[0].fileno())) as wire:
+        assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+        assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 15_000
+    await wakes.aclose()
