@@ -31,8 +31,14 @@ class Databases:
     @contextmanager
     def clone(self, kind: str) -> Iterator[str]:
         self._make_template(kind)
+        with self.copy(f"template_{kind}") as dsn:
+            yield dsn
+
+    @contextmanager
+    def copy(self, source: str) -> Iterator[str]:
+        """As ``clone``, of the database with this name, to which nobody may be connected."""
         name = f"test_{next(self._numbers)}"
-        self._create(name, f"template_{kind}")
+        self._create(name, source)
         try:
             yield self._server.dsn(name)
         finally:

@@ -1,14 +1,21 @@
-"""The hostile world, one for the tests of a module that only look, and one for a test that changes it."""
+"""The hostile world: made once in a run, copied for each module."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.hostile.world import World
-from tests.hostile.world import world as made
+from tests.databases import Databases
+from tests.hostile.world import World, copied
+from tests.hostile.world import made as making
+
+
+@pytest.fixture(scope="session")
+def made(databases: Databases) -> Iterator[World]:
+    with making(databases) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def world(databases) -> Iterator[World]:
-    with made(databases) as world:
+def world(databases: Databases, made: World) -> Iterator[World]:
+    with copied(databases, made) as world:
         yield world

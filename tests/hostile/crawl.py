@@ -14,14 +14,15 @@ from tests.hostile.world import World
 # addresses that only take POST: a GET is told so
 ACTS = {
     "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_start", "endpoint_stop",
-    "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_withdraw", "endpoint_undo", "queue_settings_undo",
-    "operation_start", "operation_cancel", "admin:logout",
+    "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
+    "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "pipeline_run",
+    "admin:logout",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions",
+    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run",
 }  # fmt: skip
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 
@@ -68,6 +69,8 @@ def _examples(world: World) -> dict[str, list[str]]:
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body"), archived),
+        "fatal": [{"row_id": waiting[0]["row_id"]}],
+        "move_out": [{"row_id": waiting[0]["row_id"]}],
         "endpoint": endpoints,
         **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},
         "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
@@ -84,7 +87,7 @@ def _examples(world: World) -> dict[str, list[str]]:
     return {name: [reverse(name, kwargs=each) for each in given] for name, given in found.items()}
 
 
-_VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "withdraw")
+_VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 
 def _keys(model: Any, name: str) -> list[dict[str, Any]]:

@@ -42,6 +42,8 @@ def posts(world):
         ("endpoint_undo", reverse("endpoint_undo", args=[name, entry]), {}),
         ("queue_settings", reverse("queue_settings", kwargs=sales), {"target_depth": 7}),
         ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
+        ("move_out", reverse("move_out", args=[world.waiting[0][1]]), {"reason": "x"}),
+        ("pipeline_run", reverse("pipeline_run"), {}),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),
@@ -54,7 +56,7 @@ def posts(world):
     ]
 
 
-VERBS = ("start", "stop", "scale", "pause", "resume", "withdraw")
+VERBS = ("start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 
 def state(world):

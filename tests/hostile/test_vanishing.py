@@ -63,11 +63,11 @@ def test_a_table_that_vanishes_under_every_page_that_names_it(world, connect):
     paths += [reverse("find_message", args=[str(ROW)]), "/", "/queues/", "/settings/"]
     seen = set()
     with coming_and_going(owner) as turns:
-        for _ in range(8):
+        for _ in range(3):
             for path in paths:
                 seen.add((path, client.get(path).status_code))
             sample()
-    assert len(turns) > 5
+    assert len(turns) > 5, "it came and went often enough to meet them"
     assert {status for _, status in seen} <= {200, 302, 404}
     assert {status for path, status in seen if path.startswith(("/?", "/queues/?", "/settings/"))} <= {200, 404}
 

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,17 @@ from pgqueue_admin.dialects.postgresql import addressing, postgresql
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.operations import service
 from pgqueue_admin.records import source
-from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process, Queue, SmallestTtbr
+from pgqueue_admin.records.models import (
+    Alert,
+    AlertMail,
+    AuditEntry,
+    Endpoint,
+    HeldAtDeath,
+    Operation,
+    Process,
+    Queue,
+    SmallestTtbr,
+)
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
 from tests.hostile.payloads import BODIES, MARKUP, NAMES, SCHEMA, TURNED, UNREADABLE, headers
@@ -56,21 +66,41 @@ class World:
 
 
 @contextmanager
-def world(databases: Databases) -> Iterator[World]:
-    with ExitStack() as stack:
-        console_dsn = stack.enter_context(databases.clone("console"))
-        queues_dsn = stack.enter_context(databases.clone("archived_console"))
-        stack.enter_context(override_settings(PGQUEUE={**settings.PGQUEUE, "SCHEMAS": SCHEMAS, "ENVIRONMENT": MARKUP}))
-        stack.enter_context(databases.as_django(console_dsn))
-        stack.enter_context(elsewhere("queues", **environ.Env.db_url_config(queues_dsn)))
-        console, queues = (stack.enter_context(postgresql().connect(dsn)) for dsn in (console_dsn, queues_dsn))
-        made = World(console, queues, console_dsn, queues_dsn)
-        _fill_queues(made)
-        _people()
-        sample(2)
-        _fill_console(made)
-        source.close()
+def made(databases: Databases) -> Iterator[World]:
+    """The one that others are copied from: nobody is connected to it any more."""
+    with databases.clone("console") as console, databases.clone("archived_console") as queues:
+        with _entered(databases, console, queues) as made:
+            _fill_queues(made)
+            _people()
+            sample(2)
+            _fill_console(made)
         yield made
+
+
+@contextmanager
+def copied(databases: Databases, made: World) -> Iterator[World]:
+    console, queues = (dsn.rpartition("/")[2] for dsn in (made.console_dsn, made.queues_dsn))
+    facts = {"addresses": made.addresses, "waiting": made.waiting, "recorded": made.recorded}
+    with (
+        databases.copy(console) as console,
+        databases.copy(queues) as queues,
+        _entered(databases, console, queues, **facts) as copied,
+    ):
+        yield copied
+
+
+@contextmanager
+def _entered(databases: Databases, console_dsn: str, queues_dsn: str, **facts: Any) -> Iterator[World]:
+    """Django looks at these two, and so do two sessions of the world's own."""
+    with (
+        override_settings(PGQUEUE={**settings.PGQUEUE, "SCHEMAS": SCHEMAS, "ENVIRONMENT": MARKUP}),
+        databases.as_django(console_dsn),
+        elsewhere("queues", **environ.Env.db_url_config(queues_dsn)),
+        postgresql().connect(console_dsn) as console,
+        postgresql().connect(queues_dsn) as queues,
+    ):
+        yield World(console, queues, console_dsn, queues_dsn, **facts)
+        source.close()
 
 
 def _fill_queues(made: World) -> None:
@@ -150,6 +180,7 @@ def _fill_console(made: World) -> None:
         AuditEntry.objects.create(noun=noun, subject=subject, **audit, **changed)
     _operations(made)
     _processes(now)
+    _held(made, now)
     _alerts(now)
     _others(now)
 
@@ -177,6 +208,17 @@ def _processes(now: Any) -> None:
             code_version=MARKUP[:60], log=str(log), last_error=MARKUP, started_at=now, heartbeat_at=now,
             ended_at=now if state in {"crashed", "back-off"} else None,
         )  # fmt: skip
+
+
+def _held(made: World, now: Any) -> None:
+    """A message that was in hand at three deaths."""
+    address, row_id = made.waiting[0]
+    about = {"schema": address.schema, "table": address.table, "row_id": row_id, "seq": 1, "endpoint": MARKUP[:190]}
+    said = {"message_id": MARKUP[:100], "message_type": MARKUP[:120], "host": MARKUP, "how": MARKUP}
+    for pid in range(3):
+        HeldAtDeath.objects.create(
+            held_since=now, died_at=now, pid=pid, start_ticks=1, exit_code=-9, beside=pid, **about, **said
+        )
 
 
 def _alerts(now: Any) -> None:
