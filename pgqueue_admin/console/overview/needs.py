@@ -19,6 +19,8 @@ MOST = 5
 STEPS = {
     "dead_message": ("Open the messages", "archive"),
     "worker_crashing": ("See the process", "workers"),
+    "fatal_message": ("See that message", "workers"),
+    "breaker_open": ("See the process", "workers"),
     "sampler_stale": ("See the processes", "workers"),
 }
 
