@@ -27,6 +27,8 @@ class Dialect(Protocol):
     archive: Statements  # dead and finished messages
     operation: Statements  # what an act on many messages is to do, and has done
     alerts: Statements  # reading on in the archive
+    moving_out: Statements  # one message that ends each process which takes it
+    pipeline: Statements  # reading what finished and died, each row once
 
     @property
     def can_notify(self) -> bool:

@@ -5,12 +5,6 @@ select
     (select system_identifier::text from pg_control_system()) as cluster,
     clock_timestamp() as at
 
--- name: from_the_future
--- A restored archive may hold transaction ids that this cluster has not reached: no snapshot would ever show them.
-select count(*) from (
-    select from messages.message_archive where xid >= pg_snapshot_xmax(pg_current_snapshot()) limit 1000
-) ahead
-
 -- name: archive_next
 -- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
 select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
