@@ -1,11 +1,16 @@
 """Messages that end their process: remembered at each death, whatever the way it ended."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from pgqueue_admin.archive import moving_out
+from pgqueue_admin.archive.moving_out import Why
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import fatal
+from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import HeldAtDeath
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
@@ -21,7 +26,9 @@ def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("way", "code", "how"), [("exit", 7, "ended with exit code 7"), ("segfault", -11, "SIGSEGV")])
-def test_the_third_death_names_the_message(deadly: House, sales: Endpoint, way: str, code: int, how: str) -> None:
+def test_the_third_death_names_the_message(
+    deadly: House, sales: Endpoint, look: Connection, way: str, code: int, how: str
+) -> None:
     want(1, concurrency=1)
     message_id = sales.send("Sales", {"way": way}, type=TYPE)
     deadly.supervise()
@@ -33,6 +40,17 @@ def test_the_third_death_names_the_message(deadly: House, sales: Endpoint, way: 
     assert found.alone == 3
     assert len({(death.pid, death.start_ticks) for death in found.deaths}) == 3
     assert {death.host for death in found.deaths} == {"house-1"}
+    until(lambda: moved_out(look, found), what="out of the queue, in a moment in which nobody has it")
+    sales.send("Sales", {"way": "live"}, type=TYPE)
+    until(lambda: look.value('select count(*) from "Sales"') == 0, what="the endpoint goes on with the next one")
+    assert look.value("select row_id from messages.message_archive") == found.row_id
+
+
+def moved_out(look: Connection, found: Fatal) -> bool:
+    why = Why("ana", found.endpoint, found.newest.host, "it ends its process", found.count)
+    with suppress(moving_out.InHand):
+        return moving_out.move_out(look, found.address, found.row_id, found.seq, why) > 0
+    return False
 
 
 def test_a_message_that_takes_too_much_memory_is_remembered_with_the_limit(deadly: House, sales: Endpoint) -> None:

@@ -25,6 +25,7 @@ def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
     house.supervise()
     first = house.running(2)
     endpoints.scale("Sales", 3, "ana", "console")
+    within(2, lambda: len(house.rows(ended_at=None)) == 3, "a third one was started")
     assert {row.pid for row in first} < {row.pid for row in house.running(3)}
     endpoints.scale("Sales", 1, "ana", "console")
     (kept,) = house.running(1)
