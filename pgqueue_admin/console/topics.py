@@ -11,9 +11,10 @@ from pgqueue_admin.live.topics import register
 from pgqueue_admin.records import notify
 
 
-def queues(_: str) -> dict[str, str]:
+def queues(sort: str) -> dict[str, str]:
+    """Topic ``queues:-ready``: all rows, and the order that a page sorted so would have now."""
     found = board.load()
-    order = ",".join(str(row.queue.pk) for row in table.ordered(found, ""))
+    order = ",".join(str(row.queue.pk) for row in table.ordered(found, sort))
     return {**table.live(found), "@order": order}
 
 

@@ -146,9 +146,15 @@
       const would = value.split(",").filter((row) => rows.includes(row));
       for (const note of all("[data-order]")) note.hidden = would.join() === rows.filter((row) => would.includes(row)).join();
     },
-    "@needs": (value) => { // a row may join the list's end; one that is over stays, greyed (L2, L4)
+    "@needs": (value) => { // a row may join the list's end
       const ids = value ? value.split(",") : [];
-      for (const row of all("[data-need]")) row.classList.toggle("over", !ids.includes(row.dataset.need));
+      for (const row of all("[data-need]")) over(row, !ids.includes(row.dataset.need));
+    },
+    "@head": (value) => { // messages below the head have left
+      for (const row of all("[data-seq]")) over(row, Number(row.dataset.seq) < Number(value));
+    },
+    "@tail": (value) => { // no new rows by themselves (L3)
+      for (const note of all("[data-tail]")) note.hidden = Number(value) <= Number(note.dataset.tail);
     },
   };
   function receive(event) {
@@ -159,6 +165,10 @@
     }
     tick();
     document.dispatchEvent(new CustomEvent("pgqueue:figures", { detail: event.data }));
+  }
+  function over(row, is) { // it stays, greyed, and says so (L4)
+    row.classList.toggle("over", is);
+    for (const said of all("[data-left]", row)) said.hidden = !is;
   }
   function need(key, html) {
     const list = one("[data-needs]");

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
 from tests.journeys.product import ROOT, Product
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 QUIET = [
@@ -92,7 +92,7 @@ def complaints() -> Complaints:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC", locale="en-GB")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE * 1000)
     yield context
     context.close()
 

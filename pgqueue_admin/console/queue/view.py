@@ -14,7 +14,7 @@ from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import processes
-from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, LatestSample, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import AT_LEAST
@@ -197,10 +197,19 @@ def live(number: str) -> dict[str, str]:
     return {
         **said,
         "now.state": state(view),
+        **_ends(latest),
         "now.consumers": cells.consumers(view.row),
         "now.dead": cells.dead(view.row),
         "@point": _point(view.row),
     }
+
+
+def _ends(latest: LatestSample | None) -> dict[str, str]:
+    """Which of the rows that a page shows are still there, and whether more have come: by seq."""
+    if latest is None or latest.error:
+        return {}
+    empty = latest.head_seq is None and not latest.depth
+    return {"@head": "Infinity" if empty else str(latest.head_seq or ""), "@tail": str(latest.tail_seq or "")}
 
 
 def _point(row: board.Row) -> str:

@@ -1,0 +1,203 @@
+"""Nothing moves under the hand: order, rows, what a person holds, a hidden tab, old figures (CONSOLE 3.1)."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.journeys.product import Product
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.journey
+SOON = PATIENCE * 1000  # milliseconds: what just must happen
+SEND = """
+insert into public."{}" (id, headers, body)
+select gen_random_uuid(), '{{"NServiceBus.EnclosedMessageTypes":"Shop.Ship"}}', '{{}}' from generate_series(1, {})
+"""
+# what the stream has brought, whatever the page did with it
+LISTEN = """
+window.told = {};
+document.addEventListener("pgqueue:figures", (event) => Object.assign(window.told, JSON.parse(event.detail)));
+"""
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest.fixture
+def database(product: Product) -> Iterator[Connection]:
+    with postgresql().connect(product.dsn) as connection:
+        yield connection
+
+
+@pytest.fixture
+def queue(database: Connection, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A queue of this test alone, found by the sampler."""
+    name = f"Rules.{request.node.name.removeprefix('test_')[:40]}"
+    database.run(f'create table public."{name}" (like public."Shipping" including all)')
+    database.run(SEND.format(name, 3))
+    until(lambda: sampled(database, name) == 3, what="the sampler to find it")
+    yield name
+    database.run(f'drop table public."{name}"')
+
+
+def sampled(database: Connection, name: str) -> Any:
+    asked = """select l.ready from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+               where q."table" = %(name)s"""
+    return database.value(asked, {"name": name})
+
+
+def row_of(page: Page, name: str) -> Locator:
+    return page.locator("tr[data-row]").filter(has=page.get_by_role("link", name=name, exact=True))
+
+
+def ready_of(row: Locator) -> Locator:
+    return row.locator('[data-live$=".ready"]')
+
+
+def told(page: Page, key: str, value: str) -> None:
+    """Wait until the stream has brought it."""
+    page.wait_for_function("([key, value]) => window.told[key] === value", arg=[key, value], timeout=SOON)
+
+
+def order(page: Page) -> list[str]:
+    return [str(each) for each in page.eval_on_selector_all("tr[data-row]", "rows => rows.map(row => row.dataset.row)")]
+
+
+def test_the_order_is_frozen_until_a_person_sorts_again(
+    page: Page, product: Product, database: Connection, queue: str
+) -> None:
+    """L2."""
+    page.goto(f"{product.url}/queues/?sort=-ready")
+    row, again = row_of(page, queue), page.get_by_role("link", name="Order has changed. Sort again")
+    before = order(page)
+    expect(again).to_be_hidden()
+    database.run(SEND.format(queue, 500))
+    expect(ready_of(row)).to_have_text("503", timeout=SOON)
+    expect(again).to_be_visible(timeout=SOON)
+    assert order(page) == before
+    page.keyboard.press("n")
+    expect(again).to_be_hidden()
+    assert order(page) != before
+
+
+def test_a_message_that_left_stays_as_a_row_that_says_so(
+    page: Page, product: Product, database: Connection, queue: str
+) -> None:
+    """L4, and L3: what arrives is offered, not pushed in."""
+    page.goto(f"{product.url}/queues/public/{queue}/messages/")
+    rows, more = page.locator("tr[data-seq]"), page.get_by_role("link", name="More arrived since. Show them")
+    expect(rows).to_have_count(3)
+    database.run(f'delete from public."{queue}" where seq = (select min(seq) from public."{queue}")')
+    expect(rows.nth(0).get_by_text("left since")).to_be_visible(timeout=SOON)
+    expect(rows.nth(1).get_by_text("left since")).to_be_hidden()
+    expect(rows).to_have_count(3)
+    expect(more).to_be_hidden()
+    database.run(SEND.format(queue, 1))
+    expect(more).to_be_visible(timeout=SOON)
+    expect(rows).to_have_count(3)
+    more.click()
+    expect(page.locator("tr[data-seq]")).to_have_count(3)
+    expect(page.get_by_text("left since").first).to_be_hidden()
+
+
+def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database: Connection) -> None:
+    """L4 on Overview."""
+    needs = page.locator("[data-need]")
+    expect(needs.first).to_be_visible()
+    key = needs.first.get_attribute("data-need")
+    where = needs.first.locator(".where").inner_text()
+    count = needs.count()
+    open_here = """update pgqueue_alert set acknowledged_at = {}, acknowledged_by = 'ana'
+                   where queue = (select '"' || schema || '"."' || "table" || '"' from pgqueue_queue where id = {})"""
+    assert key
+    database.run(open_here.format("now()", int(key.removeprefix("q"))))
+    database.notify("pgqueue_alert")
+    gone = page.locator(f'[data-need="{key}"]')
+    expect(gone.get_by_text("Needs nobody any more")).to_be_visible(timeout=SOON)
+    expect(gone).to_contain_text(where)
+    assert needs.count() >= count
+    database.run(open_here.format("null", int(key.removeprefix("q"))))
+    database.notify("pgqueue_alert")
+    expect(gone.get_by_text("Needs nobody any more")).to_be_hidden(timeout=SOON)
+
+
+@contextmanager
+def selected(page: Page, row: Locator) -> Iterator[None]:
+    row.evaluate("row => getSelection().selectAllChildren(row)")
+    yield
+    page.evaluate("getSelection().removeAllRanges()")
+
+
+@contextmanager
+def pressed(page: Page, row: Locator) -> Iterator[None]:
+    row.locator("th").hover(position={"x": 150, "y": 6})
+    page.mouse.down()
+    yield
+    page.mouse.up()
+
+
+@pytest.mark.parametrize("holding", [selected, pressed])
+def test_hands_off_a_row_that_somebody_holds(
+    page: Page, product: Product, database: Connection, queue: str, holding: Any
+) -> None:
+    """L5: the swap waits, and the newest value wins."""
+    page.goto(f"{product.url}/queues/?sort=-ready")
+    page.evaluate(LISTEN)
+    row = row_of(page, queue)
+    key = ready_of(row).get_attribute("data-live") or ""
+    row.scroll_into_view_if_needed()
+    with holding(page, row):
+        for sent in ("10", "17"):
+            database.run(SEND.format(queue, 7))
+            told(page, key, sent)
+        assert ready_of(row).inner_text() == "3"
+    expect(ready_of(row)).to_have_text("17", timeout=SOON)
+
+
+def test_a_hidden_tab_closes_its_stream_and_catches_up(
+    page: Page, product: Product, database: Connection, queue: str
+) -> None:
+    """L8."""
+    page.goto(f"{product.url}/queues/public/{queue}/")
+    ready = page.locator('[data-live="now.ready"]').first
+    expect(page.locator("[data-live-word]")).to_have_text("Live", timeout=SOON)
+    title = page.title()
+    page.evaluate(HIDE, True)
+    expect(page.locator("#stream")).to_have_count(0)
+    database.run(SEND.format(queue, 4))
+    until(lambda: sampled(database, queue) == 7, what="the sampler to see them")
+    assert (ready.inner_text(), page.title()) == ("3", title)
+    page.evaluate(HIDE, False)
+    expect(ready).to_have_text("7", timeout=SOON)
+    expect(page.locator("#stream")).to_have_count(1)
+
+
+def test_old_figures_stay_and_say_how_old_they_are(
+    page: Page, product: Product, database: Connection, queue: str
+) -> None:
+    """L6: the sampler stands still; nothing known is blanked."""
+    page.goto(f"{product.url}/queues/public/{queue}/")
+    ready, stale = page.locator('[data-live="now.ready"]').first, page.locator("#freshness")
+    expect(stale).to_be_hidden()
+    asked = "select pid from pgqueue_process where role = 'sampler' and ended_at is null order by id desc limit 1"
+    sampler = database.value(asked)
+    os.kill(sampler, signal.SIGSTOP)
+    try:
+        expect(stale).to_be_visible(timeout=SOON)
+        expect(stale).to_have_text(re.compile(r"Figures are from\s+\d\d:\d\d:\d\d"))
+        expect(page.locator("body")).to_have_class(re.compile("figures-stale"))
+        assert ready.inner_text() == "3"
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(sampler, signal.SIGCONT)
+    expect(stale).to_be_hidden(timeout=SOON)
+    expect(page.locator("body")).not_to_have_class(re.compile("figures-stale"))
