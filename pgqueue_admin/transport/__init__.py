@@ -2,6 +2,7 @@
 
 from pgqueue_admin.transport.actions import After, Attempted, Discard, Exhaust, Immediately
 from pgqueue_admin.transport.behaviours import Pipeline
+from pgqueue_admin.transport.breaker import Trouble
 from pgqueue_admin.transport.context import MessageContext
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.errors import Unrecoverable
@@ -12,6 +13,7 @@ from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.replies import NoReply, Reply
 from pgqueue_admin.transport.serializers import Json, Raw, Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.tracing import Tracing
 
 __all__ = [
     "After",
@@ -35,6 +37,8 @@ __all__ = [
     "Reply",
     "Serializers",
     "SettingsRefused",
+    "Tracing",
+    "Trouble",
     "Unobserved",
     "Unrecoverable",
 ]

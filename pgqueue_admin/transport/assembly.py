@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.attempt import Attempts, call_handlers
 from pgqueue_admin.transport.audit import Audit
-from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.composer import Composer
 from pgqueue_admin.transport.due_mover import DueMover
 from pgqueue_admin.transport.exhaustion import Exhaustion
@@ -49,7 +48,8 @@ def sender(endpoint: "Client") -> Sender:
 
 
 def mover(endpoint: "Endpoint") -> DueMover:
-    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm)
+    breaker = endpoint.breakers.new(f"Moving due messages of {endpoint.delayed}")
+    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm, breaker)
 
 
 def receivers(endpoint: "Endpoint") -> Receivers:
@@ -62,7 +62,8 @@ def receivers(endpoint: "Endpoint") -> Receivers:
 def _receiver(endpoint: "Endpoint", queue: TableQueue, observer: Observer) -> Receiver:
     signals = Signals()
     low_water = LowWater()
-    peeker = QueuePeeker(queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water)
+    breaker = endpoint.breakers.new(f"Peeking at {queue}")
+    peeker = QueuePeeker(queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
     slots = Slots(endpoint.settings.concurrency, endpoint.name, endpoint.connect, signals.changed)
     work = _work(endpoint, queue, observer, signals, low_water)
     return Receiver(endpoint.name, peeker, slots, work, endpoint.settings, signals, endpoint.paused)
@@ -82,7 +83,7 @@ def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: 
         low_water,
         OneByOne(),
         observer,
-        CircuitBreaker(f"Receiving from {queue}"),
+        endpoint.breakers.new(f"Receiving from {queue}"),
         lambda: endpoint.settings,
         signals,
     )
@@ -96,13 +97,14 @@ def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> 
 
 
 def _attempts(endpoint: "Endpoint", recovery: Recovery) -> Attempts:
+    tracing = endpoint.pipeline.tracing
     return Attempts(
         endpoint.name,
         endpoint.handlers,
         endpoint.serializers,
         outbound(endpoint),
         endpoint.pipeline,
-        endpoint.pipeline.around(call_handlers),
+        endpoint.pipeline.around(tracing.call_handlers if tracing else call_handlers),
         Audit(endpoint.name, endpoint.addressing, lambda: endpoint.settings),
         endpoint.replies,
         recovery,
@@ -119,5 +121,5 @@ def _recovery(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Re
         failures,
         endpoint.observer,
         lambda: endpoint.settings,
-        CircuitBreaker(f"Putting away what failed in {queue}"),
+        endpoint.breakers.new(f"Putting away what failed in {queue}"),
     )

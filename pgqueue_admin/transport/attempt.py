@@ -1,24 +1,28 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.dialects.errors import TransactionTooLong
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport import logs
 from pgqueue_admin.transport.audit import Audit
 from pgqueue_admin.transport.behaviours import Invoke, Pipeline
 from pgqueue_admin.transport.context import MessageContext
 from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
-from pgqueue_admin.transport.failure import Failure, type_name
-from pgqueue_admin.transport.handlers import Handler, Handlers
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handlers import Handlers, handler_name
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.outbound import Outbound
 from pgqueue_admin.transport.recovery import Recovery
 from pgqueue_admin.transport.replies import Replies
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.transaction import Transaction
+
+_UNTRACED = nullcontext()
 
 
 class AttemptFailed(Exception):
@@ -49,11 +53,16 @@ class Attempts:
         started = time.time()
         context = MessageContext(message, self.outbound, transaction)
         body = self._read(context, transaction)
+        tracing = self.pipeline.tracing
+        logs.here.message = context.message
         try:
-            self.invoke(body, context)
-            transaction.dispatch([*context.outgoing, *self.audit.of(message, started)])
+            with tracing.processing(message) if tracing else _UNTRACED:
+                self.invoke(body, context)
+                transaction.dispatch([*context.outgoing, *self.audit.of(message, started)])
         except BaseException as error:  # a handler that wants to exit ends its message, not this process
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
+        finally:
+            logs.here.message = None
         return body
 
     def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
@@ -93,8 +102,7 @@ def is_too_long(error: BaseException) -> bool:
 
 
 def call_handlers(body: Any, context: MessageContext) -> None:
-    for handler in context.handlers:
-        context.handling = handler, time.time()
+    for handler in context.calls():
         handler(body, context)
 
 
@@ -108,10 +116,3 @@ def _handler_data(context: MessageContext) -> dict[str, str]:
         "Handler start time": h.wire_time(datetime.fromtimestamp(started, UTC)),
         "Handler canceled": "False",
     }
-
-
-def handler_name(handler: Handler) -> str:
-    if isinstance(handler, type):
-        return type_name(handler)
-    named: Any = handler if hasattr(handler, "__qualname__") else type(handler)
-    return f"{named.__module__}.{named.__qualname__}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pgqueue_admin.transport.actions import Policy, standard
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.tracing import Tracing
 
 if TYPE_CHECKING:
     from pgqueue_admin.transport.context import MessageContext
@@ -28,13 +29,14 @@ class Pipeline:
         return around
 
     ``incoming`` changes what was received before it is read, ``outgoing`` what is about to be sent, with what is being
-    handled meanwhile or None. ``policy`` decides what becomes of a message that failed.
+    handled meanwhile or None. ``policy`` decides what becomes of a message that failed. ``tracing`` makes spans.
     """
 
     behaviours: tuple[Behaviour, ...] = ()
     incoming: tuple[MutateIncoming, ...] = ()
     outgoing: tuple[MutateOutgoing, ...] = ()
     policy: Policy = standard
+    tracing: Tracing | None = None
 
     def __or__(self, other: "Pipeline") -> "Pipeline":
         """Both, one around the other: how an endpoint whose code is in several modules is put together."""
@@ -43,6 +45,7 @@ class Pipeline:
             self.incoming + other.incoming,
             self.outgoing + other.outgoing,
             self.policy if other.policy is standard else other.policy,
+            other.tracing or self.tracing,
         )
 
     def around(self, innermost: Invoke) -> Invoke:

@@ -5,9 +5,9 @@ import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
-from weakref import WeakSet
 
 from pgqueue_admin.dialects.errors import Deadlock
+from pgqueue_admin.transport.failure import message_of
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -16,12 +16,13 @@ TRIGGERED_SECONDS = 10.0
 SECONDS_TO_TRIGGER = 30.0
 
 
-class Open(NamedTuple):
-    """A breaker that nothing has succeeded behind for 30 s: since how many seconds, and what was said last."""
+class Trouble(NamedTuple):
+    """What does not work behind a breaker: for how many seconds, what was said last, and whether it is open."""
 
     what: str
     seconds: float
     error: str
+    triggered: bool
 
 
 class CircuitBreaker:
@@ -34,14 +35,13 @@ class CircuitBreaker:
         self._armed_at: float | None = None
         self._error = ""
         self.triggered = False
-        _all.add(self)
 
     def failed(self, error: BaseException) -> float:
         """Note a failure; return how many seconds to wait before the next attempt."""
         if isinstance(error, Deadlock):
             return 0
         with self._lock:
-            self._error = str(error)
+            self._error = message_of(error)
             if self._armed_at is None:
                 self._armed_at = self._clock()
                 log.warning("%s failed and is tried again each %g s: %s", self._what, ARMED_SECONDS, error)
@@ -58,18 +58,27 @@ class CircuitBreaker:
                 log.info("%s works again after %.0f s", self._what, self._lasted())
             self._armed_at, self.triggered = None, False
 
-    def state(self) -> Open | None:
-        """None while it is closed, or only armed."""
+    def trouble(self) -> Trouble | None:
+        """None while it is closed."""
         with self._lock:
-            return Open(self._what, self._lasted(), self._error) if self.triggered else None
+            if self._armed_at is None:
+                return None
+            return Trouble(self._what, self._lasted(), self._error, self.triggered)
 
     def _lasted(self) -> float:
         return self._clock() - (self._armed_at or 0)
 
 
-_all: "WeakSet[CircuitBreaker]" = WeakSet()  # of this process: for whoever reports on it, not for the engine
+class Breakers:
+    """An endpoint's, by what they watch; one made anew at a restart takes the place of the one before."""
 
+    def __init__(self) -> None:
+        self._by_what: dict[str, CircuitBreaker] = {}
 
-def open_breakers() -> list[Open]:
-    """Of every endpoint in this process."""
-    return sorted(state for breaker in list(_all) if (state := breaker.state()))
+    def new(self, what: str) -> CircuitBreaker:
+        self._by_what[what] = CircuitBreaker(what)
+        return self._by_what[what]
+
+    def troubles(self) -> list[Trouble]:
+        """Of those that are not closed."""
+        return sorted(trouble for breaker in list(self._by_what.values()) if (trouble := breaker.trouble()))

@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Address, Connection, dialect_for
 from pgqueue_admin.transport import addresses, assembly, creation
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
+from pgqueue_admin.transport.breaker import Breakers
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm
 from pgqueue_admin.transport.kept_session import KeptSession
@@ -53,7 +54,8 @@ class Client(Sending):
         self._name_tables(instance)
         super().__init__(assembly.outbound(self))
         self.alarm = Alarm()
-        self.wake_ups = WakeUps(name, self.dialect, self.connect)
+        self.breakers = Breakers()
+        self.wake_ups = WakeUps(name, self.dialect, self.connect, self.breakers.new(f"Waking by NOTIFY for {name}"))
         self._sender = assembly.sender(self)
         self._session = KeptSession(self.connect)
         self._lock = threading.Lock()

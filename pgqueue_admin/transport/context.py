@@ -1,5 +1,7 @@
 """What a handler gets beside the message: its headers, and ways to send."""
 
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -30,6 +32,12 @@ class MessageContext(Sending):
         self.handling: tuple[Handler, float] | None = None  # the one at work, since when
         self.outgoing: list[OutgoingMessage] = []
         self._desk = desk
+
+    def calls(self) -> Iterator[Handler]:
+        """The message's handlers, each noted as the one at work when its turn comes."""
+        for handler in self.handlers:
+            self.handling = handler, time.time()
+            yield handler
 
     @property
     def connection(self) -> Connection | None:

@@ -34,6 +34,7 @@ def later(message: IncomingMessage, delay: timedelta, own_address: str) -> Outgo
         h.MESSAGE_ID: message.message_id,
         h.RETRIES: str(number),
         h.RETRIES_TIMESTAMP: h.wire_time(now),
+        **h.of_its_own_trace(message.headers),
     }
     headers = delays.headers(kept | counted, delay, own_address, since=now)
     return OutgoingMessage(message.queue, headers, message.body, delay=delay)

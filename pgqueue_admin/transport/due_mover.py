@@ -61,12 +61,12 @@ class Alarm:
 class DueMover:
     """A thread of an endpoint that receives. Several, also foreign ones, may move beside each other."""
 
-    def __init__(self, name: str, delayed: DelayedTable, connect: Connect, alarm: Alarm):
+    def __init__(self, name: str, delayed: DelayedTable, connect: Connect, alarm: Alarm, breaker: CircuitBreaker):
         self._delayed = delayed
         self._session = KeptSession(connect)
         self._alarm = alarm
         self._pace = Pace()
-        self._breaker = CircuitBreaker(f"Moving due messages of {delayed}")
+        self._breaker = breaker
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name=f"{name} due", daemon=True)
 

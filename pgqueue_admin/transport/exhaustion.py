@@ -7,6 +7,7 @@ from pgqueue_admin.transport.actions import Exhaust
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.faults import faulted
+from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted
 from pgqueue_admin.transport.settings import EndpointSettings
@@ -36,6 +37,7 @@ class Exhaustion:
             failure.attempts,
             failure.exception_type,
             failure.message,
+            extra=about(message),
         )
         named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
         if settings.on_exhausted == "archive" and self._archive and not named:

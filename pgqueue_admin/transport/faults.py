@@ -12,6 +12,7 @@ _TAKEN_OFF = (h.RETRIES, h.FL_RETRIES, h.FORWARD_DESTINATION)
 def faulted(dialect: Dialect, message: IncomingMessage, failure: Failure) -> h.Headers:
     """The original headers and what went wrong. The counters go, ``Retries.Timestamp`` stays: so the original does."""
     kept = {name: value for name, value in message.headers.items() if name not in _TAKEN_OFF}
+    kept |= h.of_its_own_trace(kept)
     if failure.forward_to:
         return kept | {h.MESSAGE_ID: message.message_id} | _not_forwarded(failure)
     return {

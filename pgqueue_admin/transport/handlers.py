@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pgqueue_admin.transport.failure import type_name
 from pgqueue_admin.transport.type_names import full_name
 
 if TYPE_CHECKING:
@@ -47,3 +48,10 @@ class Handlers:
             for name, handlers in registry._by_type.items():
                 both._by_type.setdefault(name, []).extend(handlers)
         return both
+
+
+def handler_name(handler: Handler) -> str:
+    if isinstance(handler, type):
+        return type_name(handler)
+    named: Any = handler if hasattr(handler, "__qualname__") else type(handler)
+    return f"{named.__module__}.{named.__qualname__}"

@@ -18,6 +18,7 @@ __all__ = [
     "enclosed_types",
     "full_name",
     "is_control_message",
+    "of_its_own_trace",
     "parse",
     "parse_time",
     "parse_timespan",
@@ -50,6 +51,7 @@ SAGA_ID = "NServiceBus.SagaId"
 SAGA_TYPE = "NServiceBus.SagaType"
 ORIGINATING_SAGA_ID = "NServiceBus.OriginatingSagaId"
 ORIGINATING_SAGA_TYPE = "NServiceBus.OriginatingSagaType"
+TRACE_PARENT = "traceparent"  # W3C
 START_NEW_TRACE = "NServiceBus.OpenTelemetry.StartNewTrace"
 RETRIES = "NServiceBus.Retries"
 RETRIES_TIMESTAMP = "NServiceBus.Retries.Timestamp"
@@ -126,6 +128,11 @@ def dump(headers: Headers) -> str:
 def strip_failure(headers: Headers) -> Headers:
     """What stays when a failed message is retried: ServiceControl's five prefixes go, all else is kept."""
     return {name: value for name, value in headers.items() if not name.startswith(FAILURE_PREFIXES)}
+
+
+def of_its_own_trace(headers: Headers) -> Headers:
+    """What a traced message gets when it is put aside or away: it comes back long after its sender's trace."""
+    return {START_NEW_TRACE: "True"} if TRACE_PARENT in headers else {}
 
 
 def enclosed_types(headers: Headers) -> list[str]:

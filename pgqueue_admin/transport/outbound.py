@@ -43,6 +43,7 @@ class Outbound:
             delays.check(delay, ttbr, self._may_delay)
             sent = h.parse_time(made[h.TIME_SENT]) or datetime.now(UTC)
             made = delays.headers(made, delay, self._as_given(destination), since=sent)
+        made = self._traced(made)
         return self._made(OutgoingMessage(self._addressing.resolve(destination), made, body, ttbr, delay), incoming)
 
     def _as_given(self, destination: str | Address) -> str:
@@ -56,7 +57,7 @@ class Outbound:
 
     def reply_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> OutgoingMessage:
         """An answer that is a number alone: a control message without a body."""
-        made = self._composer.compose_code(code, {**_saga(incoming), **headers}, incoming)
+        made = self._traced(self._composer.compose_code(code, {**_saga(incoming), **headers}, incoming))
         return self._made(OutgoingMessage(self._addressing.resolve(_reply_to(incoming)), made, b""), incoming)
 
     def publish(
@@ -70,8 +71,12 @@ class Outbound:
     ) -> list[OutgoingMessage]:
         """One message per subscribed queue, all with the same id."""
         made, body = self._composer.compose(message, types, PUBLISH, headers, ttbr, incoming)
+        made = self._traced(made)
         copies = [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
         return [self._made(each, incoming) for each in copies]
+
+    def _traced(self, headers: h.Headers) -> h.Headers:
+        return self._pipeline.tracing.sent(headers) if self._pipeline.tracing else headers
 
     def _made(self, message: OutgoingMessage, cause: IncomingMessage | None) -> OutgoingMessage:
         return self._pipeline.sent(message, cause) if self._pipeline.outgoing else message

@@ -14,12 +14,12 @@ GOOD_FOR_SECONDS = 1.0
 class QueuePeeker:
     """Counts by the seq range, which takes two index probes however many rows there are."""
 
-    def __init__(self, queue: TableQueue, connect: Connect, low_water: LowWater):
+    def __init__(self, queue: TableQueue, connect: Connect, low_water: LowWater, breaker: CircuitBreaker):
         self._queue = queue
         self._low_water = low_water
         self._took = 0.0
         self._session = KeptSession(connect)
-        self.breaker = CircuitBreaker(f"Peeking at {queue}")
+        self.breaker = breaker
 
     def peek(self) -> int:
         """Raises DatabaseError."""

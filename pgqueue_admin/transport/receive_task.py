@@ -11,6 +11,7 @@ from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.low_water import LowWater, Mark
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.one_by_one import OneByOne
@@ -149,7 +150,8 @@ class ReceiveTask:
     def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._work.observer.failed(error)
         if self._mode.keeps_failed and isinstance(failure.action, Immediately):
-            log.warning("Message %s failed and is retried: %s", message.message_id, failure.message, exc_info=error)
+            said = "Message %s failed and is retried: %s"
+            log.warning(said, message.message_id, failure.message, exc_info=error, extra=about(message))
             self._work.observer.retried()
 
     def _save(self, message: IncomingMessage, failure: Failure) -> None:
@@ -161,10 +163,12 @@ class ReceiveTask:
             self._not_taken(error)
 
     def _not_taken(self, error: NotTaken) -> None:
-        if self._mode.keeps_failed or self._message is None:
-            log.error("%s", error)
+        message = self._message
+        if message is None or self._mode.keeps_failed:
+            log.error("%s", error, extra=about(message) if message else None)
         else:
-            log.critical("LOST, as mode none allows: %s. Its headers: %s", error, self._message.headers_text)
+            said = "LOST, as mode none allows: %s. Its headers: %s"
+            log.critical(said, error, message.headers_text, extra=about(message))
 
     def _disturbed(self, error: BaseException) -> None:
         self._work.signals.hold(self._work.breaker.failed(error))

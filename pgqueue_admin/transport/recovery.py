@@ -11,6 +11,7 @@ from pgqueue_admin.transport.exhaustion import Exhaustion
 from pgqueue_admin.transport.failure import Failure, failure_of
 from pgqueue_admin.transport.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.handlers import Handlers
+from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import Failures
@@ -55,7 +56,8 @@ class Recovery:
         try:
             action = actions.decide(self.policy, attempted)
         except Exception:
-            log.exception("The recoverability policy failed for message %s: the settings decide", message.message_id)
+            said = "The recoverability policy failed for message %s: the settings decide"
+            log.exception(said, message.message_id, extra=about(message))
             action = actions.decide(actions.standard, attempted)
         return replace(failure, action=action)
 
@@ -77,7 +79,8 @@ class Recovery:
         return self.give_up(message, failure, transaction)
 
     def _discard(self, message: IncomingMessage, action: Discard) -> Told:
-        log.warning("Message %s is discarded by the recoverability policy: %s", message.message_id, action.reason)
+        said = "Message %s is discarded by the recoverability policy: %s"
+        log.warning(said, message.message_id, action.reason, extra=about(message))
         return lambda: self._put_away(message)
 
     def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told | None:
@@ -90,9 +93,10 @@ class Recovery:
         except Exception as error:
             if transaction.lost or isinstance(error, PASSING):
                 raise
-            log.error("Message %s gets no delayed retry: %s", message.message_id, error)
+            log.error("Message %s gets no delayed retry: %s", message.message_id, error, extra=about(message))
             return None
-        log.warning("Message %s is tried again in %s: %s", message.message_id, later.delay, failure.message)
+        said = "Message %s is tried again in %s: %s"
+        log.warning(said, message.message_id, later.delay, failure.message, extra=about(message))
         return lambda: self._put_aside(message)
 
     def give_up(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:

@@ -47,11 +47,11 @@ class WakeUps:
     Told after the commit and not inside it: the server lets one NOTIFY commit at a time, through the flush to disk.
     """
 
-    def __init__(self, name: str, dialect: Dialect, connect: Connect):
+    def __init__(self, name: str, dialect: Dialect, connect: Connect, breaker: CircuitBreaker):
         self._name = name
         self._dialect = dialect
         self._session = KeptSession(connect)
-        self._breaker = CircuitBreaker(f"Waking by NOTIFY for {name}")
+        self._breaker = breaker
         self._lock = threading.Lock()
         self._to_tell: set[str] = set()
         self._listened: dict[str, Heard] = {}

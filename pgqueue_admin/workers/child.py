@@ -51,7 +51,9 @@ class Child:
             exhausted=bury,
             observer=self.counters,
             schema=row.schema,
+            pipeline=declared.pipeline,
         )
+        self.reporter.breakers = self.endpoint.breakers
 
     @property
     def paused(self) -> bool:

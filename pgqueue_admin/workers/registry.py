@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from pgqueue_admin.transport.behaviours import Pipeline
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.handlers import Handlers
 
@@ -28,6 +29,7 @@ class Declared(Handlers):
         super().__init__()
         self.name = name
         self.companions: list[Companion] = []
+        self.pipeline = Pipeline()  # add to it: ``sales.pipeline |= Pipeline(behaviours=(timed,))``
 
     def companion(self, run: Companion) -> Companion:
         """``@sales.companion``: called once, in a thread; it ends when ``stopping`` is set.

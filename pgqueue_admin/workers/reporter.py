@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Endpoint
-from pgqueue_admin.transport.breaker import open_breakers
+from pgqueue_admin.transport.breaker import Breakers
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.workers import identity, ttbrs, vitals
 from pgqueue_admin.workers.console_link import ConsoleLink
@@ -38,6 +38,7 @@ class Reporter:
         self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
         self._told_ttbrs: dict[str, Any] = {}
         self._told_state = ""
+        self.breakers = Breakers()  # the endpoint's, when it is there
 
     def soon(self) -> None:
         """The state has changed: say so without waiting for the next beat."""
@@ -85,5 +86,5 @@ class Reporter:
             "heartbeat_at": Now(),
             "memory_bytes": vitals.memory_bytes(),
             "code_version": self._code,
-            "breakers": [open._asdict() for open in open_breakers()],
+            "breakers": [trouble._asdict() for trouble in self.breakers.troubles() if trouble.triggered],
         }

@@ -1,31 +1,38 @@
-"""Whoever reports on a process is told which of its circuit breakers are open."""
+"""Whoever reports on an endpoint is told which of its circuit breakers are not closed."""
+
+import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.breaker import CircuitBreaker, Open, open_breakers
+from pgqueue_admin.transport.breaker import Breakers, CircuitBreaker, Trouble
 
 
-def mine(what: str) -> list[Open]:
-    return [each for each in open_breakers() if each.what == what]
-
-
-def test_it_is_told_while_it_is_open_and_no_longer() -> None:
+@pytest.fixture
+def now(monkeypatch):
     now = [0.0]
-    breaker = CircuitBreaker("Receiving from somewhere", clock=lambda: now[0])
+    monkeypatch.setattr(CircuitBreaker.__init__, "__defaults__", (lambda: now[0],))
+    return now
+
+
+def test_it_is_told_while_it_is_not_closed_and_no_longer(now):
+    breakers = Breakers()
+    breaker = breakers.new("Receiving from somewhere")
+    assert breakers.troubles() == []
     breaker.failed(DatabaseDown("refused"))
-    assert mine("Receiving from somewhere") == [], "armed is not open"
     now[0] = 31
+    (armed,) = breakers.troubles()
+    assert armed == Trouble("Receiving from somewhere", 31, "The database does not answer. refused", triggered=False)
     breaker.failed(DatabaseDown("still refused"))
     now[0] = 40
-    (told,) = mine("Receiving from somewhere")
-    assert (told.seconds, told.error) == (40, "The database does not answer. still refused")
+    (told,) = breakers.troubles()
+    assert told == Trouble(
+        "Receiving from somewhere", 40, "The database does not answer. still refused", triggered=True
+    )
     breaker.succeeded()
-    assert mine("Receiving from somewhere") == []
+    assert breakers.troubles() == []
 
 
-def test_one_that_is_gone_is_not_told_of() -> None:
-    breaker = CircuitBreaker("Gone", clock=iter((0.0, 40.0, 40.0, 40.0, 40.0)).__next__)
-    breaker.failed(DatabaseDown())
-    breaker.failed(DatabaseDown())
-    assert mine("Gone")
-    del breaker
-    assert mine("Gone") == []
+def test_one_made_anew_takes_the_place_of_the_one_before():
+    breakers = Breakers()
+    breakers.new("Peeking").failed(DatabaseDown())
+    breakers.new("Peeking")
+    assert breakers.troubles() == []

@@ -1,0 +1,55 @@
+"""Which message a log line is about, as fields of the record: of the engine's lines, and of what handlers log."""
+
+import json
+import logging
+import threading
+from datetime import UTC, datetime
+
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.message import IncomingMessage
+
+FIELDS = ("message_id", "conversation_id", "correlation_id", "message_type", "queue")
+
+
+class _Here(threading.local):
+    message: IncomingMessage | None = None
+
+
+here = _Here()  # what this thread handles
+
+
+def about(message: IncomingMessage) -> dict[str, str]:
+    """For ``extra=`` of a log call."""
+    headers = message.headers
+    return {
+        "message_id": message.message_id,
+        "conversation_id": headers.get(h.CONVERSATION_ID) or "",
+        "correlation_id": headers.get(h.CORRELATION_ID) or "",
+        "message_type": message.type,
+        "queue": str(message.queue.table),
+    }
+
+
+class OfMessage(logging.Filter):
+    """On a handler of the logging kind: each record gets the FIELDS, empty ones where no message is being handled."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not hasattr(record, "message_id"):
+            vars(record).update(about(here.message) if here.message else dict.fromkeys(FIELDS, ""))
+        return True
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object a line, with the FIELDS that are not empty."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "text": record.getMessage(),
+            **{name: value for name in FIELDS if (value := getattr(record, name, ""))},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,117 @@
+"""Circuit breakers: what does not work is seen, and works again without a restart (wire sheet 6)."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.transport import Unrecoverable
+from tests.hostile.proxy import Proxy
+from tests.transport.conftest import QUICK
+from tests.transport.spy import insert, rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+ALONE = replace(QUICK, concurrency=1, notify=True)
+
+
+def troubled(endpoint):
+    return {trouble.what.split(' "')[0]: trouble for trouble in endpoint.breakers.troubles()}
+
+
+@pytest.fixture
+def wire(database):
+    """Between the endpoint and its server."""
+    proxy = Proxy(database)
+    yield proxy
+    proxy.cut()
+
+
+def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, spy):
+    """Under a handler, too: its message comes back, nothing is counted against it, and nobody restarts anything."""
+    endpoint = make_endpoint(dsn=wire.dsn, settings=ALONE)
+    attempts = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        attempts.append(order)
+        if order == 2 and attempts.count(2) == 1:
+            wire.cut()
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: attempts == [1], 20)
+    assert troubled(endpoint) == {}
+    endpoint.send("Sales", 2, type=PLACE)
+    until(lambda: troubled(endpoint).get("Peeking at"), 30)
+    peeking = troubled(endpoint)["Peeking at"]
+    assert (peeking.triggered, bool(peeking.error)) == (False, True)
+    assert len(rows(database, "Sales")) == 1
+    wire.mend()
+    until(lambda: not rows(database, "Sales"), 30)
+    until(lambda: troubled(endpoint) == {}, 30)
+    assert attempts == [1, 2, 2]
+    assert spy.counts["failed"] == 0
+
+
+def test_what_cannot_be_put_away_is_seen(make_endpoint, handlers, connection):
+    endpoint = make_endpoint(settings=ALONE)
+    connection.run("drop table error")
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        raise Unrecoverable
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: "Putting away what failed in" in troubled(endpoint), 20)
+    endpoint.create_queues()
+    until(lambda: rows(endpoint.dsn, "error"), 30)
+    until(lambda: troubled(endpoint) == {}, 20)
+
+
+def test_a_receive_that_is_refused_is_seen(make_endpoint, handlers, connection):
+    """The queue can be looked at, and not received from."""
+    endpoint = make_endpoint(settings=ALONE)
+    handled = []
+    handlers.handle(PLACE)(lambda order, context: handled.append(order))
+    connection.run(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise 'no deletes'; end $$;"
+        'create trigger refuse before delete on "Sales" for each row execute function refuse()'
+    )
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: "Receiving from" in troubled(endpoint), 20)
+    assert "no deletes" in troubled(endpoint)["Receiving from"].error
+    connection.run('drop trigger refuse on "Sales"')
+    until(lambda: handled == [1], 30)
+    until(lambda: troubled(endpoint) == {}, 20)
+
+
+def test_nothing_is_held_that_no_handler_has(make_endpoint, handlers, connection):
+    """A crash gives back what is in hand; there is nothing else that it could lose."""
+    endpoint = make_endpoint(settings=replace(ALONE, concurrency=2))
+    free, together = [], threading.Barrier(2)
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        if order == 0:
+            if together.wait(30) == 0:
+                free.append(connection.value('select count(*) from (select from "Sales" for update skip locked) free'))
+            together.wait(30)
+
+    endpoint.pause()
+    endpoint.start()
+    for number in (0, 0, *range(1, 8)):
+        endpoint.send("Sales", number, type=PLACE)
+    endpoint.resume()
+    until(lambda: free, 30)
+    assert free == [7]
+
+
+def test_a_row_that_cannot_be_read_arms_nothing(make_endpoint, handlers, database):
+    endpoint = make_endpoint(settings=ALONE)
+    insert(database, "Sales", "null")
+    endpoint.start()
+    until(lambda: rows(database, "error"), 20)
+    assert troubled(endpoint) == {}
