@@ -43,7 +43,7 @@ def pytest(name: str, arguments: str, needs: str = "", before: str = "") -> Step
 STEPS = [
     Step("install", "make setup .venv/installed-dev"),
     Step("lint", f"{BIN}/ruff check . && {BIN}/ruff format --check ."),
-    Step("types", f"{BIN}/mypy pgqueue_admin bench"),
+    Step("types", f"{BIN}/mypy"),
     Step("imports", f"{BIN}/lint-imports"),
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),

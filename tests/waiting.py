@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,6 +21,18 @@ def until(condition: Callable[[], T | None], seconds: float = PATIENCE, what: st
         assert time.monotonic() < deadline, f"not within {max(seconds, PATIENCE)} s: {what or condition}"
         pause.wait(0.02)
     return answer
+
+
+def gathered(more: Callable[[], Iterable[T]], enough: Callable[[list[T]], bool]) -> list[T]:
+    """What ``more`` gives, again and again, until it is ``enough``."""
+    found: list[T] = []
+
+    def look() -> bool:
+        found.extend(more())
+        return enough(found)
+
+    until(look)
+    return found
 
 
 def within(promised: float, condition: Callable[[], T | None], what: str = "", since: float | None = None) -> T:

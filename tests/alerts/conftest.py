@@ -47,7 +47,7 @@ class Mailbox:
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
         if self.answer.startswith("250"):
             mail = message_from_bytes(envelope.content or b"", policy=policy.default)  # type: ignore[arg-type]
-            self.mails.append(mail)  # type: ignore[arg-type]
+            self.mails.append(mail)
         if self.around:
             with self.around():
                 await server.push(self.answer)

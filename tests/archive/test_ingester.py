@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
 from tests.archive.conftest import ERROR
-from tests.waiting import until
+from tests.waiting import gathered
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "fixtures/nservicebus/expected.json").read_text())["errors"]
 ALL = Filter(state="")
@@ -53,9 +53,8 @@ def test_confirmations_alarm_nobody(recorded_database: str, recorded: Connection
     assert by(recorded, "state", "kind = 'control'") == {"succeeded": 6}
     dead = [str(row[0]) for row in recorded.all("select id from messages.message_dead order by id")]
     assert len(dead) == EXPECTED["rows"] - 6
-    heard: list[str] = []
-    until(lambda: heard.extend(note.payload for note in listener.notifications(1)) or len(heard) >= len(dead))
-    assert heard == dead
+    heard = gathered(lambda: listener.notifications(1), lambda heard: len(heard) >= len(dead))
+    assert [each.payload for each in heard] == dead
 
 
 def test_a_control_message_is_control(engine: Connection) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter
+from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter, Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.wake_ups import channel
 from tests.archive.conftest import ERROR
-from tests.waiting import until
+from tests.waiting import gathered
 
 REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
 BILLING = '"public"."Billing"'
@@ -52,8 +52,7 @@ def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
     assert len([each for each in outcomes if each.target == BILLING]) > 1
     assert {each.target for each in outcomes} > {BILLING}, "others were retried too"
     ingested.notify(channel(postgresql(), sales), "the end")
-    heard: list[tuple[str, str]] = []
-    until(lambda: heard.extend(ears.notifications(0.1)) or (heard and heard[-1][1] == "the end"), what="heard")
+    heard = gathered(lambda: ears.notifications(0.1), lambda heard: bool(heard) and heard[-1].payload == "the end")
     assert heard[:-1] == [(channel(postgresql(), billing), "")]
 
 
@@ -61,7 +60,7 @@ def test_a_retried_message_lies_in_its_queue_as_it_was_sent(ingested: Connection
     before = ingested.value(f"select count(*) from {BILLING}")
     dead = newest(ingested, exception=REFUSED)
     body = store.body(ingested, dead.id)
-    assert replay.retry(ingested, [dead.id], "ana", 7) == [replay.Outcome(dead.id, "done", target=BILLING)]
+    assert replay.retry(ingested, [dead.id], "ana", 7) == [Outcome(dead.id, "done", target=BILLING)]
 
     assert ingested.value(f"select count(*) from {BILLING}") == before + 1
     row, archived = retried_row(ingested), store.get(ingested, dead.id)
@@ -251,8 +250,7 @@ def test_an_original_listener_still_hears_archive_ids(
     for result in ("success", "failed", "rejected", "lock_expired"):
         engine.run(archive, [result])
     engine.run("insert into messages.message (message) values ('1')")
-    heard: list[Any] = []
-    until(lambda: heard.extend(listener.notifications(1)) or len(heard) >= 4)
+    heard = gathered(lambda: listener.notifications(1), lambda heard: len(heard) >= 4)
     ids = [str(row[0]) for row in engine.all("select id from messages.message_dead order by id")]
     assert heard == [*[("dead_message", each) for each in ids], ("new_message", "1")]
 

@@ -21,6 +21,7 @@ def test_retry_discard_restore(ana: User) -> None:
     assert service.act("discard", message.id, ana, "console").result == "done"
     assert service.act("restore", message.id, ana, "console").result == "done"
     outcome = service.act("retry", message.id, ana, "console")
+    assert outcome.operation
     operation = Operation.objects.get(pk=outcome.operation)
     assert (outcome.result, outcome.target) == ("done", BILLING)
     assert (operation.state, operation.count, operation.done, operation.started_by) == ("done", 1, 1, "ana")
