@@ -238,5 +238,13 @@ def open_raw(
             **on_the_wire(dsn),
             **options(dsn, application_name, read_only, statement_timeout),
         )
+        in_utc(raw)
     raw.prepared_max = prepared_statements
+    return raw
+
+
+def in_utc(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """PGTZ in the environment is sent beside our options, and wins. The server says its zone unasked."""
+    if raw.info.parameter_status("TimeZone") != "UTC":
+        raw.execute("set timezone to 'UTC'")
     return raw

@@ -1,0 +1,224 @@
+"""Each statement of the contract, on this server's version, in sessions of either zone: all times right to the second.
+
+Sessions of ours are in UTC; here each statement is asked in New York as well, where its SQL alone must do.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.archive import ingester, store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.statements import Statement
+from pgqueue_admin.monitor import browse, depth
+from pgqueue_admin.transport import Endpoint, Handlers, OutgoingMessage
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.delayed_table import DelayedTable
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.dialects.test_contract import NOUNS
+from tests.monitor.tables import found
+from tests.transport.conftest import QUICK
+from tests.waiting import until
+
+QUEUE = Address("public", "Sales")
+MINUTE = timedelta(minutes=1)
+IDENTIFIERS = {
+    "table": QUEUE,
+    "queue": QUEUE,
+    "sequence": Address("public", "Sales_seq_seq"),
+    "index": "Sales.Delayed_Due",
+}
+SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
+WHOLE = ("select", "insert", "update", "delete", "with")
+DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum", "--")
+
+
+@pytest.fixture(params=["UTC", "America/New_York"])
+def zone(request, engine_database, connect):
+    """The zone of the server's sessions that say nothing else: database and role."""
+    connection = connect(engine_database)
+    name = connection.value("select current_database()")
+    connection.run(f"alter database {name} set timezone = '{request.param}'")
+    connection.run(f"alter role current_user in database {name} set timezone = '{request.param}'")
+    return request.param
+
+
+@pytest.fixture
+def foreign(zone, engine_database, connect):
+    """A session in that zone, as other programs have."""
+    connection = connect(engine_database)
+    connection.run(f"set timezone = '{zone}'")
+    assert connection.value("show timezone") == zone
+    return connection
+
+
+@pytest.fixture
+def clock(connect, engine_database):
+    """The server's time, asked in UTC."""
+    connection = connect(engine_database)
+    return lambda: connection.value("select clock_timestamp()")
+
+
+@pytest.fixture
+def endpoint(zone, engine_database):
+    endpoint = Endpoint("Sales", engine_database, settings=QUICK, handlers=Handlers())
+    endpoint.create_queues()
+    yield endpoint
+    endpoint.stop(0)
+
+
+def test_a_session_is_in_utc_whatever_the_server_the_role_and_the_environment_say(
+    zone, engine_database, connect, monkeypatch
+):
+    """By the database, the role, and libpq's own variable."""
+    monkeypatch.setenv("PGTZ", "America/New_York")
+    assert connect(engine_database).value("show timezone") == "UTC"
+    pool = postgresql().pool(engine_database)
+    with pool.connection() as lent:
+        assert lent.value("show timezone") == "UTC"
+    pool.close()
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_each_statement_is_understood_by_this_server(dialect, foreign, endpoint, noun):
+    """Parsed as it stands, with no type given for any parameter."""
+    foreign.run('alter table "Sales" add bodystring text')
+    parts = {each.name: each for other in NOUNS for each in getattr(dialect, other) if not is_whole(each)}
+    refused = {}
+    for statement in getattr(dialect, noun):
+        if is_whole(statement) and not is_definition(statement):
+            result = foreign.raw.pgconn.prepare(b"", numbered(statement, noun, parts).encode())
+            if result.error_message:
+                refused[statement.name] = result.error_message.decode()
+    assert refused == {}
+
+
+def is_whole(statement: Statement) -> bool:
+    """Or a part of others."""
+    return statement.text.lower().startswith((*WHOLE, *DEFINITIONS))
+
+
+def is_definition(statement: Statement) -> bool:
+    """Executed by whoever installs, not prepared."""
+    return statement.text.lower().startswith(DEFINITIONS)
+
+
+def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
+    """As the driver sends it."""
+    filled = parts | IDENTIFIERS | {"between": parts["between_snapshots"]}
+    if noun == "delayed" or "delayed" in statement.name or statement.name == "due_and_headers":
+        filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
+    if noun == "subscription" and statement.name != "published":
+        filled |= {"table": SUBSCRIPTIONS}
+    names, text = names_in(statement.text), statement.text
+    for name in names & set(parts) - {"columns"}:
+        names |= names_in(parts[name].text)
+    if "columns" in names:
+        names |= names_in(filled["columns"].text)
+    text = statement(**{name: filled.get(name, 5) for name in names}).as_string(None)
+    order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    return re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", text).replace("%%", "%")
+
+
+def names_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<!{){(\w+)}", text))
+
+
+def test_what_expires_does_so_in_utc(dialect, foreign, endpoint, clock):
+    queue = TableQueue(dialect, QUEUE)
+    before = clock()
+    queue.send(foreign, [OutgoingMessage(QUEUE, {}, b"", MINUTE)])
+    queue.send(foreign, [OutgoingMessage(QUEUE, {}, b"", MINUTE), OutgoingMessage(QUEUE, {}, b"")])
+    after = clock()
+    expires = [row.expires for row in foreign.all('select expires from "Sales" order by seq')]
+    assert expires[2] is None
+    for each in expires[:2]:
+        assert before + MINUTE <= each.replace(tzinfo=UTC) <= after + MINUTE
+
+
+def test_what_is_over_is_over_for_everybody(dialect, foreign, endpoint, clock):
+    """Receive, purge, depth and browse judge alike: a second ago, and in a minute."""
+    queue = TableQueue(dialect, QUEUE)
+    insert = "insert into \"Sales\" (id, expires, headers, body) values (gen_random_uuid(), %s, '{}', '')"
+    for expires in (clock() - timedelta(seconds=1), clock() + MINUTE):
+        foreign.run(insert, [expires.astimezone(UTC).replace(tzinfo=None)])
+    table = found(foreign, QUEUE)
+    seen = depth.measure(foreign, table)
+    assert (seen.expired, seen.ready) == (1, 1)
+    assert abs(seen.at - clock()) < MINUTE
+    shown = browse.page(foreign, table).messages
+    assert [each.is_expired for each in shown] == [True, False]
+    assert shown[1].expires_at.astimezone(UTC).replace(tzinfo=None) == foreign.value('select max(expires) from "Sales"')
+    with foreign.raw.transaction(force_rollback=True):
+        assert queue.receive(foreign).expired
+        assert not queue.receive(foreign).expired
+    assert queue.purge(foreign, expired_only=True) == 1
+    assert foreign.value('select count(*) from "Sales"') == 1
+
+
+@pytest.mark.parametrize("delay", [timedelta(days=200), timedelta(hours=3), timedelta()])
+def test_what_is_delayed_is_due_at_its_instant(dialect, foreign, endpoint, clock, delay):
+    """Over two changes of the clocks too; by a duration and by an instant."""
+    delayed = DelayedTable(dialect, QUEUE)
+    before = clock()
+    at = before + delay
+    messages = [OutgoingMessage(QUEUE, {}, b"", delay=delay), OutgoingMessage(QUEUE, {}, b"", delay=at)]
+    delayed.store(foreign, messages)
+    after = clock()
+    first, second = sorted(row.due for row in foreign.all('select due from "Sales.Delayed"'))
+    assert before + delay <= max(first, second) <= after + delay + timedelta(milliseconds=1)
+    assert min(first, second) == at
+    left = delayed.next_due(foreign)
+    assert abs(left - (at - clock()).total_seconds()) < 60
+    assert delayed.move_due(foreign) == (0 if delay else 2)
+
+
+def test_the_archive_holds_instants_and_its_original_columns_utc(foreign, endpoint, clock):
+    """Buried by us, and moved out of an error queue: `created_at` and `archived_at` are UTC without a zone."""
+    sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer there, whatever is now
+    before = clock()
+    buried = store.bury(foreign, DeadMessage(queue='"public"."Sales"', sent_at=sent, died_at=sent + MINUTE))
+    headers = h.dump({h.MESSAGE_ID: "m", h.FAILED_Q: '"public"."Sales"', h.TIME_SENT: h.wire_time(sent)})
+    foreign.run("insert into error (id, headers, body) values (gen_random_uuid(), %s, '')", [headers])
+    ingester.ingest(foreign, Address("public", "error"), 10)
+    after = clock()
+    rows = foreign.all("select * from messages.message_archive order by id")
+    assert len(rows) == 2
+    for row in rows:
+        assert row.sent_at == sent
+        assert row.created_at == sent.replace(tzinfo=None)
+        assert before <= row.archived_at.replace(tzinfo=UTC) <= after
+        shown = store.get(foreign, row.id)
+        assert (shown.created_at, shown.sent_at) == (sent, sent)
+        assert before <= shown.archived_at <= after
+    assert store.get(foreign, buried).died_at == sent + MINUTE
+
+
+def test_a_row_of_a_lease_client_has_utc_times(foreign, clock):
+    """By the column's own default, in its session's zone."""
+    before = clock()
+    foreign.run("insert into messages.message (message) values ('{}')")
+    created = foreign.value("select created_at from messages.message")
+    assert before <= created.replace(tzinfo=UTC) <= clock()
+
+
+def test_an_endpoint_beside_sessions_of_that_zone(endpoint, foreign, clock, monkeypatch):
+    """What it sends says when by the true clock; what is due is handled now, and what others delay too."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    seen = []
+    endpoint.handlers.handle("Shop.Ping")(lambda number, context: seen.append((number, context.headers)))
+    before = clock()
+    endpoint.send("Sales", 1, type="Shop.Ping")
+    endpoint.send("Sales", 2, type="Shop.Ping", delay=timedelta())
+    headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: "Shop.Ping"})
+    delayed = "insert into \"Sales.Delayed\" (headers, body, due) values (%s, %s, now() + %s * interval '1 hour')"
+    foreign.run(delayed, [headers, b"3", 0])
+    foreign.run(delayed, [headers, b"4", 1])
+    endpoint.start()
+    until(lambda: len(seen) == 3)
+    assert sorted(number for number, _ in seen) == [1, 2, 3]
+    sent = dict(seen)[1][h.TIME_SENT]
+    assert before - timedelta(seconds=1) <= h.parse_time(sent) <= clock() + timedelta(seconds=1)
