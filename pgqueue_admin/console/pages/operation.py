@@ -10,6 +10,7 @@ from pgqueue_admin.console import access, answers, operation_words, trouble
 from pgqueue_admin.console.operation import outcomes, preview, progress
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
+from pgqueue_admin.operations.freezing import LAPSES_AFTER
 from pgqueue_admin.records.models import Operation
 
 
@@ -39,6 +40,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "found": found,
         "trouble": problem,
         "plan": preview.plan(operation),
+        "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
         "effect": operation_words.EFFECT[operation.kind],
         "button": operation_words.button(operation, settings.PGQUEUE["ENVIRONMENT"]),

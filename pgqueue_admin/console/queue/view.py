@@ -14,7 +14,8 @@ from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import processes
-from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, LatestSample, Queue, SmallestTtbr
+from pgqueue_admin.records.board import Newest
+from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import AT_LEAST
@@ -204,7 +205,7 @@ def live(number: str) -> dict[str, str]:
     }
 
 
-def _ends(latest: LatestSample | None) -> dict[str, str]:
+def _ends(latest: Newest | None) -> dict[str, str]:
     """Which of the rows that a page shows are still there, and whether more have come: by seq."""
     if latest is None or latest.error:
         return {}
