@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.attempt import AttemptFailed
+from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
@@ -26,8 +26,8 @@ def next_task(work: Work, receives: Receives) -> ReceiveTask:
 class BatchTask(ReceiveTask):
     """What fails is tried again in its place, then put away like any other; the others are committed with it.
 
-    What cannot be settled so (a commit is refused, no error queue takes a message) brings all of them back, and they
-    are received one by one.
+    What cannot be settled so (a commit is refused, it takes longer than the server allows, no error queue takes a
+    message) brings all of them back, and they are received one by one.
     """
 
     _messages: tuple[IncomingMessage, ...] = ()
@@ -72,8 +72,9 @@ class BatchTask(ReceiveTask):
             self._work.low_water.came_back(self._messages[0].seq)
 
     def _undone(self, error: Exception) -> None:
+        """What took too long did so together: alone each may be quick enough."""
         lost = isinstance(error, DatabaseDown | AttemptFailed) or self._mode.lost
-        if lost or not self._messages:
+        if not self._messages or (lost and not is_too_long(cause_of(error))):
             return self._disturbed(cause_of(error))
         log.warning("A batch of %d is received again one by one: %s", len(self._messages), error)
         self._work.one_by_one.after(len(self._messages))

@@ -58,8 +58,9 @@ def drain(recorded_database, handlers, spy, graveyard):
         ('Zażółć "gęślą" queue', 1, 0),
     ],
 )
-def test_recorded_poison_is_put_away(drain, graveyard, spy, queue, dead, headers_lost):
-    drain(queue)
+@pytest.mark.parametrize("batch_size", [1, 20])
+def test_recorded_poison_is_put_away(drain, graveyard, spy, queue, dead, headers_lost, batch_size):
+    drain(queue, settings=replace(ARCHIVING, batch_size=batch_size))
     assert len(graveyard) == dead == spy.counts["failed"]
     assert sum(message.headers_lost for message, _ in graveyard) == headers_lost
     assert all(failure.unreadable or failure.exception_type.endswith("NoHandler") for _, failure in graveyard)

@@ -200,3 +200,41 @@ def test_receive_only_sends_message_by_message(make_endpoint, handlers, database
     until(lambda: rows(database, "error"))
     assert seen == [0, 1, 1]
     assert [row.body for row in rows(database, "Billing")] == [b"0", b"2"]
+
+
+def test_what_takes_too_long_together_may_not_alone(endpoint, handlers, handled, connection, database, caplog):
+    """idle_in_transaction_session_timeout of the database: one by one they are through."""
+    name = connection.value("select current_database()")
+    connection.run(f"alter database {name} set idle_in_transaction_session_timeout = '1s'")
+    first = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        if not first:
+            first.append(context.connection.value("select pg_backend_pid()"))
+            running = "select count(*) from pg_stat_activity where pid = %s"
+            until(lambda: not connection.value(running, first), 30)
+
+    fill(endpoint, [1, 2])
+    fill(endpoint, [3], PING)
+    endpoint.start()
+    until(lambda: not rows(database, "Sales"), 30)
+    assert "A batch of 3 is received again one by one" in caplog.text
+    assert set(handled) == {1, 2}
+    assert rows(database, "error") == []
+
+
+def test_it_is_changed_while_it_runs(endpoint, handled, log):
+    endpoint.apply(replace(TEN, batch_size=1))
+    endpoint.start()
+    fill(endpoint, [1])
+    until(lambda: handled == [1], 20)
+    endpoint.pause()
+    fill(endpoint, range(2, 12))
+    until(lambda: not endpoint.in_hand, 20)
+    receives = log.asked().count("receive")
+    endpoint.apply(TEN)
+    endpoint.resume()
+    until(lambda: len(handled) == 11, 20)
+    until(lambda: log.asked()[-1:] == ["peek"], 20)
+    assert log.asked().count("receive") == receives + 1
