@@ -3,7 +3,7 @@ PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine bench-chaos wire-dump screenshots
+.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -34,6 +34,12 @@ wire-dump: .venv/installed-dev
 
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
+
+bench-peers: .venv/installed-dev
+	@$(BIN)/python -m bench.peers
+
+bench-tuning: .venv/installed-dev
+	@$(BIN)/python -m bench.tuning
 
 .venv/installed: requirements.txt constraints.txt | .venv/bin/python
 	@echo "Installing what requirements.txt pins (the first time takes a minute or two) ..."

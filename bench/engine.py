@@ -1,7 +1,8 @@
 """What the engine costs over bare libpq: sends, receives, depth, dead rows, wake-up, memory; ``make bench-engine``.
 
 Rounds of engine and floor alternate, and medians are compared: what else the machine does meets both. Send and receive
-run in a process of their own, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter.
+run in a process of their own, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter,
+``LONG=1`` has the worker child handle a million messages.
 """
 
 import os
@@ -12,12 +13,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import floor
+from bench import floor, idle, worker
 from bench.queues import hold_snapshot
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.table_queue import TableQueue
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
@@ -25,6 +27,7 @@ MESSAGES = int(os.environ.get("MESSAGES", 20_000))
 DEEP = MESSAGES * 50
 DEAD = MESSAGES * 5
 AT_ONCE = 8
+IDLE_DELAYS = 30
 _QUEUES = ("Engine", "Floor", "Onward", "error")
 _FILL = """
 insert into {table} (id, headers, body)
@@ -49,11 +52,13 @@ class Bench:
     def __init__(self, server: PostgreSQL, program: Path):
         with postgresql().connect(server.dsn()) as admin:
             admin.run("create database bench")
+        self.server = server
         self.dsn = server.dsn("bench")
         self.program = program
         self.connection: Connection = postgresql().connect(self.dsn)
         for queue in _QUEUES:
             TableQueue(postgresql(), Address("public", queue)).create(self.connection)
+        Endpoint("Engine", self.dsn).create_queues()
 
     def rows(self) -> list[Row]:
         sends = [
@@ -63,8 +68,10 @@ class Bench:
         receives = [
             self.against("receive, 8 at once, handler does nothing", "receive", 0.6, fill=True),
             self.against("receive, 8 at once, handler sends one", "receive_send", 0.45, fill=True),
+            self.against("receive in batches of 50, 8 at once", "receive_batch", 0.6, fill=True),
         ]
-        return [*sends, *receives, self.deep(), self.dead_rows(), self.wake_up(), self.memory()]
+        compared = [self.deep(), self.dead_rows()]
+        return [*sends, *receives, *compared, self.wake_up(), self.idle(), *worker.memory(self)]
 
     def against(self, name: str, what: str, target: float, threads: int = AT_ONCE, fill: bool = False) -> Row:
         ours, floors = [], []
@@ -104,12 +111,13 @@ class Bench:
         value = statistics.median(self.engine("wake_up", 1) for _ in range(ROUNDS))
         return row("wake-up by NOTIFY, commit to handler, p50", value, "ms", floor=None, target=6)
 
-    def memory(self) -> Row:
-        """How much it grew is the flatness; the value is what it stands at after the last message."""
+    def idle(self) -> Row:
+        """What it asks between its first peek and its last, for each delay; each peek must use the index."""
         self.empty()
-        self.fill("Engine", DEEP)
-        value = self.engine("memory", AT_ONCE, DEEP)
-        return row(f"memory of an endpoint process after {DEEP:,} messages", value, "MB", floor=None, target=80)
+        name = "idle endpoint, statements in each peek delay"
+        with idle.logged(self.server, self.dsn) as log:
+            self.engine("idle", AT_ONCE, IDLE_DELAYS)
+            return row(name, log.statements_a_peek(), "statements", floor=None, target=1)
 
     def engine(self, what: str, threads: int, messages: int = MESSAGES) -> float:
         asked = [sys.executable, "-m", "bench.engine_side", self.dsn, what, str(threads), str(messages)]

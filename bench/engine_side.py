@@ -1,6 +1,5 @@
 """The engine's side of a measurement, in a process of its own: prints one number."""
 
-import resource
 import statistics
 import sys
 import threading
@@ -9,13 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers, OutgoingMessage
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 
 PING = "Shop.Ping"
 WAKE_UPS = 50
+IDLE_DELAY = 0.2
 SETTINGS = EndpointSettings(on_exhausted="error_queue")
 
 
@@ -45,20 +42,32 @@ def send(dsn: str, threads: int, messages: int) -> float:
 
 def batch(dsn: str, threads: int, messages: int) -> float:
     endpoint = Endpoint("Engine", dsn, settings=SETTINGS)
-    queue = TableQueue(endpoint.dialect, Address("public", "Engine"))
-    headers: h.Headers = {h.MESSAGE_ID: "m", h.ENCLOSED_MESSAGE_TYPES: PING, h.CONTENT_TYPE: "application/json"}
-    with endpoint.connect() as connection:
+    endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
 
-        def work() -> None:
-            for _ in range(messages // 100):
-                queue.send(connection, [OutgoingMessage(queue.address, headers, b'{"n":1}') for _ in range(100)])
+    def work() -> None:
+        for _ in range(messages // 100):
+            endpoint.send_many("Engine", ({"n": number} for number in range(100)), type=PING)
 
-        return messages / timed(work)
+    took = timed(work)
+    endpoint.stop()
+    return messages / took
 
 
-def receive(dsn: str, threads: int, messages: int, onward: bool = False) -> float:
+def drain(dsn: str, threads: int, messages: int, **more: Any) -> float:
+    """From the first message handled to the last, as peers are measured."""
+    return receive(dsn, threads, messages, from_first=True, **more)
+
+
+def drain_batch(dsn: str, threads: int, messages: int) -> float:
+    return drain(dsn, threads, messages, batch_size=100)
+
+
+def receive(
+    dsn: str, threads: int, messages: int, onward: bool = False, from_first: bool = False, **more: Any
+) -> float:
     """From the start of the endpoint until so many are handled."""
     handlers, done, lock, seen = Handlers(), threading.Event(), threading.Lock(), [0]
+    first: list[float] = []
 
     @handlers.handle(PING)
     def ping(body: Any, context: Any) -> None:
@@ -66,10 +75,12 @@ def receive(dsn: str, threads: int, messages: int, onward: bool = False) -> floa
             context.send("Onward", body, type=PING)
         with lock:
             seen[0] += 1
+            if seen[0] == 1:
+                first.append(time.monotonic())
             if seen[0] == messages:
                 done.set()
 
-    endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, concurrency=threads), handlers=handlers)
+    endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, concurrency=threads, **more), handlers=handlers)
 
     def work() -> None:
         endpoint.start()
@@ -77,17 +88,26 @@ def receive(dsn: str, threads: int, messages: int, onward: bool = False) -> floa
             raise SystemExit("not all messages were handled within an hour")
 
     took = timed(work)
+    since_first = time.monotonic() - first[0]
     endpoint.stop()
-    return messages / took
+    return messages / (since_first if from_first else took)
 
 
 def receive_send(dsn: str, threads: int, messages: int) -> float:
     return receive(dsn, threads, messages, onward=True)
 
 
-def memory(dsn: str, threads: int, messages: int) -> float:
-    receive(dsn, threads, messages)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def receive_batch(dsn: str, threads: int, messages: int) -> float:
+    return receive(dsn, threads, messages, batch_size=50)
+
+
+def idle(dsn: str, threads: int, messages: int) -> float:
+    """Nothing to do for so many peek delays, and nothing to say of it: what it asked stands in the server's log."""
+    endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, peek_delay=IDLE_DELAY, concurrency=threads))
+    endpoint.start()
+    time.sleep(messages * IDLE_DELAY)
+    endpoint.stop()
+    return 0
 
 
 def wake_up(dsn: str, threads: int, messages: int) -> float:
@@ -124,5 +144,6 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 if __name__ == "__main__":
-    measures = {each.__name__: each for each in (send, batch, receive, receive_send, memory, wake_up)}
+    known = (send, batch, receive, receive_send, receive_batch, drain, drain_batch, idle, wake_up)
+    measures = {each.__name__: each for each in known}
     print(measures[sys.argv[2]](sys.argv[1], int(sys.argv[3]), int(sys.argv[4])))
