@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from pgqueue_admin.archive.model import clean
 from pgqueue_admin.records.models import HeldAtDeath
 from pgqueue_admin.workers.managed import Managed
 
@@ -19,8 +20,8 @@ def held_at_death(process: Managed, code: int) -> list[HeldAtDeath]:
             table=held.table,
             row_id=held.row_id,
             seq=held.seq,
-            message_id=held.message_id,
-            message_type=held.type,
+            message_id=clean(held.message_id) or "",
+            message_type=clean(held.type) or "",
             held_since=held.since,
         )
         for held in process.held

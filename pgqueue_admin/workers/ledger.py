@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
+from pgqueue_admin.archive.model import clean
 from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers.identity import Identity
@@ -59,7 +60,7 @@ class Ledger:
 
 def record(identity: Identity, facts: Facts) -> None:
     """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced."""
-    key, facts = identity._asdict(), {name: _by_the_one_clock(value) for name, value in facts.items()}
+    key, facts = identity._asdict(), {name: _as_it_is_kept(value) for name, value in facts.items()}
     if not Process.objects.filter(**key).update(**facts):
         fresh = {"started_at": Now(), "heartbeat_at": Now(), **facts}
         Process.objects.update_or_create(**key, defaults=fresh)
@@ -67,8 +68,13 @@ def record(identity: Identity, facts: Facts) -> None:
         notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
 
 
-def _by_the_one_clock(fact: Any) -> Any:
-    """A supervisor may not ask a database what time it is before it acts; who waits how long is judged by one."""
+def _as_it_is_kept(fact: Any) -> Any:
+    """Times by the one clock: a supervisor may not ask a database what time it is before it acts.
+
+    Texts without NUL: one in an exception's message would cost every later report.
+    """
+    if isinstance(fact, str):
+        return clean(fact)
     return clock.of_host(fact) if isinstance(fact, datetime) else fact
 
 

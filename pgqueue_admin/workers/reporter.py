@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models.functions import Now
 
+from pgqueue_admin.archive.model import clean
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Endpoint
@@ -86,5 +87,9 @@ class Reporter:
             "heartbeat_at": Now(),
             "memory_bytes": vitals.memory_bytes(),
             "code_version": self._code,
-            "breakers": [trouble._asdict() for trouble in self.breakers.troubles() if trouble.triggered],
+            "breakers": self._open_breakers(),
         }
+
+    def _open_breakers(self) -> list[dict[str, Any]]:
+        found = [trouble for trouble in self.breakers.troubles() if trouble.triggered]
+        return [{**trouble._asdict(), "error": clean(trouble.error)} for trouble in found]

@@ -1,0 +1,48 @@
+"""What the supervisor writes down can be written, whatever messages, logs and exceptions say."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+
+from pgqueue_admin.records.models import HeldAtDeath, Process
+from pgqueue_admin.workers.deaths import held_at_death
+from pgqueue_admin.workers.identity import Identity
+from pgqueue_admin.workers.in_hand import InHand
+from pgqueue_admin.workers.ledger import Ledger
+from pgqueue_admin.workers.role import Key
+
+ME = Identity("house-1", 4121, 7)
+
+pytestmark = pytest.mark.usefixtures("console_database")
+
+
+def dead(*message_ids: str) -> list[HeldAtDeath]:
+    """Of a process that ended with these in hand."""
+    now = datetime.now(UTC)
+    held = [InHand(0, now, 1, uuid4(), each, "Shop.\0Do", "public", "Sales") for each in message_ids]
+    role = SimpleNamespace(key=Key("endpoint", "Sales"))
+    return held_at_death(SimpleNamespace(held=held, how="ended by SIGSEGV", role=role, identity=ME), -11)  # type: ignore[arg-type]
+
+
+def test_a_nul_costs_no_report() -> None:
+    ledger = Ledger()
+    ledger.note(ME, role="endpoint", endpoint="Sales", last_error="said \0 and \ud800")
+    ledger.hold(dead("a\0b", "c"))
+    ledger.write()
+    assert not ledger.pending
+    assert Process.objects.get().last_error == "said \N{SYMBOL FOR NULL} and ?"
+    first, second = HeldAtDeath.objects.order_by("pk")
+    assert (first.message_id, first.message_type) == ("a\N{SYMBOL FOR NULL}b", "Shop.\N{SYMBOL FOR NULL}Do")
+    assert (second.message_id, second.beside) == ("c", 1)
+
+
+def test_the_same_death_told_twice_is_one() -> None:
+    ledger, held = Ledger(), dead("a")
+    ledger.hold(held)
+    ledger.write()
+    held[0].pk = None
+    ledger.hold(held)
+    ledger.write()
+    assert HeldAtDeath.objects.count() == 1
