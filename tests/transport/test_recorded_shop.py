@@ -1,0 +1,156 @@
+"""The recorded shop, drained by endpoints of ours: what they leave behind parses by the rules of the wire."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.transport import Endpoint, Handlers
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.wire_rules import audited_breaches, breaches, dead_breaches, delayed_breaches
+from tests.waiting import until
+
+HANDLED = [
+    "Commands.ChargeCard",
+    "Commands.PlaceOrder",
+    "Commands.ReserveStock",
+    "Events.IOrderEvent",
+    "Events.OrderBilled",
+    "Events.OrderCancelled",
+    "Events.InvoiceCreated",
+]
+TABLES = ("Billing", "Mailer", "Sales")
+
+
+def found(connection, table):
+    return [row.headers for row in connection.all(f"select headers from {table}")]
+
+
+def broken(rule, texts):
+    """Each kind of breach, and how often."""
+    return Counter(breach for text in texts for breach in rule(text))
+
+
+def test_the_rules_hold_for_what_endpoints_wrote(recorded_database, connect):
+    """Or they would be rules of ours."""
+    connection = connect(recorded_database)
+    sample = (
+        "(select headers from {} where headers like '%%\"NServiceBus.MessageId\"%%' order by seq desc limit 2000) t"
+    )
+    failed = f"{sample.format('error')} where headers like '%%FailedQ%%'"
+    assert broken(dead_breaches, found(connection, failed)) == {}
+    assert broken(audited_breaches, found(connection, sample.format("audit"))) == {}
+    assert broken(breaches, found(connection, sample.format('"Billing"'))) == {}
+    assert broken(delayed_breaches, found(connection, '"Sales.Delayed"')) == {}
+    assert broken(delayed_breaches, found(connection, '"Billing.Delayed"')) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"NServiceBus.TimeSent":"2026-11-20T10:00:00Z"}', "TimeSent"),
+        ('{"NServiceBus.MessageId":"5"}', "MessageId"),
+        ('{"NServiceBus.ContentType":"application/json"}', "slash"),
+        ('{"n":5}', "no text"),
+        ('{"NServiceBus.ReplyToAddress":"Sales"}', "ReplyToAddress"),
+        ('{"NServiceBus.MessageIntent":"send"}', "MessageIntent"),
+        ('{"a":"🛒"}', "escapes"),
+        ("[]", "object"),
+    ],
+)
+def test_the_rules_can_be_broken(text, said):
+    assert any(said in breach for breach in breaches(text))
+
+
+@pytest.fixture
+def shop(recorded_database, connect):
+    """What was delayed is due, of the long backlog its beginning is left, error and audit queue are empty."""
+    connection = connect(recorded_database)
+    connection.run('delete from "Sales" where seq > (select seq from "Sales" order by seq offset 300 limit 1)')
+    connection.run("truncate error, audit")
+    for table in ('"Billing.Delayed"', '"Legacy"."Invoicing.Delayed"', '"Shop.Web.Delayed"', '"Poison.Delayed"'):
+        connection.run(f"update {table} set due = now() where isfinite(due)")
+    return connection
+
+
+def test_our_endpoints_drain_it(shop, recorded_database):
+    """Received, dropped when over, moved when due, forwarded, retried later, audited, dead: none is lost."""
+    handlers = Handlers()
+    for name in HANDLED:
+        handlers.handle(f"Shop.Messages.{name}")(answer)
+    settings = replace(QUICK, immediate_retries=0, audit_queue="audit", concurrency=4)
+    patient = replace(settings, delayed_retries=4, delayed_retry_step=3600)
+    before = ids(shop)
+    endpoints = [
+        Endpoint(name, recorded_database, schema=schema, settings=chosen, handlers=handlers)
+        for name, schema, chosen in [
+            ("Shop.Web", "public", settings),
+            ("Invoicing", "Legacy", replace(settings, error_queue='"public"."error"', audit_queue='"public"."audit"')),
+            ("Billing", "public", patient),
+            ("Mailer", "public", settings),
+            ("Poison", "public", settings),
+            ("Sales", "public", settings),
+        ]
+    ]
+    endpoints[4].queue.create(shop)
+    try:
+        for endpoint in endpoints:
+            endpoint.start()
+        until(lambda: left(shop) == 0, 60)
+    finally:
+        for endpoint in endpoints:
+            endpoint.stop()
+    dead, audited = (made_by_endpoints(found(shop, table)) for table in ("error", "audit"))
+    later = found(shop, '"Billing.Delayed"')
+    assert broken(dead_breaches, [text for text in dead if "FailedQ" in text]) == {}
+    assert broken(audited_breaches, audited) == {}
+    assert broken(delayed_breaches, later) == {}
+    failed_in = {h.parse(text)[h.FAILED_Q] for text in dead}
+    assert failed_in >= {'"Legacy"."Invoicing"', '"public"."Sales"', '"public"."Billing"'}
+    assert any('"NoSuch.Queue"' in text for text in found(shop, "error"))
+    assert {h.parse(text)[h.RETRIES] for text in later} <= {"1", "2"}
+    answers = found(shop, '"Shop.Web"')
+    assert answers == []
+    after = Counter(h.parse(text).get(h.MESSAGE_ID) for text in [*dead, *audited, *later])
+    assert {each for each in before if each} - set(after) == set()
+    assert broken(breaches, [*dead, *audited, *later]) == {}
+
+
+def made_by_endpoints(texts):
+    """Not the poison, whose headers cannot be read or whose ids are no ids; it passes on as it is."""
+    return [text for text in texts if h.MESSAGE_ID in text and '"NServiceBus.MessageId":"m-' not in text]
+
+
+def answer(body, context):
+    """Every third fails; some answer, and some tell others."""
+    number = int(context.message.row_id.int % 3)
+    if number == 0:
+        raise ValueError("declined/rejected: Größe \N{SHOPPING TROLLEY}\nsecond line")
+    if number == 1:
+        context.publish({"N": 1}, type="Shop.Messages.Events.OrderBilled")
+
+
+def ids(connection):
+    """Of all that waits or is delayed, and has not expired."""
+    waiting = " union all ".join(
+        f"""select headers from "{table}" where expires is null or expires > now() at time zone 'utc'"""
+        for table in TABLES
+    )
+    delayed = """
+        select headers from "Billing.Delayed" union all select headers from "Legacy"."Invoicing.Delayed"
+        union all select headers from "Shop.Web.Delayed" union all select headers from "Legacy"."Invoicing" """
+    return {h.parse(row.headers).get(h.MESSAGE_ID) for row in connection.all(f"{waiting} union all {delayed}")}
+
+
+def left(connection):
+    tables = (
+        '"Sales"',
+        '"Billing"',
+        '"Mailer"',
+        '"Legacy"."Invoicing"',
+        '"Poison"',
+        '"Shop.Web"',
+        '"Shop.Web.Delayed"',
+    )
+    return sum(connection.value(f"select count(*) from {table}") for table in tables)
