@@ -56,7 +56,9 @@ class Up:
         self._servers.write_state()
 
     def _prepare(self) -> None:
-        static = child.spawn(manage("collectstatic", "--noinput"), log=plain_log("collectstatic"), env=environment())
+        # --clear: a start that was killed may have left half a file, newer than the whole one and so kept
+        collect = manage("collectstatic", "--noinput", "--clear")
+        static = child.spawn(collect, log=plain_log("collectstatic"), env=environment())
         self._wait_for(child.spawn(manage("prepare"), env=environment()), "Nothing was started.")
         self._wait_for(static, f"Static files were not collected: see {plain_log('collectstatic')}.")
         self._servers.checkpoint()

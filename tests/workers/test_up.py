@@ -116,8 +116,12 @@ def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: P
         session.run("create table kept (x int)")
     assert product.stop() == 0
     none_left(product.var, 1)
+    stylesheet = product.var / "static/pgqueue_admin/console.css"
+    whole = stylesheet.read_bytes()
+    stylesheet.write_bytes(whole[:100])  # as a killed start may leave it
     product.launch()
     within(HEALED, product.is_up, "up again on what was kept")
+    assert stylesheet.read_bytes() == whole
     with postgresql().connect(product.dsn) as session:
         assert session.value("select count(*) from kept") == 0
 

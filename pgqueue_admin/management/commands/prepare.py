@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import OperationalError
 
@@ -39,6 +39,7 @@ class Command(BaseCommand):
                 "A login: `.venv/bin/python manage.py createsuperuser`."
             )
 
+    @transaction.atomic  # told, then kept: a login that was made and never told would be nobody's
     def _tell_login(self) -> None:
         if login := first_login():
             self.stdout.write(f"\n  Login: {login.name}  password: {login.password}  (shown this once)\n")
