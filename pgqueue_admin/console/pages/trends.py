@@ -5,13 +5,13 @@ import csv
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.freshness import freshness
+from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
 
 NAMES = ("queue", "endpoint", "type")
@@ -19,7 +19,7 @@ NAMES = ("queue", "endpoint", "type")
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    found = window.read(request.GET, timezone.now())
+    found = window.read(request.GET, clock.now())
     view = View(found, request.GET.get("m", ""))
     if request.GET.get("format") == "csv":
         return _csv(view)

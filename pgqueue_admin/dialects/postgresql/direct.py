@@ -29,8 +29,9 @@ class DirectSession(Session):
 
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         statements = list(asked)
-        if not all(_is_ours(query) for query, _ in statements):
-            return super().batch(statements)
+        if not all(_is_ours(query) for query, _ in statements):  # in the driver's pipeline ours would wait for ever
+            with self.transaction():
+                return [self.all(query, params) for query, params in statements]
         with translated():
             return [answer.fetchall() for answer in self._libpq.ask_all(statements)]
 
