@@ -114,7 +114,7 @@ class Bench:
     def idle(self) -> Row:
         """What it asks between its first peek and its last, for each delay; each peek must use the index."""
         self.empty()
-        name = "idle endpoint, statements in each peek delay"
+        name = "idle endpoint, statements on its queue in each peek delay"
         with idle.logged(self.server, self.dsn) as log:
             self.engine("idle", AT_ONCE, IDLE_DELAYS)
             return row(name, log.statements_a_peek(), "statements", floor=None, target=1)

@@ -10,6 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 _ASKED = re.compile(r"pgqueue Engine@.* LOG:  (?:statement|execute [^:]*): (.*)")
+_QUEUE = '"public"."Engine" '
 
 
 class Log:
@@ -18,10 +19,14 @@ class Log:
         self._from = file.stat().st_size
 
     def statements_a_peek(self) -> float:
-        """Between the first peek and the last. Raises SystemExit where there are not two."""
+        """On its queue, between the first peek and the last; its delayed table is looked at besides, ever more rarely.
+
+        Raises SystemExit where there are not two peeks.
+        """
         with self._file.open(encoding="utf-8") as lines:
             lines.seek(self._from)
-            asked = [match[1] for match in map(_ASKED.search, lines) if match]
+            found = (match[1] for match in map(_ASKED.search, lines) if match)
+            asked = [statement for statement in found if _QUEUE in statement]
         peeks = [place for place, statement in enumerate(asked) if statement.startswith("with head as")]
         if len(peeks) < 2:
             raise SystemExit("The idle endpoint did not peek twice.")
