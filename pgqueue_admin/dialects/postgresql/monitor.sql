@@ -80,7 +80,7 @@ with clock as materialized (
     ) hit on true
     where ends.tail - ends.head >= {cap}
 ), running as materialized (
-    -- read only if some row was ever touched; after a rollback the row keeps the xid, but nobody runs under it
+    -- read only if some row was ever touched. After a rollback the row keeps the xid, but nobody runs under it
     select backend_xid as xid from pg_stat_activity where backend_xid is not null
     union all select transaction from pg_prepared_xacts
 ), reach as materialized (
