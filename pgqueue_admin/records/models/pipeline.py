@@ -3,6 +3,8 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from pgqueue_admin.records.models.moment import Moment
+
 
 class HistorySource(models.Model):
     """A table that history is read from, and how far. ``way``: snapshots (our archive), numbers (an audit queue)."""
@@ -41,7 +43,7 @@ class HistoryBatch(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
     code_version = models.CharField(max_length=64, blank=True)
-    planned_at = models.DateTimeField(auto_now_add=True)
+    planned_at = Moment(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     kept = models.BigIntegerField(null=True, help_text="Rows that went into history.")
