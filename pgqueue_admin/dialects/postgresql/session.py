@@ -136,7 +136,8 @@ class Session:
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         with translated():
             with self.raw.pipeline():
-                cursors = [self._ask(query, params) for query, params in asked]
+                # by cursors, whatever a session of another kind does: inside the driver's pipeline nobody else may wait
+                cursors = [Session._ask(self, query, params) for query, params in asked]
             return [cursor.fetchall() for cursor in cursors]
 
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
