@@ -23,7 +23,7 @@ def faults(endpoint: "Client", connection: Connection) -> list[Fault]:
 def insist(found: list[Fault]) -> None:
     """Warn of each as ``manage.py check`` does. Raises QueueUnfit where nothing could be received."""
     if stopping := [fault for fault in found if fault.stops]:
-        raise QueueUnfit("\n".join(map(str, stopping)))
+        raise QueueUnfit("\n".join(map(str, stopping)), " ".join(fault.said for fault in stopping))
     for fault in found:
         log.warning("%s", fault)
 

@@ -22,4 +22,8 @@ class NotForwarded(Unrecoverable):
 
 
 class QueueUnfit(Exception):
-    """A table is missing, or lacks what a queue needs."""
+    """A table is missing, or lacks what a queue needs. ``said``: the same without the statements that mend it."""
+
+    def __init__(self, text: str, said: str):
+        super().__init__(text)
+        self.said = said

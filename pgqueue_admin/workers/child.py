@@ -9,6 +9,7 @@ from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.endpoint import Endpoint
+from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.workers import code_version, identity, registry, run_folder, settings
 from pgqueue_admin.workers.counters import Counters
 from pgqueue_admin.workers.ending import Ending
@@ -61,13 +62,23 @@ class Child:
 
     def run(self) -> int:
         self._pause_or_resume()
-        self.endpoint.start()
+        if not self._started():
+            return 1
         self._beside(self._watch)
         for companion in self.declared.companions:
             self._beside(partial(companion, self))
         self.reporter.link.start()
         self.ending.wait()
         return self._end()
+
+    def _started(self) -> bool:
+        try:
+            self.endpoint.start()
+        except QueueUnfit as error:
+            log.error("%s", error)
+            log.error("%s cannot start. %s", self.row.name, error.said)  # the last line is what pages show
+            return False
+        return True
 
     def _watch(self) -> None:
         self.endpoint.wait()
