@@ -49,7 +49,7 @@ class Lender:
         except BaseException:
             self._room.release()
             raise
-        raw._pool = self  # type: ignore[assignment]  # Django gives it back through this
+        raw._pool = self
         return raw
 
     def putconn(self, raw: Raw) -> None:
