@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -14,6 +15,11 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large
 from tests.databases import Databases
+
+
+def pytest_configure() -> None:
+    """Ctrl-C is heard by the tests and by what they start, also where whoever started them has it ignored (``&``)."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

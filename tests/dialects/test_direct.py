@@ -1,7 +1,6 @@
 """Statements of ours over libpq itself: prepared, in few round trips, and as safe as through the driver."""
 
 import _thread
-import signal
 import threading
 from contextlib import suppress
 from typing import NamedTuple
@@ -159,15 +158,6 @@ def test_a_session_that_ends_between_two_statements(queue, database, connect):
     assert queue.closed
 
 
-@pytest.fixture
-def hears_ctrl_c():
-    """Who starts tests in the background may have it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_statement_that_waits(queue, database, connect):
     """And the session goes on: the statement was cancelled, not left running."""
     other = connect(database)
