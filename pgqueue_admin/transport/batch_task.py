@@ -44,7 +44,7 @@ class BatchTask(ReceiveTask):
 
     @contextmanager
     def receiving_batch(self, connection: Connection) -> Iterator[tuple[IncomingMessage, ...]]:
-        size, since = self._work.settings().batch_size, self._work.low_water.mark
+        size, since = self._work.settings().batch_size, self._work.mark
         with self._work.queue.receiving_many(connection, size, since.seq) as messages:
             self._messages = tuple(messages)
             if messages:

@@ -23,7 +23,7 @@ from pgqueue_admin.transport.recovery import NotTaken
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slot
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.table_queue import LOWEST, TableQueue
 from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -42,6 +42,12 @@ class Work:
     breaker: CircuitBreaker
     settings: Callable[[], EndpointSettings]
     signals: Signals
+
+    @property
+    def mark(self) -> Mark:
+        """Where to receive from. One receiver alone keeps each producer's order, also where one commits late (T7)."""
+        mark = self.low_water.mark
+        return mark if self.settings().concurrency > 1 else Mark(LOWEST, mark.turn)
 
 
 class ReceiveTask:
@@ -74,12 +80,12 @@ class ReceiveTask:
             self._succeeded(told)
 
     def receive(self, connection: Connection) -> IncomingMessage | None:
-        since = self._work.low_water.mark
+        since = self._work.mark
         return self._received(self._work.queue.receive(connection, since.seq), since)
 
     @contextmanager
     def receiving(self, connection: Connection) -> Iterator[IncomingMessage | None]:
-        since = self._work.low_water.mark
+        since = self._work.mark
         with self._work.queue.receiving(connection, since.seq) as message:
             yield self._received(message, since)
 

@@ -153,6 +153,6 @@ class WakeUps:
 
 
 def _poke(poker: int) -> None:
-    """A pipe that is full has poked enough."""
-    with suppress(BlockingIOError):
+    """A pipe that is full has poked enough; one that nobody reads belongs to a thread that has just ended."""
+    with suppress(BlockingIOError, BrokenPipeError):
         os.write(poker, b"x")

@@ -1,6 +1,7 @@
 """The run of one endpoint process: its handlers, its engine, its reports; pause, resume and drain."""
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -76,7 +77,7 @@ class Child:
             self.endpoint.start()
         except QueueUnfit as error:
             log.error("%s", error)
-            log.error("%s cannot start. %s", self.row.name, error.said)  # the last line is what pages show
+            print(f"{self.row.name} cannot start. {error.said}", file=sys.stderr)  # the last line is what pages show
             return False
         return True
 

@@ -145,3 +145,26 @@ def test_seqs_below_zero_are_messages_too(endpoint, handlers, connection):
     connection.run('update "Sales" set seq = -5')
     endpoint.start()
     until(lambda: handled == [1])
+
+
+def test_one_receiver_keeps_the_order_of_a_producer_that_commits_late(endpoint, handlers, connection):
+    """Its first message has the lower seq and becomes visible while higher ones are handled; its second follows."""
+    handled, gate = [], threading.Event()
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        handled.append(number)
+        if number == 0:
+            gate.wait(30)
+
+    endpoint.apply(ONE)
+    with connection.transaction():
+        endpoint.queue.send(connection, [endpoint._outbound.send("Sales", 100, PING, {}, None)])
+        for number in range(3):
+            endpoint.send("Sales", number, type=PING)
+        endpoint.start()
+        until(lambda: handled == [0])
+    endpoint.send("Sales", 101, type=PING)
+    gate.set()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    assert handled == [0, 100, 1, 2, 101]

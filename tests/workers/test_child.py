@@ -181,7 +181,7 @@ def test_a_missing_queue_table_is_named(house: House, look: Connection) -> None:
     want(1)
     house.supervise()
     crashed = house.first("crashed", ended_at__isnull=False)
-    assert 'The queue table "public"."Sales" does not exist.' in crashed.last_error
+    assert 'last line: Sales cannot start. The queue table "public"."Sales" does not exist' in crashed.last_error
 
 
 def test_a_child_whose_parent_is_gone_does_not_begin(house: House) -> None:
