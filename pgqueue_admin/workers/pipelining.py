@@ -97,8 +97,7 @@ class Pipelining:
             time.sleep(BEAT)
 
     def _report(self) -> None:
-        facts = {"memory_bytes": vitals.memory_bytes(), "code_version": vitals.code_version()}
-        said = {"handled": self._batches, "last_error": self._trouble, **facts}
+        said = {"handled": self._batches, "last_error": self._trouble, **vitals.facts()}
         record(self._me, {"role": "pipeline", "state": "running", "heartbeat_at": Now(), **said})
 
     def _note(self, trouble: str) -> None:
