@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.wording.figures import integer, size
+from pgqueue_admin.wording.spans import written
 
 LABELS = {
     "peek_delay_ms": "peek delay",
@@ -15,6 +16,12 @@ LABELS = {
     "on_exhausted": "when retries are used up",
     "error_queue": "error queue",
     "strict_peek_range": "strict peek range",
+    "batch_size": "messages a transaction (batch_size)",
+    "transaction_mode": "transaction mode",
+    "repeek_after": "peek again when",
+    "notify": "wake by NOTIFY",
+    "audit_queue": "audit queue",
+    "audit_ttbr_seconds": "how long audit copies live",
     "drain_seconds": "drain time",
     "memory_mb": "memory limit of a process",
     "memory_kill_mb": "memory at which it is killed",
@@ -27,7 +34,12 @@ LABELS = {
     "ingest": "moved into the archive",
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
-_CHOICES = {"archive": "archived as failed", "error_queue": "sent to the error queue"}
+_EMPTY["audit_ttbr_seconds"] = "for ever"
+_CHOICES: dict[str, dict[str, str]] = {
+    "on_exhausted": dict(Endpoint.Exhausted.choices),
+    "transaction_mode": dict(Endpoint.Mode.choices),
+    "repeek_after": dict(Endpoint.Repeek.choices),
+}
 
 
 def label(name: str) -> str:
@@ -42,11 +54,11 @@ def value(name: str, given: Any) -> str:
     if name.endswith("_mb"):
         return size(given * 1_000_000)
     if name.endswith("_ms"):
-        return plain(given / 1000)
+        return written(given / 1000)
     if name.endswith("_seconds"):
-        return plain(given)
-    if name == "on_exhausted":
-        return _CHOICES.get(given, str(given))
+        return written(given)
+    if name in _CHOICES:
+        return _CHOICES[name].get(given, str(given))
     return integer(given) if isinstance(given, int) else str(given)
 
 

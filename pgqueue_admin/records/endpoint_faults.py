@@ -1,45 +1,84 @@
 """What an endpoint's settings may be: every fault is told at once, field by field."""
 
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.dialects.postgresql import postgresql
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pgqueue_admin.records import endpoint_destinations
 from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.wording.spans import written
 
 MOST_PROCESSES = 64
 MOST_CONCURRENCY = 64
+MOST_BATCH = 1000  # they are held in memory, and handled again after a crash
 LONGEST_PEEK_DELAY_MS = 24 * 3600 * 1000
 LONGEST_DRAIN_SECONDS = 3600
 MOST_MEMORY_MB = 1_000_000
 LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
+LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
 PEEK_RANGE_MS = (100, 10_000)  # T14: the recommended range; outside it only strict_peek_range refuses
-_WHOLE_NUMBERS = {
-    "desired_processes": ("Processes", 0, MOST_PROCESSES),
-    "memory_mb": ("Memory limit in MB", 1, MOST_MEMORY_MB),
-    "memory_kill_mb": ("Memory at which it is killed, in MB,", 1, MOST_MEMORY_MB),
-    "drain_seconds": ("Drain", 0, LONGEST_DRAIN_SECONDS),
-    "peek_delay_ms": ("Peek delay in ms", 1, LONGEST_PEEK_DELAY_MS),
-    "max_records_to_peek": ("Peek batch", 1, 1_000_000),
-    "concurrency": ("Concurrency", 1, MOST_CONCURRENCY),
-    "immediate_retries": ("Immediate retries", 0, 1000),
-    "delayed_retries": ("Delayed retries", 0, 1000),
-    "delayed_retry_step_ms": ("Step of delayed retries in ms", 0, LONGEST_RETRY_STEP_MS),
+
+
+class _Range(NamedTuple):
+    label: str
+    least: int
+    most: int
+    said: Callable[[int], str] = "{:,}".format
+    kind: str = "a whole number "
+
+
+def _span(label: str, least: int, most: int, per_second: int = 1) -> _Range:
+    return _Range(label, least, most, lambda number: written(number / per_second).replace(NBSP, " "), kind="")
+
+
+_NUMBERS = {
+    "desired_processes": _Range("Processes", 0, MOST_PROCESSES),
+    "memory_mb": _Range("Memory limit in MB", 1, MOST_MEMORY_MB),
+    "memory_kill_mb": _Range("Memory at which it is killed, in MB,", 1, MOST_MEMORY_MB),
+    "drain_seconds": _span("Drain time", 0, LONGEST_DRAIN_SECONDS),
+    "peek_delay_ms": _span("Peek delay", 1, LONGEST_PEEK_DELAY_MS, 1000),
+    "max_records_to_peek": _Range("Peek batch", 1, 1_000_000),
+    "concurrency": _Range("Concurrency", 1, MOST_CONCURRENCY),
+    "batch_size": _Range("Messages a transaction", 1, MOST_BATCH),
+    "immediate_retries": _Range("Immediate retries", 0, 1000),
+    "delayed_retries": _Range("Delayed retries", 0, 1000),
+    "delayed_retry_step_ms": _span("Step of delayed retries", 0, LONGEST_RETRY_STEP_MS, 1000),
+    "audit_ttbr_seconds": _span("The life of copies", 1, LONGEST_AUDIT_SECONDS),
 }
-_MAY_BE_NONE = frozenset({"max_records_to_peek", "memory_mb", "memory_kill_mb"})
+_MAY_BE_NONE = frozenset({"max_records_to_peek", "memory_mb", "memory_kill_mb", "audit_ttbr_seconds"})
+_CHOICES = {
+    "on_exhausted": Endpoint.Exhausted,
+    "transaction_mode": Endpoint.Mode,
+    "repeek_after": Endpoint.Repeek,
+}
 
 
 def faults(row: Endpoint) -> dict[str, str]:
     """A sentence for each field that cannot stay as it is."""
-    found = {field: fault for field in _WHOLE_NUMBERS if (fault := _number(row, field))}
-    return found | (_strict_range(row) if "peek_delay_ms" not in found else {}) | _memory(row) | _exhausted(row)
+    found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
+    found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
+    together = _strict_range(row) | _memory(row) | _deleted_first(row) | endpoint_destinations.faults(row)
+    return {field: fault for field, fault in together.items() if field not in found} | found
 
 
 def _number(row: Endpoint, field: str) -> str | None:
-    label, least, most = _WHOLE_NUMBERS[field]
+    label, least, most, said, kind = _NUMBERS[field]
     value = getattr(row, field)
     if value is None and field in _MAY_BE_NONE:
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+    if _whole(value) and least <= value <= most:
         return None
-    return f"{label} is a whole number from {least:,} to {most:,}; {value!r} is not."
+    given = said(value) if _whole(value) else repr(value)
+    return f"{label} is {kind}from {said(least)} to {said(most)}; {given} is not."
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _choice(row: Endpoint, field: str) -> str | None:
+    allowed = _CHOICES[field].values
+    return None if getattr(row, field) in allowed else f"Choose one of {', '.join(allowed)}."
 
 
 def _memory(row: Endpoint) -> dict[str, str]:
@@ -51,24 +90,18 @@ def _memory(row: Endpoint) -> dict[str, str]:
 
 def _strict_range(row: Endpoint) -> dict[str, str]:
     least, most = PEEK_RANGE_MS
-    if not row.strict_peek_range or least <= row.peek_delay_ms <= most:
+    if not row.strict_peek_range or not _whole(row.peek_delay_ms) or least <= row.peek_delay_ms <= most:
         return {}
     said = f"The strict peek range allows {least} to {most:,} ms; {row.peek_delay_ms:,} ms is outside of it."
     return {"peek_delay_ms": said}
 
 
-def _exhausted(row: Endpoint) -> dict[str, str]:
-    if row.on_exhausted not in Endpoint.Exhausted.values:
-        return {"on_exhausted": f"Choose one of {', '.join(Endpoint.Exhausted.values)}."}
-    if row.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE and not row.error_queue:
-        return {"error_queue": "Name the error queue that exhausted messages are sent to."}
-    return _address(row)
-
-
-def _address(row: Endpoint) -> dict[str, str]:
-    try:
-        if row.error_queue:
-            postgresql().parse_address(row.error_queue, row.schema)
-    except AddressNotUnderstood as error:
-        return {"error_queue": str(error)}
-    return {}
+def _deleted_first(row: Endpoint) -> dict[str, str]:
+    """What the mode none cannot keep."""
+    if row.transaction_mode != Endpoint.Mode.NONE:
+        return {}
+    once = "With the mode none a message is deleted before its handler runs and cannot be retried: 0, or another mode."
+    found = {field: once for field in ("immediate_retries", "delayed_retries") if getattr(row, field) != 0}
+    if row.batch_size != 1:
+        found["batch_size"] = "With the mode none a crash would lose what no handler has begun: 1, or another mode."
+    return found

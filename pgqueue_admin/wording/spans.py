@@ -2,6 +2,9 @@
 
 import re
 
+from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.wording.figures import NBSP
+
 _UNITS = {
     "ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800,
 }  # fmt: skip
@@ -17,3 +20,12 @@ def seconds(text: str, unit: str = "") -> float | None:
     if not parts or "".join(part[0] for part in parts) != text or any(part[2] not in _UNITS for part in parts):
         return None
     return sum(float(part[1]) * _UNITS[part[2]] for part in parts)
+
+
+def written(length: float) -> str:
+    """As a person would type it, and read again it is the same to the millisecond: ``1 s``, ``12.345 s``."""
+    said = plain(length)
+    read = seconds(said)
+    if read is not None and round(read * 1000) == round(length * 1000):
+        return said
+    return f"{length:.3f}".rstrip("0").rstrip(".") + f"{NBSP}s"

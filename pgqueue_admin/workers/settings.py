@@ -21,6 +21,12 @@ def of_row(row: Endpoint) -> EndpointSettings:
         delayed_retry_step=row.delayed_retry_step_ms / 1000,
         on_exhausted=row.on_exhausted,  # type: ignore[arg-type]
         strict_peek_range=row.strict_peek_range,
+        batch_size=row.batch_size,
+        transaction_mode=row.transaction_mode,  # type: ignore[arg-type]
+        repeek_after=row.repeek_after,  # type: ignore[arg-type]
+        notify=row.notify,
+        audit_queue=row.audit_queue,
+        audit_ttbr=row.audit_ttbr_seconds,
     )
     return replace(settings, error_queue=row.error_queue) if row.error_queue else settings
 

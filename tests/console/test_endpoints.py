@@ -11,7 +11,9 @@ from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, S
 SETTINGS = {
     "peek_delay_ms": "1 s", "max_records_to_peek": "", "concurrency": "2", "immediate_retries": "5",
     "delayed_retries": "3", "delayed_retry_step_ms": "10 s",
-    "on_exhausted": "archive", "error_queue": "", "drain_seconds": "30 s",
+    "on_exhausted": "archive", "error_queue": "", "drain_seconds": "30 s", "batch_size": "1", "notify": "on",
+    "transaction_mode": "sends_atomic_with_receive", "repeek_after": "receives", "audit_queue": "",
+    "audit_ttbr_seconds": "", "memory_mb": "", "memory_kill_mb": "",
 }  # fmt: skip
 PAGE = "/endpoints/Shop.Orders/"
 
@@ -77,8 +79,8 @@ def test_a_strict_range_refuses(as_operator, orders):
     ("field", "typed", "said"),
     [
         ("peek_delay_ms", "soon", "soon is no duration"),
-        ("concurrency", "0", "greater than or equal to 1"),
-        ("max_records_to_peek", "-1", "greater than or equal to 1"),
+        ("concurrency", "0", "Concurrency is a whole number from 1 to 64; 0 is not"),
+        ("max_records_to_peek", "-1", "Peek batch is a whole number from 1"),
         ("on_exhausted", "explode", "Select a valid choice"),
         ("error_queue", "", "Name the error queue"),
     ],

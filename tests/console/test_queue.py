@@ -137,7 +137,8 @@ def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_co
     fields = dict(
         re.findall(r'name="(\w+)" value="([^"]*)"', form[form.index('action="/endpoints/Billing/settings/"') :])
     )
-    risky = {**fields, "peek_delay_ms": "12 s", "on_exhausted": "archive", "next": "/queues/public/Billing/#settings"}
+    chosen = dict(re.findall(r'<select name="(\w+)".*?<option value="(\w+)" selected', form, re.DOTALL))
+    risky = {**fields, **chosen, "peek_delay_ms": "12 s", "next": "/queues/public/Billing/#settings"}
     asked = client.post("/endpoints/Billing/settings/", risky)
     assert asked.status_code == 422  # what it risks is said first, and nothing has changed
     assert Endpoint.objects.get().peek_delay_ms == 1000

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 
 from pgqueue_admin.wording import spans
-from pgqueue_admin.wording.durations import plain
 
 
 class Span(forms.CharField):
@@ -25,4 +24,4 @@ class Span(forms.CharField):
         return round(found * self.per_second)
 
     def prepare_value(self, value: Any) -> Any:
-        return plain(value / self.per_second) if isinstance(value, int | float) else value
+        return spans.written(value / self.per_second) if isinstance(value, int | float) else value

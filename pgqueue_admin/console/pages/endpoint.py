@@ -5,9 +5,9 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.alerts import peek
-from pgqueue_admin.console import access, answers, service, settings_words
-from pgqueue_admin.console.forms.endpoint import ALLOWED, EndpointSettings
+from pgqueue_admin.console import access, answers, service, settings_table, settings_words
+from pgqueue_admin.console.forms.endpoint import EndpointSettings
+from pgqueue_admin.console.forms.endpoint_risks import Risk, risks, seen
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.records import endpoints, fatal, processes
 from pgqueue_admin.records.models import AuditEntry, Endpoint
@@ -37,9 +37,9 @@ def save(request: HttpRequest, name: str) -> HttpResponse:
     form = EndpointSettings(endpoint, request.POST)
     if not form.is_valid():
         return _page(request, endpoint, form, status=422)
-    risks = _risks(endpoint, form)
-    if risks and request.POST.get("seen") != _seen(form):
-        return _page(request, endpoint, form, risks, status=422)
+    found = risks(service.service(endpoint), form.wanted)
+    if found and request.POST.get("seen") != seen(found):
+        return _page(request, endpoint, form, found, status=422)
     return _save(request, endpoint, form)
 
 
@@ -69,38 +69,25 @@ def _saved(endpoint: Endpoint, form: EndpointSettings) -> str:
     return f"{endpoint.name}: {said}. {counted(have, 'process takes', 'processes take')} it within a second."
 
 
-def _risks(endpoint: Endpoint, form: EndpointSettings) -> list[str]:
-    """What the form's values risk that today's do not: the page, the log and the mails say it with the same words."""
-    known = service.service(endpoint)
-    wanted = Endpoint(name=endpoint.name, ours=endpoint.ours, peek_delay_ms=form.cleaned_data["peek_delay_ms"])
-    today = {fault.sentence for fault in known.faults}
-    return [fault.sentence for fault in peek.faults(wanted, known.ttbrs) if fault.sentence not in today]
-
-
-def _seen(form: EndpointSettings) -> str:
-    return str(form.cleaned_data["peek_delay_ms"])
-
-
 def _page(
     request: HttpRequest,
     endpoint: Endpoint,
     form: EndpointSettings | None,
-    risks: list[str] | None = None,
+    found: list[Risk] | None = None,
     status: int = 200,
 ) -> HttpResponse:
     last = endpoints.last_changes(endpoint.name)
-    shown = [name for name in ALLOWED if endpoint.ours or name in EndpointSettings(endpoint).fields]
     about = {
         "service": service.service(endpoint),
         "taken": processes.taken(endpoint),
         "counts": COUNTS,
         "suspects": fatal.suspects(endpoint.name),
         "endpoint": endpoint,
-        "settings": [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown],
+        "settings": settings_table.groups(endpoint, last),
         "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
         "form": form,
-        "risks": risks,
-        "seen": _seen(form) if form and risks else "",
+        "risks": found,
+        "seen": seen(found or []),
         "back_to": answers.came_from(request),  # the form may have stood on the queue's page
         "refusal": access.may(request.user, "set"),
         "run_refusal": access.may(request.user, "run"),

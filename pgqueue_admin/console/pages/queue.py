@@ -7,9 +7,9 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import access, service
+from pgqueue_admin.console import access, service, settings_table
 from pgqueue_admin.console.board.consumers import Team
-from pgqueue_admin.console.forms.endpoint import ALLOWED, DECLARED, EndpointSettings
+from pgqueue_admin.console.forms.endpoint import EndpointSettings
 from pgqueue_admin.console.overview import changes
 from pgqueue_admin.console.queue import ends, series
 from pgqueue_admin.console.queue.view import View
@@ -80,14 +80,10 @@ def _processes(team: Team | None) -> list[object]:
     return team.processes if team else []
 
 
-def _settings(view: View) -> list[tuple[str, object, str, object]]:
-    """Name, value, what is allowed, the last change; of a foreign endpoint only what is declared."""
+def _settings(view: View) -> list[settings_table.Row]:
+    """Those of receiving; the endpoint's own page has the others."""
     endpoint = view.endpoint
-    if endpoint is None:
-        return []
-    last = endpoints.last_changes(endpoint.name)
-    shown = [name for name in ALLOWED if endpoint.ours or name in DECLARED]
-    return [(name, getattr(endpoint, name), ALLOWED[name], last.get(name)) for name in shown]
+    return settings_table.receiving(endpoint, endpoints.last_changes(endpoint.name)) if endpoint else []
 
 
 urlpatterns = [

@@ -1,0 +1,49 @@
+"""What an endpoint's new values risk that today's do not: said before they are saved."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pgqueue_admin.alerts import peek
+from pgqueue_admin.console.service import Service
+from pgqueue_admin.records.models import Endpoint
+
+_OF_A_MODE = {
+    Endpoint.Mode.NONE: (
+        "In the mode none a message is deleted before its handler runs: a process that ends loses what it has in hand, "
+        "and what fails is tried once."
+    ),
+    Endpoint.Mode.RECEIVE_ONLY: (
+        "In the mode receive only, what handlers send is committed before the message ends: where that fails, the "
+        "message comes back, is handled again, and is sent for again."
+    ),
+}
+
+
+class Risk(NamedTuple):
+    """``value`` is what a person has to have seen before it is saved."""
+
+    value: str
+    sentence: str
+
+
+def risks(known: Service, wanted: Endpoint) -> list[Risk]:
+    return [*_of_the_delay(known, wanted), *_of_the_mode(known.endpoint, wanted)]
+
+
+def _of_the_delay(known: Service, wanted: Endpoint) -> Iterator[Risk]:
+    """The page, the log and the mails say it with the same words."""
+    today = {fault.sentence for fault in known.faults}
+    for fault in peek.faults(wanted, known.ttbrs):
+        if fault.sentence not in today:
+            yield Risk(str(wanted.peek_delay_ms), fault.sentence)
+
+
+def _of_the_mode(today: Endpoint, wanted: Endpoint) -> Iterator[Risk]:
+    mode = wanted.transaction_mode
+    if mode != today.transaction_mode and (sentence := _OF_A_MODE.get(Endpoint.Mode(mode))):
+        yield Risk(mode, sentence)
+
+
+def seen(found: list[Risk]) -> str:
+    """What is sent back when a person saves it all the same."""
+    return " ".join(dict.fromkeys(risk.value for risk in found))

@@ -1,0 +1,156 @@
+"""Every setting of an endpoint of ours on its page: saved, judged as a whole, risky ones explained, taken back (C5)."""
+
+import html
+import re
+
+import pytest
+
+from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.transport import Endpoint as Engine
+from pgqueue_admin.transport import EndpointSettings
+from tests.console.test_endpoints import PAGE, SETTINGS, save, text
+
+NEW = {
+    "batch_size": ("50", 50),
+    "repeek_after": ("handlers", "handlers"),
+    "audit_queue": ("audit", "audit"),
+    "audit_ttbr_seconds": ("7 d", 604_800),
+    "immediate_retries": ("2", 2),
+    "delayed_retries": ("1", 1),
+    "delayed_retry_step_ms": ("1.234 s", 1234),
+}
+
+
+@pytest.fixture
+def orders(console_database):
+    with_audit = EndpointSettings(audit_queue="audit")
+    shop = Engine("Orders", console_database, settings=with_audit)
+    shop.create_queues()
+    shop.stop()
+    return Endpoint.objects.create(name="Shop.Orders", schema="public", table="Orders", desired_processes=1)
+
+
+def said(response):
+    return html.unescape(response.content.decode()).replace("\u00a0", " ")
+
+
+def faults(response):
+    """By field, as they stand beside it."""
+    found = re.findall(r'<span class="err" id="id_(\w+)_error">(.*?)</span>', said(response), re.DOTALL)
+    return {name: sentence.strip() for name, sentence in found}
+
+
+def test_each_is_saved_audited_and_taken_back_by_one_press(as_operator, orders):
+    assert save(as_operator, orders, **{name: typed for name, (typed, _) in NEW.items()}).status_code == 303
+    orders.refresh_from_db()
+    assert {name: getattr(orders, name) for name in NEW} == {name: value for name, (_, value) in NEW.items()}
+    page = text(as_operator).replace("\u00a0", " ")
+    assert "how long audit copies live for ever → 7 d" in page
+    undo = re.search(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', page)[1]
+    as_operator.post(undo, {"next": PAGE})
+    orders.refresh_from_db()
+    assert (orders.batch_size, orders.audit_queue, orders.audit_ttbr_seconds) == (1, "", None)
+    assert [entry.verb for entry in AuditEntry.objects.order_by("id")] == ["set", "undo"]
+
+
+def test_an_untouched_form_changes_nothing(as_operator, orders):
+    """What the form shows is what stands, to the millisecond, however odd."""
+    Endpoint.objects.update(peek_delay_ms=12_345, delayed_retry_step_ms=3_661_001, drain_seconds=3_599, notify=False)
+    form = text(as_operator, f"{PAGE}?edit=1")
+    fields = dict(re.findall(r'<input id="id_(\w+)" name="\w+" value="([^"]*)"', form))
+    chosen = dict(re.findall(r'<select name="(\w+)".*?<option value="(\w+)" selected', form, re.DOTALL))
+    assert set(fields) | set(chosen) == set(SETTINGS) - {"notify"}
+    as_operator.post(f"{PAGE}settings/", {**fields, **chosen, "version": "1"})
+    assert not AuditEntry.objects.exists()
+
+
+def test_the_form_and_the_table_stand_in_groups(as_operator, orders):
+    for address, tag in ((f"{PAGE}?edit=1", "legend"), (PAGE, "th")):
+        found = re.findall(rf"<{tag}[^>]*>(Receiving|Retries|Audit|Process)</{tag}>", text(as_operator, address))
+        assert found == ["Receiving", "Retries", "Audit", "Process"]
+
+
+def test_every_fault_is_told_at_once_beside_its_field(as_operator, orders):
+    wrong = {
+        "peek_delay_ms": "soon",
+        "concurrency": "65",
+        "batch_size": "10",
+        "transaction_mode": "none",
+        "immediate_retries": "-1",
+        "on_exhausted": "error_queue",
+        "audit_ttbr_seconds": "1 h",
+    }
+    response = save(as_operator, orders, **wrong)
+    assert response.status_code == 422
+    found = faults(response)
+    assert set(found) == {
+        "peek_delay_ms", "concurrency", "batch_size", "immediate_retries", "delayed_retries", "error_queue",
+        "audit_queue",
+    }  # fmt: skip
+    assert found["immediate_retries"] == "Immediate retries is a whole number from 0 to 1,000; -1 is not."
+    assert "deleted before its handler runs and cannot be retried" in found["delayed_retries"]
+    assert "Name the queue whose copies are to expire" in found["audit_queue"]
+    orders.refresh_from_db()
+    assert orders.version == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("nowhere", "does not exist"),
+        ("Orders", "copied again, without end"),
+        ("x" * 56, "may have 55 bytes"),
+        ("shop.", "names no queue table"),
+    ],
+)
+def test_an_audit_queue_that_could_fail_every_message_is_refused(as_operator, orders, address, sentence):
+    response = save(as_operator, orders, audit_queue=address)
+    assert response.status_code == 422
+    assert sentence in faults(response)["audit_queue"]
+
+
+def test_a_missing_queue_is_told_with_the_statement_that_makes_it(as_operator, orders, connect, console_database):
+    found = faults(save(as_operator, orders, on_exhausted="error_queue", error_queue="parking"))
+    connect(console_database).run(found["error_queue"].partition("Mended with: ")[2])
+    assert save(as_operator, orders, on_exhausted="error_queue", error_queue="parking").status_code == 303
+
+
+def test_a_table_that_went_away_forbids_no_other_change(as_operator, orders):
+    Endpoint.objects.update(audit_queue="was-here-once")
+    assert save(as_operator, orders, audit_queue="was-here-once", batch_size="5").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [
+        ("none", "a process that ends loses what it has in hand"),
+        ("receive_only", "is handled again, and is sent for again"),
+    ],
+)
+def test_a_mode_that_risks_messages_is_explained_first(as_operator, orders, mode, sentence):
+    chosen = {"transaction_mode": mode, "immediate_retries": "0", "delayed_retries": "0"}
+    first = save(as_operator, orders, **chosen)
+    assert first.status_code == 422
+    assert sentence in re.sub(r"\s+", " ", said(first))
+    seen = re.search(r'name="seen" value="([^"]+)"', said(first))[1]
+    assert save(as_operator, orders, **chosen, seen=seen).status_code == 303
+    orders.refresh_from_db()
+    assert orders.transaction_mode == mode
+
+
+def test_what_was_seen_for_one_value_does_not_save_another(as_operator, orders):
+    once = {"immediate_retries": "0", "delayed_retries": "0"}
+    assert save(as_operator, orders, transaction_mode="none", **once, seen="receive_only").status_code == 422
+
+
+def test_a_viewer_sees_them_and_changes_none(as_viewer, orders):
+    assert "messages a transaction" in text(as_viewer).lower()
+    assert save(as_viewer, orders, batch_size="50").status_code == 303
+    orders.refresh_from_db()
+    assert orders.batch_size == 1
+
+
+def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator, orders):
+    Endpoint.objects.update(ours=False)
+    assert "transaction mode" not in text(as_operator).lower()
+    assert "id_batch_size" not in text(as_operator, f"{PAGE}?edit=1")
