@@ -57,11 +57,16 @@ class Processing:
         return failed if failed and not isinstance(failed.action, Immediately) else None
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
-        """Tried once, as the original does: what was refused is exhausted when it is received the next time."""
+        """Tried once, as the original does: what was refused is exhausted when it is received the next time.
+
+        The savepoint keeps the row ours until that is remembered: a refused statement outside of one would give it up
+        at once, and another slot would try as well.
+        """
         if failed := self.failures.of(message.row_id):
             return self.recovery.give_up(message, failed, transaction)
         try:
-            transaction.dispatch_with_receive([self.forwarding.onward(message)])
+            with transaction.to_give_up() as connection, connection.transaction():
+                transaction.dispatch_with_receive([self.forwarding.onward(message)])
         except Exception as error:
             passing = transaction.lost or isinstance(error, PASSING)
             failure = None if passing else self.forwarding.failure(message, error, self.endpoint)

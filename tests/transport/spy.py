@@ -8,7 +8,7 @@ from typing import Any
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.addressing import canonical
-from pgqueue_admin.transport import IncomingMessage
+from pgqueue_admin.transport import Endpoint, IncomingMessage
 
 
 class Spy:
@@ -56,6 +56,14 @@ class Spy:
     def _count(self, what: str) -> None:
         with self._lock:
             self.counts[what] += 1
+
+
+def finished(endpoint: Endpoint) -> None:
+    """What was in hand is committed and counted, and nothing more is received: from here on nothing changes.
+
+    A row is seen when it is committed, and what an attempt counts and logs follows that, or follows its rollback.
+    """
+    assert endpoint.stop()
 
 
 _COLUMNS = "id, expires::text, headers, body, seq"  # Python cannot hold every time a column can
