@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import insert, rows
+from tests.transport.spy import finished, insert, rows
 from tests.waiting import until
 
 ARCHIVING = replace(QUICK, on_exhausted="archive", concurrency=1)
@@ -168,6 +168,7 @@ def test_nothing_to_handle_is_acknowledged(endpoint, handlers, headers, body, sp
     endpoint.start()
     until(lambda: spy.counts["received"] == 1)
     until(lambda: not rows(endpoint.dsn, "Sales"))
+    finished(endpoint)
     assert (called, rows(endpoint.dsn, "error"), spy.counts["failed"]) == ([], [], 0)
 
 
@@ -200,6 +201,7 @@ def test_expired_messages_are_dropped_and_counted(endpoint, handlers, spy, conne
     connection.run("update \"Sales\" set expires = now() at time zone 'utc' where seq = 1")
     endpoint.start()
     until(lambda: seen == [2])
+    finished(endpoint)
     assert (spy.expired_types, rows(endpoint.dsn, "Sales")) == ([PLACE], [])
     assert spy.ttbrs == {PLACE: timedelta(seconds=30)}
     assert spy.counts["received"] == 1

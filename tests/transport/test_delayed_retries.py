@@ -13,7 +13,7 @@ from pgqueue_admin.transport.delayed_retries import done, later, may_come_back
 from pgqueue_admin.transport.failure import failure_of
 from pgqueue_admin.transport.settings import EndpointSettings
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -89,7 +89,8 @@ def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, reco
     message_id = endpoint.send("Sales", {"n": 1}, type=PLACE)
     endpoint.start()
     until(lambda: put_aside(endpoint))
-    until(lambda: not rows(endpoint.dsn, "Sales"))
+    finished(endpoint)
+    assert rows(endpoint.dsn, "Sales") == []
     (row,) = put_aside(endpoint)
     ours = h.parse(row.headers)
     recorded = h.parse(connect(recorded_database).value('select headers from "Billing.Delayed" limit 1'))
@@ -99,7 +100,7 @@ def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, reco
     assert h.parse_time(ours[h.DELIVER_AT]) - since == timedelta(seconds=10)
     assert row.left < timedelta(seconds=10)
     assert row.body == b'{"n":1}'
-    until(lambda: spy.counts["retried"] == 1)
+    assert spy.counts["retried"] == 1
 
 
 def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
@@ -108,6 +109,7 @@ def test_rounds_of_attempts_and_then_the_error_queue(endpoint, failing, spy):
     message_id = endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert len(failing) == 8
     assert [headers.get(h.RETRIES) for _, headers in failing] == [None, None, "1", "1", "2", "2", "3", "3"]
     starts = [at for at, _ in failing[::2]]

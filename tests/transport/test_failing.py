@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -64,6 +64,7 @@ def test_immediate_retries_are_counted(endpoint, handlers, spy, retries):
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert len(calls) == retries + 1 == spy.counts["failed"]
     assert spy.counts["retried"] == retries
     assert len(set(calls)) == 1
@@ -78,6 +79,7 @@ def test_some_are_not_retried(make_endpoint, handlers, error, spy):
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert len(calls) == 1
     assert spy.counts["retried"] == 0
 
@@ -210,6 +212,7 @@ def test_a_swallowed_sql_error_is_a_failure_not_a_loop(endpoint, handlers, spy):
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
 
 
@@ -225,6 +228,7 @@ def test_a_commit_that_is_refused_is_a_failure(endpoint, handlers, connection, s
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
 
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from pgqueue_admin.transport.logs import FIELDS, JsonLines, OfMessage
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -40,6 +40,7 @@ def test_what_a_handler_logs_and_what_is_logged_of_its_message(endpoint, handler
     message_id = endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"), 20)
+    finished(endpoint)
     fields = {"message_id": message_id, "message_type": PLACE, "queue": "Sales", "correlation_id": message_id}
     said = [line for line in collected if line["logger"] == "shop"]
     assert len(said) == 6

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -26,12 +26,13 @@ def test_receive_only_sends_on_its_own(make_endpoint, handlers, database):
         if len(attempts) == 2:
             pid = context.connection.value("select pg_backend_pid()")
             with endpoint.connect() as other:
-                other.run("select pg_terminate_backend(%s, 5000)", [pid])
+                other.run("select pg_terminate_backend(%s, 60000)", [pid])
 
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: len(attempts) == 3)
     until(lambda: not rows(database, "Sales"))
+    finished(endpoint)
     assert sorted(row.body for row in rows(database, "Billing")) == [b"2", b"3"]  # a ghost: the price of the mode
 
 

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, TableMissing
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE, PLACED = "Shop.PlaceOrder", "Shop.OrderPlaced"
@@ -42,7 +42,7 @@ def test_a_command_outside_of_handlers(endpoint, billing):
     assert headers[h.ORIGINATING_ENDPOINT] == "Sales"
     assert headers[h.TIME_TO_BE_RECEIVED] == "1.00:00:20"
     assert headers["Tenant"] == "a"
-    assert abs(h.parse_time(headers[h.TIME_SENT]) - datetime.now(UTC)) < timedelta(seconds=10)
+    assert abs(h.parse_time(headers[h.TIME_SENT]) - datetime.now(UTC)) < timedelta(minutes=5)
     assert len(headers[h.ORIGINATING_HOST_ID]) == 32
 
 
@@ -119,6 +119,7 @@ def test_a_reply_without_an_address_exhausts_the_message(endpoint, handlers, spy
     endpoint.send("Sales", {}, type=PLACE, headers={h.REPLY_TO_ADDRESS: None})
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
     assert spy.counts["failed"] == 1
 
 

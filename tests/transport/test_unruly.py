@@ -8,7 +8,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import insert, rows
+from tests.transport.spy import finished, insert, rows
 from tests.transport.statements_log import StatementsLog
 from tests.transport.tampering import rate
 from tests.waiting import until
@@ -74,13 +74,12 @@ def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog,
 
 
 def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
-    """idle_in_transaction_session_timeout of the database: the same each time, so it counts as an attempt."""
-    name = connection.value("select current_database()")
-    connection.run(f"alter database {name} set idle_in_transaction_session_timeout = '200ms'")
+    """idle_in_transaction_session_timeout, here the handler's own: the same each time, so it counts as an attempt."""
 
     @handlers.handle(PING)
     def ping(number, context):
         pid = context.connection.value("select pg_backend_pid()")
+        context.connection.run("set idle_in_transaction_session_timeout = '100ms'")
         running = "select count(*) from pg_stat_activity where pid = %s"
         until(lambda: not connection.value(running, [pid]), 20)
 
@@ -89,6 +88,7 @@ def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handle
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"), 20)
     assert "took longer" in h.parse(rows(endpoint.dsn, "error")[0].headers)[h.EXCEPTION_MESSAGE]
+    finished(endpoint)
     assert spy.counts["failed"] == 2
 
 
