@@ -17,6 +17,7 @@ from pgqueue_admin.transport.kept_session import Connect, KeptSession
 log = logging.getLogger("pgqueue_admin.transport")
 
 APART_SECONDS = 0.01  # what is committed within it shares a NOTIFY
+LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
 
 Heard = Callable[[], None]
 
@@ -76,7 +77,7 @@ class WakeUps:
                 self._poke()
 
     def close(self) -> None:
-        """What is still to be told is told, within a second."""
+        """What is still to be told is told, within LAST_SECONDS."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._listened.clear()
@@ -85,7 +86,7 @@ class WakeUps:
             self._closing.set()
             poker = self._poker
         _poke(poker)
-        thread.join(1)
+        thread.join(LAST_SECONDS)
         self._session.cut()
         thread.join()
         os.close(poker)

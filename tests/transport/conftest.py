@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+from pgqueue_admin.transport.peeking import QueuePeeker
 from tests.transport.spy import Spy
 
 QUICK = EndpointSettings(peek_delay=0.1, notify=False, concurrency=2, delayed_retries=0, on_exhausted="error_queue")
@@ -35,6 +36,12 @@ def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeE
     yield make
     for endpoint in made:
         endpoint.stop(drain_seconds=0)
+
+
+@pytest.fixture
+def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a peek has counted is worked off before the next, however slow the machine is."""
+    monkeypatch.setattr(QueuePeeker, "good_for", 600.0)
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_two_installers_at_once(make_endpoint, database, connect, connection):
         adding.start()
         waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
         until(lambda: connection.value(waiting) == 1, 20)
-    adding.join(20)
+    adding.join(60)
     assert not adding.is_alive()
     assert connection.value("select count(*) from pg_attribute where attname = 'bodystring'") == 1
 

@@ -30,12 +30,13 @@ def wire(database):
 def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, spy):
     """Under a handler, too: its message comes back, nothing is counted against it, and nobody restarts anything."""
     endpoint = make_endpoint(dsn=wire.dsn, settings=ALONE)
-    attempts = []
+    attempts, sent = [], threading.Event()
 
     @handlers.handle(PLACE)
     def place(order, context):
         attempts.append(order)
         if order == 2 and attempts.count(2) == 1:
+            assert sent.wait(60)  # who sends hears of it over the same wire
             wire.cut()
 
     endpoint.send("Sales", 1, type=PLACE)
@@ -43,6 +44,7 @@ def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, 
     until(lambda: attempts == [1], 20)
     assert troubled(endpoint) == {}
     endpoint.send("Sales", 2, type=PLACE)
+    sent.set()
     until(lambda: troubled(endpoint).get("Peeking at"), 30)
     peeking = troubled(endpoint)["Peeking at"]
     assert (peeking.triggered, bool(peeking.error)) == (False, True)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import Endpoint, Handlers
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
+from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -21,7 +23,7 @@ VICTIM = Path(__file__).with_name("victim.py")
 def terminate(connection, endpoint="Sales"):
     """End every session of the endpoint, as a restart of the server would."""
     connection.all(
-        "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
         " where application_name = %s and datname = current_database()",
         [f"pgqueue {endpoint}"],
     )
@@ -114,18 +116,34 @@ def test_what_was_sent_after_the_session_was_lost_is_not_committed(
     assert [row.body for row in rows(database, "Billing")] == [b"2"]
 
 
-def test_idle_sessions_that_were_ended(endpoint, handlers, connection, caplog):
+@pytest.fixture
+def idle_mover(endpoint):
+    """An event: from then on the mover of due messages rests, and does not come back to its session."""
+    rest, resting = endpoint.alarm.rest, threading.Event()
+
+    def for_long(seconds):
+        resting.set()
+        rest(600)
+
+    endpoint.alarm.rest = for_long
+    return resting
+
+
+def test_idle_sessions_that_were_ended(endpoint, handlers, connection, server, idle_mover, caplog):
     """By a restart, or a firewall: they are replaced before they are used, and nobody notices."""
     seen = []
+    asked = StatementsLog(server, connection, "Sales").asked
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
-    endpoint.start()
+    endpoint.apply(replace(QUICK, peek_delay=600))
     endpoint.send("Sales", 1, type=PLACE)
-    until(lambda: seen == [1])
-    endpoint.pause()
+    endpoint.start()
+    assert idle_mover.wait(60)
+    until(lambda: seen == [1] and asked() == ["peek", "receive", "peek"])
     until(lambda: not endpoint.in_hand and not working(connection))
+    caplog.clear()
     terminate(connection)
-    endpoint.resume()
     endpoint.send("Sales", 2, type=PLACE)
+    endpoint.apply(QUICK)
     until(lambda: seen == [1, 2])
     assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
@@ -157,12 +175,14 @@ def test_a_locked_table_holds_nothing_but_itself(endpoint, handlers, database, c
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append(order))
     endpoint.send("Sales", 1, type=PLACE)
-    locker = connect(database)
+    locker, other = connect(database), connect(database)
+    starting = threading.Thread(target=endpoint.start)  # it may wait as well
     with locker.transaction():
         locker.run('lock table "Sales" in access exclusive mode')
-        threading.Timer(0.3, endpoint.start).start()
-        until(lambda: waiting(connect(database)))
+        starting.start()
+        until(lambda: waiting(other))
         assert seen == []
+    starting.join(60)
     until(lambda: seen == [1])
 
 

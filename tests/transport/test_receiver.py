@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 
@@ -30,7 +30,7 @@ def gate(handlers):
     def ping(number, context):
         gate.seen.append(number)
         if number < 0:
-            assert gate.wait(20)
+            assert gate.wait(60)
         gate.seen.append(f"{number} done")
 
     yield gate
@@ -57,6 +57,7 @@ def test_then_by_the_delay_which_is_changed_while_it_runs(endpoint, gate, asked)
     until(lambda: "1 done" in gate.seen)
 
 
+@pytest.mark.usefixtures("one_look")
 def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection, asked):
     """T13: two rows far apart look like a thousand; one receive finds nothing, and the next statement is a peek."""
     endpoint.apply(replace(QUICK, peek_delay=600, concurrency=1))
@@ -69,6 +70,7 @@ def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection,
     assert asked() == ["peek", "receive", "receive", "receive", "peek"]
 
 
+@pytest.mark.usefixtures("one_look")
 def test_max_records_bounds_the_receives_of_one_peek(endpoint, gate, asked):
     """T17."""
     endpoint.apply(replace(QUICK, peek_delay=600, concurrency=1, max_records_to_peek=2))
@@ -117,6 +119,7 @@ def test_never_more_at_once_than_concurrency(endpoint, handlers, spy):
         endpoint.send("Sales", number, type="Shop.Meet")
     endpoint.start()
     until(lambda: spy.counts["handled"] == 12)
+    finished(endpoint)
     assert spy.most_in_hand == 3
 
 
@@ -129,12 +132,12 @@ def test_concurrency_changes_while_messages_are_in_hand(endpoint, gate, spy):
     endpoint.apply(replace(QUICK, concurrency=3))
     until(lambda: endpoint.in_hand == 3)
     endpoint.apply(replace(QUICK, concurrency=1))
-    spy.most_in_hand = 0
     gate.set()
     until(lambda: spy.counts["handled"] == 4)
+    until(lambda: not endpoint.in_hand)
+    spy.most_in_hand = 0
     for number in range(5):
         endpoint.send("Sales", number, type=PING)
-    spy.most_in_hand = 0
     until(lambda: spy.counts["handled"] == 9)
     assert spy.most_in_hand == 1
 

@@ -108,7 +108,7 @@ def test_a_span_over_two_billion_is_a_number(queue, connection):
 def test_receivers_pass_each_other(queue, connection, database, connect):
     """T9: nobody waits for a row that somebody has."""
     queue.send(connection, [out(b"1"), out(b"2")])
-    other = connect(database, statement_timeout=2)
+    other = connect(database, statement_timeout=20)
     with connection.transaction(), other.transaction():
         assert (queue.receive(connection).body, queue.receive(other).body) == (b"1", b"2")
         assert queue.receive(other) is None
