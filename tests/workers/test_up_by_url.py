@@ -26,12 +26,18 @@ union all select 'type', n.nspname, t.typname, '' from pg_type t join pg_namespa
 union all select 'trigger', '', tgname, '' from pg_trigger
 union all select 'schema', '', nspname, '' from pg_namespace
 order by 1, 2, 3, 4"""
+_OTHERS = """select count(*) from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"""
 _WRITTEN = "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint from pg_stat_user_tables"
 
 
 def state_of(dsn: str) -> tuple[list[Any], int]:
-    """Everything that exists in a database, and how many rows were ever written in it."""
+    """Everything that exists in a database, and how many rows were ever written in it.
+
+    A session's writes are counted by the time it is gone, which may be after whoever had it has closed it.
+    """
     with postgresql().connect(dsn) as session:
+        until(lambda: session.value(_OTHERS) == 0, what="nobody else is in the database")
         return session.all(_OBJECTS), session.value(_WRITTEN)
 
 
