@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _GRACE = 60  # a postmaster whose parent died is shutting down: checkpoint included
@@ -30,7 +31,8 @@ def give_way(data: Path) -> None:
     """End a postmaster that somebody who was killed left running, and remove a stale lock file."""
     deadline = time.monotonic() + _GRACE
     while (running := pid(data)) and time.monotonic() < deadline:
-        os.kill(running, signal.SIGINT)
+        with suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(running, signal.SIGINT)
         time.sleep(0.1)
     if not pid(data):
         (data / "postmaster.pid").unlink(missing_ok=True)
