@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -16,10 +18,14 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import large
 from tests.databases import Databases
 
+# The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
+hypothesis.register_profile("ours", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
 
 def pytest_configure() -> None:
     """Ctrl-C is heard by the tests and by what they start, also where whoever started them has it ignored (``&``)."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    hypothesis.load_profile("ours")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,10 +38,11 @@ def var_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here."""
+    """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here, and nobody
+    vacuums or analyses a table behind a test's back."""
     root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-"))
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
-    server = PostgreSQL(root / "postgresql", conf=quick)
+    server = PostgreSQL(root / "postgresql", conf={**quick, "autovacuum": "off"})
     root.chmod(0o755)
     server.start()
     yield server

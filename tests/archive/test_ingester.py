@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.archive import store
@@ -141,7 +141,7 @@ def test_what_fails_in_between_moves_nothing(recorded: Connection) -> None:
     assert recorded.value("select count(*) from messages.message_archive") == 0
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     st.lists(
         st.one_of(

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pgqueue_admin
@@ -46,7 +46,6 @@ def test_what_is_missing_is_said(dialect):
         dialect.queue.recieve  # noqa: B018
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(NAMES, NAMES)
 def test_an_address_comes_back_from_its_canonical_form(dialect, schema, table):
     address = Address(schema, table)

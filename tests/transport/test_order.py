@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transport.conftest import QUICK
@@ -54,7 +54,7 @@ class Producer:
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(steps=STEPS, failing=st.sets(st.integers(0, 8)))
 def test_under_interleaved_rollbacks_and_retries(endpoint, handlers, connect, batch_size, steps, failing):
     """Producers commit and roll back across each other, and some messages fail twice before they are handled."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -16,7 +16,7 @@ from pgqueue_admin.transport.message import OutgoingMessage
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(lambda name: not name.startswith(("NServiceBus.", "ServiceControl.", "$.")))
 HEADERS = st.dictionaries(NAMES, TEXTS | st.none(), max_size=5)
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+MANY = settings(max_examples=40)
 PATIENT = 60
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects import Address
@@ -36,7 +36,7 @@ def test_a_message_comes_back_as_it_was_sent(queue, connection):
     assert queue.receive(connection) is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.dictionaries(TEXTS, TEXTS | st.none()), st.binary()), min_size=1, max_size=3))
 def test_any_headers_and_bodies_survive(queue, connection, messages):
     queue.send(connection, [OutgoingMessage(queue.address, headers, body) for headers, body in messages])

@@ -161,7 +161,7 @@ def test_thousands_of_tokens_lose_their_colours_and_nothing_else():
     assert without_blanks(joined(part.pieces)) == without_blanks(raw[: bodies.CHUNK].decode())
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.sampled_from(HOSTILE))
 def test_the_worst_64_kb_take_a_moment(unit):
     raw = (unit * bodies.CHUNK)[: bodies.CHUNK].encode()
