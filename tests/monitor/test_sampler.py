@@ -26,9 +26,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def sampler(database: str, connect: Connect, clock: Clock) -> Iterator[Sampler]:
+def timeout() -> float:
+    """Of a statement, in seconds."""
+    return 60
+
+
+@pytest.fixture
+def sampler(database: str, connect: Connect, clock: Clock, timeout: float) -> Iterator[Sampler]:
     sampler = Sampler(
-        lambda: connect(database, read_only=True, statement_timeout=2), ["public"], monotonic=clock, cap=1000
+        lambda: connect(database, read_only=True, statement_timeout=timeout), ["public"], monotonic=clock, cap=1000
     )
     yield sampler
     sampler.close()
@@ -76,6 +82,7 @@ def test_a_new_table_is_found_within_seconds(connection: Connection, sampler: Sa
     assert depths(looked(sampler)) == {"Q": 0}
 
 
+@pytest.mark.parametrize("timeout", [2.0])
 def test_a_locked_table_holds_up_nobody(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
