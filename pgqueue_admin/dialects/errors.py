@@ -25,6 +25,10 @@ class TableMissing(DatabaseError):
     """The table is gone."""
 
 
+class TableChanged(DatabaseError):
+    """The table is no longer what it was."""
+
+
 class SchemaMissing(DatabaseError):
     """The schema does not exist."""
 

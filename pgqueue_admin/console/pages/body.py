@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import trouble
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableChanged, TableMissing
 from pgqueue_admin.live.pieces import pieces
 from pgqueue_admin.monitor import bodies, discovery
 from pgqueue_admin.records.source import source
@@ -45,7 +45,7 @@ def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBas
     """The first piece is read before the answer begins: what is not there is said, not sent empty."""
     try:
         first = read(0)
-    except (TableMissing, SchemaMissing) as gone:
+    except (TableMissing, TableChanged, SchemaMissing) as gone:
         raise Http404("Its table is gone, and the message with it.") from gone
     except DatabaseError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")

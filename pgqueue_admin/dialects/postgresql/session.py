@@ -25,6 +25,7 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "40P01": errors.Deadlock,
     "42501": errors.NotPermitted,
     "42P01": errors.TableMissing,
+    "42703": errors.TableChanged,  # a column is gone since its table was looked at
     "42P06": errors.AlreadyExists,
     "42P07": errors.AlreadyExists,
     "42710": errors.AlreadyExists,
