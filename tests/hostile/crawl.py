@@ -16,13 +16,13 @@ ACTS = {
     "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "pipeline_run",
-    "admin:logout",
+    "pipeline_cancel", "pipeline_recompute", "admin:logout",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run",
+    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",
 }  # fmt: skip
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 

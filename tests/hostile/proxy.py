@@ -6,32 +6,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+from pgqueue_admin.embedded import ports
+
 
 class Proxy:
     def __init__(self, dsn: str):
         at = urlsplit(dsn)
         self._target = at.hostname or "127.0.0.1", at.port or 5432
         self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
         self._listener: socket.socket | None = None
         self._swallows = False
         self.accepted = 0
-        self.port = 0
+        self.port = ports.free()  # nobody takes it while the wire is cut
         self.mend()
         self.dsn = at._replace(netloc=f"{at.netloc.rpartition('@')[0]}@127.0.0.1:{self.port}").geturl()
 
     def mend(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def cut(self) -> None:
         """Nobody is let in any more, and whoever was in is out."""
-        assert self._listener
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for each in list(self._open):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            assert self._listener
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+            self._listener = None
+            for each in self._open:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def swallowing(self) -> Iterator[None]:
@@ -53,16 +57,21 @@ class Proxy:
     def _accept(self, listener: socket.socket) -> None:
         with suppress(OSError):
             while True:
-                self._join(listener.accept()[0])
+                self._join(listener, listener.accept()[0])
 
-    def _join(self, client: socket.socket) -> None:
+    def _join(self, listener: socket.socket, client: socket.socket) -> None:
         self.accepted += 1
         try:
             server = socket.create_connection(self._target)
         except OSError:  # it is down: so are we, for this one
             client.close()
             return
-        self._open |= {client, server}
+        with self._lock:
+            if self._listener is not listener:  # cut meanwhile
+                client.close()
+                server.close()
+                return
+            self._open |= {client, server}
         for source, sink in ((client, server), (server, client)):
             threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
 
@@ -74,4 +83,5 @@ class Proxy:
         for each in (source, sink):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-        self._open -= {source, sink}
+        with self._lock:
+            self._open -= {source, sink}

@@ -44,6 +44,8 @@ def posts(world):
         ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
         ("move_out", reverse("move_out", args=[world.waiting[0][1]]), {"reason": "x"}),
         ("pipeline_run", reverse("pipeline_run"), {}),
+        ("pipeline_cancel", reverse("pipeline_cancel"), {}),
+        ("pipeline_recompute", reverse("pipeline_recompute"), {"since": "2026-11-14", "until": "2026-11-15"}),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),

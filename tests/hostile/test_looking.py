@@ -8,6 +8,7 @@ from pgqueue_admin.records import role, source
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import crawl, markup, watching
 from tests.hostile.world import SCHEMAS
+from tests.waiting import until
 
 MAY_BE_ABSENT = {"admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message"}
 
@@ -24,6 +25,7 @@ def crawled(world):
     ):
         before = watching.versions(world.console, "django_session"), watching.versions(world.queues)
         with watching.only_access_share(world.queues):
+            until(role.current, what="the database was asked")
             sample()
             sampled = watching.versions(world.console, "django_session")
             answers = [_kept(*each) for each in crawl.get(client, paths)]

@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -41,7 +40,6 @@ def site(world) -> Iterator[SimpleNamespace]:
     LatestSample.objects.update(at=timezone.now() - timedelta(seconds=30))
     with serve(console.dsn, QUEUES_URL=queues.dsn, ENVIRONMENT="production", SAMPLE_SECONDS="1") as served:
         browser = served.browser(User.objects.get(username="root"))
-        browser.timeout = httpx.Timeout(30)
         yield SimpleNamespace(console=console, queues=queues, browser=browser, world=world)
         browser.close()
 
@@ -132,8 +130,12 @@ def test_with_the_queues_down_acts_are_refused_and_done_later(site):
         assert "Nothing was discarded" in answer.text
         assert NO_ANSWER in answer.text
     assert state(site.world) == before
-    assert "message discarded" in site.browser.post("/operations/", data=fields, follow_redirects=True).text
+    until(lambda: "message discarded" in _posted(site, fields), what="the queues are back")
     assert site.world.queues.value(f"select state from messages.message_archive where id = {dead}") == "discarded"
+
+
+def _posted(site, fields) -> str:
+    return site.browser.post("/operations/", data=fields, follow_redirects=True).text
 
 
 def test_a_frozen_operation_that_was_started_while_the_queues_are_down_waits(site):
@@ -175,6 +177,7 @@ def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site):
 
 def test_the_probe_names_who_is_down(site):
     until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
+    until(lambda: not _queues_down(site), what="the queues are back")
     with site.console.down():
         said = site.browser.get("/readyz").json()["parts"]
     assert said["console database"] != "ok"

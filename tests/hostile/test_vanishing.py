@@ -1,5 +1,6 @@
 """Tables that come and go while pages that name them are read; bodies and headers larger than anybody reads."""
 
+import itertools
 import threading
 import uuid
 from contextlib import contextmanager, suppress
@@ -10,9 +11,10 @@ from django.urls import reverse
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records import source
+from pgqueue_admin.records import role, source
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import payloads, watching
+from tests.waiting import until
 
 HERE = Address("public", "Here and gone")
 AWAY = Address("public", "elsewhere")
@@ -26,6 +28,7 @@ def coming_and_going(connection):
     here, away = postgresql().canonical(HERE), postgresql().canonical(AWAY)
 
     def turn():
+        connection.run(f"drop table if exists {here}, {away}")  # a turn that was refused half-way
         connection.run(postgresql().queue.create(table=HERE))
         row = {"id": ROW, "ttbr_ms": None, "headers": payloads.headers(), "body": b"{}"}
         connection.run(postgresql().queue.send(table=HERE), row)
@@ -61,13 +64,15 @@ def test_a_table_that_vanishes_under_every_page_that_names_it(world, connect):
     paths += [f"{paths[2]}?q=is:expired&cols=bodyline", f"{paths[2]}?order=newest&cols=bodyline", f"{paths[0]}?ends=1"]
     paths += [reverse(name, kwargs={**place, "row_id": ROW}) for name in ("waiting_message", "waiting_body")]
     paths += [reverse("find_message", args=[str(ROW)]), "/", "/queues/", "/settings/"]
-    seen = set()
+    seen, rounds = set(), itertools.count(1)
+
+    def look():
+        seen.update((path, client.get(path).status_code) for path in paths)
+        sample()
+        return next(rounds) >= 3 and len(turns) > 5
+
     with coming_and_going(owner) as turns:
-        for _ in range(3):
-            for path in paths:
-                seen.add((path, client.get(path).status_code))
-            sample()
-    assert len(turns) > 5, "it came and went often enough to meet them"
+        until(look, what="it came and went often enough to meet them")
     assert {status for _, status in seen} <= {200, 302, 404}
     assert {status for path, status in seen if path.startswith(("/?", "/queues/?", "/settings/"))} <= {200, 404}
 
@@ -129,6 +134,7 @@ def refusing(world):
 def test_a_database_that_takes_no_writes(world, refusing):
     client, dead = world.client("operator"), world.dead
     before = watching.versions(world.queues)
+    until(role.current, what="the database was asked")
     for path in ("/", "/archive/", f"/archive/{dead[-1]}/", "/queues/public/Billing/messages/"):
         assert client.get(path).status_code == 200
     for at_once in ("yes", ""):
