@@ -19,7 +19,7 @@ def untrigger(connection: Connection, table: str) -> None:
     connection.run(f"drop trigger meddler on {quote(table)}")
 
 
-def rate(asked: Callable[[], list[str]], seconds: float = 1.5) -> float:
+def rate(asked: Callable[[], list[str]], seconds: float = 1.0) -> float:
     """Statements a second, over at least so many seconds."""
     began, before = time.monotonic(), len(asked())
     until(lambda: time.monotonic() - began > seconds)
