@@ -76,10 +76,10 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_killed_it_heals_without_a_hand(product: Product, name: str) -> None:
-    victim = pid_of(product, name)
+    victim = until(lambda: _one_of(product, name), what=f"a first {name}")
     killed = time.monotonic()
     kill(victim)
-    until(lambda: _is_there_again(product, name, victim), what=f"another {name}")
+    until(lambda: _one_of(product, name) not in (None, victim), what=f"another {name}")
     within(HEALED, lambda: answer(f"{product.url}/readyz") == 200, f"ready after the end of the {name}", killed)
 
 
@@ -88,11 +88,12 @@ def test_the_supervisor_runs_without_celery_and_without_the_web(product: Product
     assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.worker_settings" in environment
 
 
-def _is_there_again(product: Product, name: str, victim: int) -> bool:
+def _one_of(product: Product, name: str) -> int | None:
+    """None: it is not started yet, or not again."""
     try:
-        return pid_of(product, name) != victim
+        return pid_of(product, name)
     except ValueError:
-        return False
+        return None
 
 
 def test_static_files_are_kept_by_browsers_for_good_and_a_missing_one_is_404(product: Product) -> None:
@@ -152,7 +153,7 @@ def test_reset_refuses_while_it_runs(product: Product) -> None:
     said = reset(product.var)
     assert said.returncode == 1
     assert f"running, as process {product.process.pid}" in said.stderr
-    assert answer(f"{product.url}/readyz") == 200
+    until(lambda: answer(f"{product.url}/readyz") == 200, what="ready, as if nothing had been asked")
 
 
 def test_interrupted_while_its_modules_load_it_ends_and_nothing_was_started(fresh: Product) -> None:
