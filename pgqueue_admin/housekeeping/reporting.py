@@ -18,6 +18,7 @@ from pgqueue_admin.workers.counters import Recent
 
 log = logging.getLogger(__name__)
 EVERY = 2.0
+LAST_BEAT = 5.0  # seconds that one which is under way may take before the end is told
 State = Process.State
 
 
@@ -75,6 +76,7 @@ class Reporting(threading.Thread):
 
     def end(self) -> None:
         self._over.set()
+        self.join(LAST_BEAT)
         self._say(lambda: ledger.record(self._me, {"role": self._role, "state": State.STOPPED, "ended_at": Now()}))
 
     def _say(self, what: Any) -> None:

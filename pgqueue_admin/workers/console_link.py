@@ -65,10 +65,12 @@ class ConsoleLink(threading.Thread):
                 self.work.beat()
 
     def _waits(self, connection: Connection) -> Iterator[list[str]]:
-        """One list of names after each wait; the last one after stop."""
+        """One list of names after each wait; the last one after stop, also where that came during a beat."""
         yield []
-        while not self._stopped.is_set():
-            self.waker.wait(self.seconds, connection)
+        stopped = False
+        while not stopped:
+            self.waker.wait(0 if self._stopped.is_set() else self.seconds, connection)
+            stopped = self._stopped.is_set()
             yield [heard.payload for heard in connection.notifications(0)]
 
     def _back(self) -> None:

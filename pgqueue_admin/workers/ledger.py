@@ -59,9 +59,14 @@ class Ledger:
 
 
 def record(identity: Identity, facts: Facts) -> None:
-    """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced."""
+    """Insert or update a process's row; a new row needs its role. What is no mere heartbeat is announced.
+
+    A process's last heartbeat may arrive after the supervisor wrote down its end: then it says nothing more.
+    """
     key, facts = identity._asdict(), {name: _as_it_is_kept(value) for name, value in facts.items()}
-    if not Process.objects.filter(**key).update(**facts):
+    row = Process.objects.filter(**key)
+    living = row.filter(ended_at=None) if "heartbeat_at" in facts else row
+    if not living.update(**facts) and not row.exists():
         fresh = {"started_at": Now(), "heartbeat_at": Now(), **facts}
         Process.objects.update_or_create(**key, defaults=fresh)
     if "heartbeat_at" not in facts:

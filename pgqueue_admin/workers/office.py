@@ -49,8 +49,6 @@ class Office:
 
     def stop(self) -> None:
         self._ending = True
-        if self._host_lock.held:
-            self.ledger.note(self.me, state=Process.State.STOPPED, ended_at=Now())
         self._link.stop()
 
     def write_soon(self) -> None:
@@ -84,8 +82,7 @@ class Office:
     def beat(self) -> None:
         if not self._host_lock.held and not self._take_host():
             return
-        if not self._ending:
-            self._heartbeat()
+        self._note_myself()
         self.ledger.write()
         if time.monotonic() - self._scanned > (BEAT_SECONDS if self._rolling else SCAN_SECONDS):
             self._scan()
@@ -101,8 +98,13 @@ class Office:
             in_hand.sweep()
         return True
 
-    def _heartbeat(self) -> None:
-        self.ledger.note(self.me, role="supervisor", state=Process.State.RUNNING, heartbeat_at=Now(), **vitals.facts())
+    def _note_myself(self) -> None:
+        """In this thread only: a heartbeat of another would run over the end."""
+        if self._ending:
+            self.ledger.note(self.me, role="supervisor", state=Process.State.STOPPED, ended_at=Now())
+        else:
+            facts = {"state": Process.State.RUNNING, "heartbeat_at": Now(), **vitals.facts()}
+            self.ledger.note(self.me, role="supervisor", **facts)
 
     def _scan(self) -> None:
         roles = desired.roles(self.me.host)
