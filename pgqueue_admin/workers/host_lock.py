@@ -23,6 +23,12 @@ class SessionLock:
         self.held = self.held or bool(self._connection.value(postgresql().supervisor.try_lock(), self._name))
         return self.held
 
+    def release(self) -> None:
+        """At once: a session that is closed ends a moment later, and its locks with it."""
+        held, self.held = self.held, False
+        if held:
+            self._connection.run(postgresql().supervisor.unlock(), self._name)
+
     def holder(self) -> str:
         return self._connection.value(postgresql().supervisor.lock_holder(), self._name) or "another supervisor"
 

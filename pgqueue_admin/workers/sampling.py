@@ -76,7 +76,7 @@ class Sampling:
 
     def close(self) -> None:
         self._sampler.close()
-        self._sole.let_go()
+        self._sole.resign()
         connections["default"].close()
 
     def _look(self) -> list[QueueSample] | None:

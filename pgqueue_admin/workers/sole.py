@@ -1,6 +1,9 @@
 """Being the only one of a kind for a console database, for as long as a session there holds its lock."""
 
+from contextlib import suppress
+
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records import notify
 from pgqueue_admin.workers.host_lock import HostLock
 
@@ -18,6 +21,12 @@ class Sole:
         for _ in self._connection.notifications(0):  # notices a session that was ended
             pass
         return self._lock.held or self._lock.take()
+
+    def resign(self) -> None:
+        """In peace: the next one may be it from now on."""
+        with suppress(DatabaseError):
+            self._lock.release()
+        self.let_go()
 
     def let_go(self) -> None:
         if self._connection:

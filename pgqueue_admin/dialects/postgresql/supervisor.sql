@@ -2,6 +2,10 @@
 -- One supervisor per host and one leader of all: held by the session, so a killed holder lets go at once.
 select pg_try_advisory_lock(hashtext('pgqueue supervisor'), hashtext(%(name)s))
 
+-- name: unlock
+-- Whoever stops in peace lets its successor begin at once.
+select pg_advisory_unlock(hashtext('pgqueue supervisor'), hashtext(%(name)s))
+
 -- name: lock_holder
 -- The refused one says who holds it: application_name carries host and pid.
 select a.application_name
