@@ -22,6 +22,7 @@ from django.test import Client
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 BILLING = '"public"."Billing"'
@@ -59,18 +60,34 @@ def mailbox() -> Mailbox:
     return Mailbox()
 
 
-@pytest.fixture
-def port() -> int:
-    """Free a moment ago: the server below is asked by number, before it listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-    return number
+class Server(Controller):
+    """On a port that was kept for it."""
+
+    def __init__(self, mailbox: Mailbox, kept: socket.socket):
+        host, port = kept.getsockname()
+        super().__init__(mailbox, hostname=host, port=port, ready_timeout=PATIENCE)
+        self._kept = kept
+
+    def _create_server(self) -> Any:
+        return self.loop.create_server(self._factory_invoker, sock=self._kept)
 
 
 @pytest.fixture
-def smtp(mailbox: Mailbox, port: int) -> Iterator[Controller]:
-    controller = Controller(mailbox, hostname="127.0.0.1", port=port)
+def kept() -> Iterator[socket.socket]:
+    """Nobody else can get its port, and it refuses whoever connects until a server listens."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield kept
+
+
+@pytest.fixture
+def port(kept: socket.socket) -> int:
+    return int(kept.getsockname()[1])
+
+
+@pytest.fixture
+def smtp(mailbox: Mailbox, kept: socket.socket) -> Iterator[Controller]:
+    controller = Server(mailbox, kept)
     controller.start()
     yield controller
     controller.stop()
@@ -78,12 +95,13 @@ def smtp(mailbox: Mailbox, port: int) -> Iterator[Controller]:
 
 @pytest.fixture
 def die(connect: Callable[[str], Connection], console_database: str) -> Callable[..., None]:
-    """Let messages die in the archive: ``die(3, "Shop.Refused")``."""
+    """Let messages die in the archive, together: ``die(3, "Shop.Refused")``."""
     connection = connect(console_database)
 
     def die(number: int = 1, exception: str = "Shop.Refused", queue: str = BILLING, **facts: Any) -> None:
-        for _ in range(number):
-            store.bury(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
+        with connection.transaction():  # or a look of the alerter could come between two of them
+            for _ in range(number):
+                store.bury(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
 
     return die
 

@@ -13,7 +13,10 @@ from pgqueue_admin.records.source import close
 from tests.waiting import until
 
 Die = Callable[..., None]
-KILL_EARS = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pgqueue-admin alerter'"
+KILL_EARS = """
+select pg_terminate_backend(pid) from pg_stat_activity
+where application_name = 'pgqueue-admin alerter' and datname = current_database()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -72,5 +75,5 @@ def test_ears_that_were_cut_off_grow_again(
     until(deaf, what="the end of the session to be noticed")
     alerter._open_ears()
     die(1)
-    assert alerter._hears()
+    until(alerter._hears, what="a death to be announced to them")
     alerter._close_ears()
