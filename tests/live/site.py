@@ -2,9 +2,9 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ import httpx
 from django.conf import settings
 from django.test import Client
 
-from tests.waiting import until
+from pgqueue_admin.embedded import ports
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 QUICK = {"SAMPLE_SECONDS": "0.5", "QUEUE_SCHEMAS": "public,Legacy,shop", "LOG_LEVEL": "WARNING"}
@@ -41,9 +42,10 @@ class Site:
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Name and data of each server-sent event."""
-    name = ""
+    """Name and data of each server-sent event; what is waited for must come before the stream was patient for long."""
+    name, began = "", time.monotonic()
     for line in lines:
+        assert time.monotonic() - began < 2 * PATIENCE, f"not told; the last was {name}"
         if line.startswith("event: "):
             name = line.removeprefix("event: ")
         elif line.startswith("data: "):
@@ -52,9 +54,7 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, str]]]:
 
 @contextmanager
 def serve(dsn: str, **more: str) -> Iterator[Site]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = ports.free()
     url = f"http://127.0.0.1:{port}"
     environment = {
         **os.environ, **QUICK, "DATABASE_URL": dsn, "QUEUES_URL": dsn, "SECRET_KEY": settings.SECRET_KEY,
