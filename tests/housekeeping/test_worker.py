@@ -75,7 +75,7 @@ def test_worker_and_beat_report_like_every_other_process(start: Start, tmp_path:
     assert row.busy_share is not None
     until(lambda: Process.objects.filter(role="celery-beat", pid=beat.pid, state="running"), what="beat's row")
     worker.send_signal(signal.SIGKILL)
-    worker.wait(10)
+    worker.wait(60)
     start(*WORKER)
     until(lambda: Process.objects.filter(pk=row.pk, state="lost"), what="the killed one is closed by its successor")
     beat.terminate()

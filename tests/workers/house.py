@@ -8,7 +8,7 @@ from typing import Any
 
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.workers.identity import start_ticks
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +60,14 @@ class House:
             until(lambda: not self.rows(endpoint, ended_at=None), what="no process")
             return []
         return until(enough, what=f"{count} processes {state} of {endpoint}") or []
+
+    def end(self) -> str:
+        """Ask the supervisor to end, and wait for it; what it said."""
+        assert self.supervisor is not None
+        self.supervisor.terminate()
+        said, _ = self.supervisor.communicate(timeout=PATIENCE)
+        assert self.supervisor.returncode == 0, said
+        return said
 
     def close(self) -> None:
         """End the supervisor, and with it everything."""

@@ -1,5 +1,6 @@
 """Figures of one endpoint process."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +16,9 @@ def counters(tmp_path: Path) -> Counters:
     return Counters(Hands(tmp_path / "hand"))
 
 
-def test_everything_that_happens_is_counted(counters: Counters) -> None:
+def test_everything_that_happens_is_counted(tmp_path: Path) -> None:
+    began = time.monotonic()
+    counters = Counters(Hands(tmp_path / "hand"))
     counters.received("Shop.A", None)
     counters.received("Shop.A", None)
     counters.handled(0.010)
@@ -26,7 +29,7 @@ def test_everything_that_happens_is_counted(counters: Counters) -> None:
     assert (row["received"], row["handled"], row["failed"], row["retried"]) == (2, 1, 1, 1)
     assert row["last_error"] == "KeyError: 'customer'"
     assert (row["processing_p95_ms"], row["critical_p50_ms"]) == (10, 500)
-    assert row["handled_per_second"] == pytest.approx(1, abs=0.2)
+    assert 1 / max(1.0, time.monotonic() - began) <= row["handled_per_second"] <= 1
 
 
 def test_what_expired_is_counted_with_the_time_of_the_last(counters: Counters) -> None:  # T3

@@ -23,6 +23,12 @@ def look(recorded_console: str, connect: Callable[[str], Connection]) -> Connect
     return connect(recorded_console)
 
 
+def emptied(ingesting: Ingesting) -> None:
+    """A turn may take so many seconds and no more: a busy machine needs several."""
+    while ingesting.turn():
+        pass
+
+
 def error_rows(look: Connection) -> int:
     return look.value("select count(*) from error") or 0
 
@@ -34,7 +40,7 @@ def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
     assert error_rows(look) == 2603
     queue.ingest = True
     queue.save()
-    ingesting.turn()
+    emptied(ingesting)
     assert error_rows(look) == 0
     assert store.count(look, Filter(), 10_000).number == 2603 - 6, "six are confirmations, not failures"
     (row,) = Process.objects.filter(role="ingester")
@@ -48,7 +54,7 @@ def test_a_table_that_is_gone_stops_no_other(look: Connection, caplog: pytest.Lo
     Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
     ingesting = Ingesting()
     ingesting.turn()
-    ingesting.turn()
+    emptied(ingesting)
     assert error_rows(look) == 0
     assert caplog.text.count("Cannot empty public.a gone one: The table is gone.") == 1, "said once, not every second"
     assert "The table is gone" in Process.objects.get(role="ingester").last_error
@@ -65,7 +71,7 @@ def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look:
     assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (2603, 3)
     queue.kind = "error"
     queue.save()
-    ingesting.turn()
+    emptied(ingesting)
     assert (error_rows(look), look.value("select count(*) from elsewhere.error")) == (0, 3)
 
 
@@ -74,7 +80,7 @@ def test_what_was_switched_on_for_one_database_is_off_in_another(
 ) -> None:
     """QUEUES_URL now names somebody's production; it has an error queue of the same name."""
     queue = Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
-    Ingesting().turn()
+    emptied(Ingesting())
     assert error_rows(look) == 0
     with databases.clone("recorded") as production, queues_at(production):
         ingesting = Ingesting()
@@ -87,7 +93,7 @@ def test_what_was_switched_on_for_one_database_is_off_in_another(
         assert "another database" in caplog.text
         queue.ingest = True  # asked for here
         queue.save()
-        Ingesting().turn()
+        emptied(Ingesting())
         assert error_rows(connect(production)) == 0
 
 

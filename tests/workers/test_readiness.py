@@ -25,10 +25,12 @@ def heard(house: House, tmp_path: Path) -> Iterator[list[bytes]]:
         while said := manager.recv(4096):
             told.append(said)
 
-    threading.Thread(target=listen, daemon=True).start()
+    listening = threading.Thread(target=listen, daemon=True)
+    listening.start()
     yield told
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
         end.sendto(b"", str(tmp_path / "notify"))
+    listening.join()
     manager.close()
 
 
