@@ -47,7 +47,7 @@ def test_an_idle_endpoint_takes_it_at_once(
     archive_id = dead(connect(archived_console), endpoint.queue.address)
     endpoint.start()
     try:
-        until(lambda: log.asked().count("peek") >= 2, what="it listens, and has looked once more since it does")
+        until(lambda: "peek" in log.asked_since("listen"), what="it listens, and has looked since it does")
         assert service.act("retry", archive_id, ana, "console").result == "done"
         until(lambda: seen, what="handled")
     finally:

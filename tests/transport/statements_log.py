@@ -1,7 +1,9 @@
 """What an endpoint asked the server, in order, from the server's own log."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,22 +28,39 @@ class StatementsLog:
         connection.run(f"alter database {database} set log_statement = 'all'")
         self._mark = f"pgqueue {endpoint}@{database} "
         self._file: Path = server.home / "postgresql.log"
+        self._begins = self._file.stat().st_size  # what is before it was asked by others, and is long
 
     def asked(self) -> list[str]:
         return [each.kind for each in self.timed()]
 
+    def asked_since(self, words: str) -> list[str]:
+        """As ``asked``, after the first statement that began so."""
+        began = _beginning(words)
+        later = dropwhile(lambda line: not began.search(line), self._lines())
+        return [each.kind for each in _timed(later)]
+
     def timed(self) -> list[Asked]:
-        found = ((line, _ASKED.search(line)) for line in self._lines())
-        return [Asked(_instant(line), _KINDS[match["verb"]]) for line, match in found if match]
+        return _timed(self._lines())
 
     def count(self, words: str) -> int:
         """How many statements began so, in any case."""
-        began = re.compile(rf"LOG:  (?:statement|execute [^:]*): {words}", re.IGNORECASE)
+        began = _beginning(words)
         return sum(bool(began.search(line)) for line in self._lines())
 
     def _lines(self) -> list[str]:
-        lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
+        with self._file.open("rb") as file:
+            file.seek(self._begins)
+            lines = file.read().decode(errors="replace").splitlines()
         return [line for line in lines if self._mark in line]
+
+
+def _beginning(words: str) -> re.Pattern[str]:
+    return re.compile(rf"LOG:  (?:statement|execute [^:]*): {words}", re.IGNORECASE)
+
+
+def _timed(lines: Iterable[str]) -> list[Asked]:
+    found = ((line, _ASKED.search(line)) for line in lines)
+    return [Asked(_instant(line), _KINDS[match["verb"]]) for line, match in found if match]
 
 
 def _instant(line: str) -> datetime:
