@@ -128,11 +128,13 @@ _MAKERS = {
     "recorded": _recorded,
     "console": _migrated,
     "recorded_console": _migrated,
-    "archived_console": _archived,
+    "archived": _archived,
+    "archived_console": _migrated,
 }
 _BUILT_ON = {
     "recorded": "engine",
     "console": "engine",
     "recorded_console": "recorded",
-    "archived_console": "recorded_console",
+    "archived": "recorded",
+    "archived_console": "archived",
 }

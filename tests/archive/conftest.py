@@ -1,11 +1,11 @@
 """An archive to work with, empty or holding what the recorded error queue held."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.dialects import Address, Connection
+from tests.databases import Databases
 
 ERROR = Address("public", "error")
 
@@ -23,8 +23,13 @@ def recorded(recorded_database: str, connect: Callable[..., Connection]) -> Conn
 
 
 @pytest.fixture
-def ingested(recorded: Connection) -> Connection:
-    """The recorded shop with all of its error queue in the archive."""
-    while ingest(recorded, ERROR).full:
-        pass
-    return recorded
+def archived_database(databases: Databases) -> Iterator[str]:
+    """A DSN: the recorded shop with all of its error queue in the archive."""
+    with databases.clone("archived") as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def ingested(archived_database: str, connect: Callable[..., Connection]) -> Connection:
+    """A session on it."""
+    return connect(archived_database)

@@ -6,6 +6,7 @@ import pytest
 
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.console import archive_query
+from pgqueue_admin.records import source
 from tests.console.recorded import REFUSED
 
 
@@ -126,7 +127,9 @@ def test_without_our_tables_the_command_is_named(recorded):
     assert "manage.py engine_schema" in html
 
 
-def test_a_slow_search_keeps_its_words(recorded, connect, recorded_console):
+def test_a_slow_search_keeps_its_words(recorded, connect, recorded_console, monkeypatch):
+    monkeypatch.setitem(source._READS, "statement_timeout", 1.0)
+    source.close()
     blocker = connect(recorded_console)
     with blocker.transaction():
         blocker.run("lock table messages.message_archive in access exclusive mode")
