@@ -1,14 +1,17 @@
 """T15 and T16: what is wrong with a peek delay. One function for page, log, check and the form's preview."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
+from pgqueue_admin.pipeline.waits import DAYS, SAFE, Waits
 from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
 from pgqueue_admin.transport.type_names import short_type
 from pgqueue_admin.wording import warnings
 
 LEAST_MS, MOST_MS = PEEK_RANGE_MS
+ENOUGH = 20  # messages: fewer say nothing about shares
+ALLOWED = 1 - SAFE
 
 
 class PeekSettings(Protocol):
@@ -23,17 +26,41 @@ class PeekSettings(Protocol):
 
 
 class Ttbr(Protocol):
-    """The smallest time to be received that was seen of a message type: a SmallestTtbr row, or a Lifetime."""
+    """What is known of a message type in a queue: a SmallestTtbr row, or a Lifetime. ``delivery``: see SmallestTtbr."""
 
     @property
     def message_type(self) -> str: ...
     @property
     def ttbr_ms(self) -> int: ...
+    @property
+    def delivery(self) -> Sequence[int]: ...
+    @property
+    def delivery_n(self) -> Sequence[int]: ...
+    @property
+    def expired(self) -> int: ...
 
 
 class Lifetime(NamedTuple):
     message_type: str
     ttbr_ms: int
+    delivery: Sequence[int] = ()
+    delivery_n: Sequence[int] = ()
+    expired: int = 0
+
+
+class Risk(NamedTuple):
+    """A message type, its time to be received, and what was observed of it with a peek delay."""
+
+    message_type: str
+    ttbr_ms: int
+    waits: Waits
+    lost: float  # shares
+    at_risk: float
+    safe_ms: int | None
+
+    @property
+    def is_telling(self) -> bool:
+        return self.waits.messages >= ENOUGH and max(self.lost, self.at_risk) > ALLOWED
 
 
 def faults(settings: PeekSettings, ttbrs: Iterable[Ttbr] = ()) -> list[Found]:
@@ -49,17 +76,32 @@ def out_of_range(settings: PeekSettings) -> Iterator[Found]:
         yield Found("peek_range", settings.name, warnings.peek_too_short(delay, settings.ours))
 
 
+def risks(settings: PeekSettings, ttbrs: Iterable[Ttbr]) -> list[Risk]:
+    """Each type with a time to be received, the shortest first."""
+    return [_risk(settings, each) for each in sorted(ttbrs, key=lambda each: (each.ttbr_ms, each.message_type))]
+
+
 def conflicts(settings: PeekSettings, ttbrs: Iterable[Ttbr]) -> Iterator[Found]:
-    """Longer than the TTBR is a conflict, exactly as long is at risk."""
-    for ttbr in sorted(ttbrs, key=lambda each: (each.ttbr_ms, each.message_type)):
-        if settings.peek_delay_ms >= ttbr.ttbr_ms:
-            lost = settings.peek_delay_ms > ttbr.ttbr_ms
-            yield Found(
-                "ttbr_conflict",
-                settings.name,
-                warnings.ttbr_conflict(
-                    short_type(ttbr.message_type), ttbr.ttbr_ms, settings.peek_delay_ms, settings.ours
-                ),
-                severity=CRITICAL if lost else WARNING,
-                cause=ttbr.message_type,
-            )
+    """Longer than the TTBR is a conflict, exactly as long is at risk; below it, what was observed decides."""
+    for risk in risks(settings, ttbrs):
+        delay, name = settings.peek_delay_ms, short_type(risk.message_type)
+        if delay >= risk.ttbr_ms:
+            said = warnings.ttbr_conflict(name, risk.ttbr_ms, delay, settings.ours)
+            lost = delay > risk.ttbr_ms
+        elif risk.is_telling:
+            said = warnings.ttbr_risk(name, risk.ttbr_ms, delay, settings.ours, _observed(risk))
+            lost = risk.lost > ALLOWED
+        else:
+            continue
+        severity = CRITICAL if lost else WARNING
+        yield Found("ttbr_conflict", settings.name, said, severity=severity, cause=risk.message_type)
+
+
+def _risk(settings: PeekSettings, ttbr: Ttbr) -> Risk:
+    waits = Waits(dict(zip(ttbr.delivery, ttbr.delivery_n, strict=True)), ttbr.expired)
+    lost, at_risk = waits.lost(ttbr.ttbr_ms), waits.at_risk(ttbr.ttbr_ms, settings.peek_delay_ms)
+    return Risk(ttbr.message_type, ttbr.ttbr_ms, waits, lost, at_risk, waits.safe_delay_ms(ttbr.ttbr_ms))
+
+
+def _observed(risk: Risk) -> warnings.Observed:
+    return warnings.Observed(risk.waits.messages, risk.lost, risk.at_risk, risk.safe_ms, DAYS)

@@ -41,6 +41,7 @@ PGQUEUE = {
     "VAR": given.VAR,
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
+    "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),
     "HISTORY_BODIES": env("HISTORY_BODIES", default="cut"),
     "MASKED_HEADERS": given.listed("MASKED_HEADERS"),
     "CAP": 10_000,  # C2: counted exactly up to here

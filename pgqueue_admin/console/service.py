@@ -64,6 +64,11 @@ class Service:
         return peek.faults(self.endpoint, self.ttbrs)
 
     @property
+    def waits(self) -> list[peek.Risk]:
+        """Beside its peek delay: each type that may expire, and what was observed of it (T16)."""
+        return peek.risks(self.endpoint, self.ttbrs)
+
+    @property
     def critical(self) -> bool:
         """Whether its settings lose messages, not only may."""
         return any(fault.severity == CRITICAL for fault in self.faults)

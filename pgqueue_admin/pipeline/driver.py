@@ -1,6 +1,7 @@
 """Runs batches one after the other. Spark is started with the first, and stays."""
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -8,14 +9,15 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.pipeline import planning
+from pgqueue_admin.pipeline import ledger, planning, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.tables import is_held, sources
 from pgqueue_admin.records.models import HistoryBatch
 from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
+MEASURE_EVERY = 300.0
 _ONLY = "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
 
 
@@ -24,24 +26,51 @@ class Driver:
 
     def __init__(self, code_version: str = "", most: int = planning.MOST, spark: Any = None):
         self._code_version, self._most, self._spark = code_version, most, spark
+        self._measure_at = 0.0
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
         """Everything that is there to be read now, source by source; how many batches were done."""
-        done = 0
+        done = self._recompute(ending)
         with source().reading() as connection:
             for each in sources(connection):
-                while not ending() and (batch := planning.plan(connection, each, self._most)):
-                    self._run(connection, batch)
+                while not (ending() or is_held(each)) and (batch := planning.plan(connection, each, self._most)):
+                    if not self._run(connection, batch):
+                        break
                     each.refresh_from_db()
                     done += 1
+        if time.monotonic() >= self._measure_at:
+            waits_of_types.measure()
+            self._measure_at = time.monotonic() + MEASURE_EVERY
         return done
 
-    def _run(self, connection: Connection, batch: HistoryBatch) -> None:
+    def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
+        """False: it was cancelled, or another driver has it."""
         from pgqueue_admin.pipeline import job  # the first import of pyspark in this process
 
         parts = selects(connection, batch, parts=2)
-        job.run(self._session(), batch, _for_looking(source().dsn), parts, folder(), self._code_version)
+        try:
+            job.run(self._session(), batch, _for_looking(source().dsn), parts, folder(), self._code_version)
+        except ledger.Superseded as error:
+            log.warning("History: %s", error)
+            return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
+        return True
+
+    def _recompute(self, ending: Callable[[], bool]) -> int:
+        """Batches whose figures somebody wants anew, the oldest first; how many were made."""
+        made = 0
+        while not ending() and (batch := HistoryBatch.objects.exclude(recompute_at=None).order_by("pk").first()):
+            from pgqueue_admin.pipeline import job
+
+            try:
+                job.recompute(self._session(), batch, folder())
+                made += 1
+            except ledger.Superseded:  # cancelled, or asked for once more
+                continue
+            except Exception as error:  # a file that somebody took away must not hold back what is to be read
+                log.warning("History: batch %s was not recomputed: %s", batch.pk, error)
+                ledger.not_recomputed(batch, f"Not recomputed: {type(error).__name__}: {error}")
+        return made
 
     def _session(self) -> Any:
         if self._spark is None:

@@ -1,10 +1,14 @@
 """How far history is complete, and what keeps it back."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+from django.db.models import Max
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
+
+LIMIT = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +24,30 @@ def freshness() -> Freshness:
         complete_to=ledger.complete_to(),
         begun=HistoryBatch.objects.exists(),
         open=HistoryBatch.objects.filter(state__in=ledger.OPEN).order_by("planned_at").first(),
-        notes=tuple(HistorySource.objects.exclude(note="").values_list("note", flat=True)),
+        notes=tuple(HistorySource.objects.filter(is_there=True).exclude(note="").values_list("note", flat=True)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A source that history is not read from any more; ``since``: up to when it is complete, or when it last moved."""
+
+    table: str
+    since: datetime
+    why: str
+
+
+def stalls(now: datetime) -> list[Stall]:
+    """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch."""
+    there = HistorySource.objects.filter(is_there=True).annotate(moved=Max("batches__ended_at"))
+    found = [Stall(each.table, _moved(each), each.note or _error_of(each)) for each in there.order_by("table")]
+    return [stall for stall in found if now - stall.since > LIMIT]
+
+
+def _moved(source: HistorySource) -> datetime:
+    return source.complete_to or max(filter(None, [source.first_seen_at, getattr(source, "moved", None)]))
+
+
+def _error_of(source: HistorySource) -> str:
+    last = source.batches.filter(state__in=ledger.OPEN).first()
+    return last.error if last else ""

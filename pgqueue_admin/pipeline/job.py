@@ -2,23 +2,22 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
-import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.places import of_attempt
+from pgqueue_admin.pipeline.cancelling import cancelled_with
+from pgqueue_admin.pipeline.figures import MADE, figures
+from pgqueue_admin.pipeline.manifest import manifest
+from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
-from pgqueue_admin.pipeline.transforms.history import history, rejected
+from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.transforms.parsed import parsed
-from pgqueue_admin.pipeline.transforms.rollups import rollups
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, Rollup
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
 
 class NotAsPlanned(Exception):
@@ -31,12 +30,22 @@ def run(
     """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
     token = ledger.begin(batch, code_version)
     try:
-        _attempt(spark, batch, token, _read(spark, uri, selects), folder)
+        with cancelled_with(spark, lambda: ledger.is_mine(batch, token)):
+            _attempt(spark, batch, token, _read(spark, uri, selects), folder)
     except ledger.Superseded:
         raise
     except Exception as error:
+        if not ledger.is_mine(batch, token):
+            raise ledger.Superseded(f"Batch {batch.pk} was cancelled, or begun by another.") from error
         ledger.failed(batch, token, f"{type(error).__name__}: {error}")
         raise
+
+
+def recompute(spark: SparkSession, batch: HistoryBatch, folder: Path) -> None:
+    """Its figures anew, from its files. Raises Superseded where nobody asks for it any more."""
+    paths = batch.files.filter(dataset=HistoryFile.Dataset.HISTORY).values_list("path", flat=True)
+    made = list(figures(batch, read(spark, [folder / path for path in paths]))) if paths else []
+    ledger.recomputed(batch, MADE, made)
 
 
 def _read(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
@@ -45,26 +54,37 @@ def _read(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
 
 
 def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
-    place = of_attempt(folder, batch.pk, token)
+    places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     messages = parsed(raw).cache()
     try:
-        turned_away = {row.reason: row["count"] for row in rejected(messages).collect()}
+        turned_away = _write_rejected(messages, batch, places[1])
         rows = history(messages, batch.source.table).repartition(1).sortWithinPartitions("endpoint", "ended_at")
-        rows.write.partitionBy("day").parquet(str(place))
-        written = _read_back(spark, place)
+        rows.write.partitionBy("day").parquet(str(places[0]))
+        written = read(spark, [places[0]])
         _compare(batch, written, turned_away)
-        made = [Rollup(batch=batch, **row) for row in rollups(written).toArrow().to_pylist()]
-        files = list(_manifest(batch, folder, place))
-        ledger.done(batch, token, sum(each.rows for each in files), turned_away, files, made)
+        made = list(figures(batch, written))
+        files = list(manifest(batch, folder, *places))
+        kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+        ledger.done(batch, token, kept, turned_away, files, made)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
         raise
     finally:
         messages.unpersist()
 
 
-def _read_back(spark: SparkSession, place: Path) -> DataFrame:
-    return spark.read.schema(HISTORY).parquet(str(place))
+def _write_rejected(messages: DataFrame, batch: HistoryBatch, place: Path) -> dict[str, int]:
+    """How many, by reason; without any, no file."""
+    turned_away = rejected(messages, batch.source.table)
+    if counted := reasons(turned_away):
+        turned_away.coalesce(1).write.parquet(str(place))
+    return counted
+
+
+def read(spark: SparkSession, places: list[Path]) -> DataFrame:
+    """History as it lies in folders or files."""
+    return spark.read.schema(HISTORY).parquet(*map(str, places))
 
 
 def _compare(batch: HistoryBatch, written: DataFrame, turned_away: dict[str, int]) -> None:
@@ -74,10 +94,3 @@ def _compare(batch: HistoryBatch, written: DataFrame, turned_away: dict[str, int
     complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
     if not complete or found["distinct"] != found["rows"]:
         raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
-
-
-def _manifest(batch: HistoryBatch, folder: Path, place: Path) -> Iterator[HistoryFile]:
-    for path in sorted(place.glob("day=*/*.parquet")):
-        facts: dict[str, Any] = {"rows": pyarrow.parquet.read_metadata(path).num_rows, "bytes": path.stat().st_size}
-        day = path.parent.name.removeprefix("day=")
-        yield HistoryFile(batch=batch, path=str(path.relative_to(folder)), day=day, **facts)

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import F, Min
+from django.db.models import F, Min, Model
 from django.db.models.functions import Now
 
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Rollup
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 
@@ -64,6 +65,11 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
     return token
 
 
+def is_mine(batch: HistoryBatch, token: UUID) -> bool:
+    """Whether this attempt may still commit: nobody cancelled it or began another."""
+    return HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING).exists()
+
+
 def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
     """It stays planned, to be tried again."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
@@ -77,15 +83,37 @@ def done(
     kept: int,
     rejected: dict[str, int],
     files: Iterable[HistoryFile],
-    rollups: Iterable[Rollup],
+    figures: Iterable[Model],
 ) -> None:
-    """Ledger, manifest, rollups and the source's place, or none of them. Raises Superseded."""
+    """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if not mine.update(state=HistoryBatch.State.DONE, ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
     HistoryFile.objects.bulk_create(files)
-    Rollup.objects.bulk_create(rollups, batch_size=2000)
+    _count(figures)
     _move_on(batch)
+
+
+@transaction.atomic
+def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Model]) -> None:
+    """The batch's figures in place of those before, or none of them. Raises Superseded where nobody asks any more."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
+    if batch.recompute_at is None or not mine.update(recompute_at=None):
+        raise Superseded(f"Batch {batch.pk} is not to be recomputed any more.")
+    for model in models:
+        model._default_manager.filter(batch=batch).delete()
+    _count(figures)
+
+
+def not_recomputed(batch: HistoryBatch, error: str) -> None:
+    """Its figures stay as they were."""
+    HistoryBatch.objects.filter(pk=batch.pk).update(recompute_at=None, error=error[:2000])
+
+
+def _count(figures: Iterable[Model]) -> None:
+    for _, rows in groupby(figures, type):
+        of_one_model = list(rows)
+        type(of_one_model[0])._default_manager.bulk_create(of_one_model, batch_size=2000)
 
 
 def _move_on(batch: HistoryBatch) -> None:
@@ -107,7 +135,8 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 def complete_to() -> datetime | None:
     """Up to when history is whole: the source that is furthest behind says so."""
-    if HistorySource.objects.filter(complete_to=None).exists():
+    there = HistorySource.objects.filter(is_there=True)
+    if there.filter(complete_to=None).exists():
         return None
-    found: datetime | None = HistorySource.objects.aggregate(least=Min("complete_to"))["least"]
+    found: datetime | None = there.aggregate(least=Min("complete_to"))["least"]
     return found

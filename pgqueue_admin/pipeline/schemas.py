@@ -1,4 +1,4 @@
-"""The columns of raw rows, as the data source gives them, and of history, as Parquet keeps them (version 1)."""
+"""Columns: of raw rows, as the data source gives them; of history and of what was rejected, as Parquet keeps them."""
 
 from pyspark.sql.types import (
     BinaryType,
@@ -32,7 +32,19 @@ RAW = _struct(
     sent_at=_TIME,
     ended_at=_TIME,
     headers=_TEXT,
+    headers_bytes=IntegerType(),
     body=BinaryType(),
+    body_bytes=IntegerType(),
+    is_twin=BooleanType(),
+)
+
+REJECTED = _struct(
+    source=_TEXT,
+    seq=_LONG,
+    queue=_TEXT,
+    reason=_TEXT,
+    headers=_TEXT,
+    headers_bytes=IntegerType(),
     body_bytes=IntegerType(),
 )
 

@@ -5,6 +5,7 @@ from django.conf import settings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch
 
@@ -20,7 +21,13 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
         query = statements.read_archive(between=statements.between_snapshots, **shared)
     else:
         query = statements.read_queue(table=postgresql().parse_address(batch.source.table), **shared)
-    known = {"a": batch.snapshot_from, "b": batch.snapshot_to, "masked": masked(settings.PGQUEUE["MASKED_HEADERS"])}
+    known = {
+        "a": batch.snapshot_from,
+        "b": batch.snapshot_to,
+        "masked": masked(settings.PGQUEUE["MASKED_HEADERS"]),
+        "headers_most": HEADERS_MOST,
+        "body_most": BODY_MOST,
+    }
     return [literal(connection, query, {**known, "lo": lo, "hi": hi}) for lo, hi in ranges(batch, parts)]
 
 

@@ -106,6 +106,39 @@ def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Said:
     )
 
 
+class Observed(NamedTuple):
+    """Of so many messages of a type in so many days: which shares came too late, and nearly so."""
+
+    messages: int
+    lost: float
+    at_risk: float
+    safe_ms: int | None
+    days: int
+
+
+def ttbr_risk(name: str, ttbr_ms: int, delay_ms: int, ours: bool, seen: Observed) -> Said:
+    """T16: the delay is shorter than the TTBR, and still messages are lost, as was observed."""
+    shares = f"{share(seen.lost)} lost, {share(seen.at_risk)} at risk"
+    return Said(
+        f"{name} lives {_ms(ttbr_ms)} (its time to be received), {_delay(ours, 'the ')} is {_ms(delay_ms)}; "
+        f"of {integer(seen.messages)} in {seen.days} days: {shares}",
+        shares,
+        "0.1 %",
+        f"At risk came in time, and would not have after one more peek delay. {_cure(name, ours, delay_ms, seen)}",
+    )
+
+
+def _cure(name: str, ours: bool, delay_ms: int, seen: Observed) -> str:
+    if seen.safe_ms is not None and 100 <= seen.safe_ms < delay_ms:
+        return f"The largest safe delay is {_ms(seen.safe_ms)}: set {DELAY} to that or less{_where(ours)}."
+    return f"No peek delay makes up for it: raise concurrency, or give {name} a longer time to be received."
+
+
+def share(part: float) -> str:
+    """Two digits, and never nothing where there is something."""
+    return "0 %" if part == 0 else "< 0.01 %" if part < 0.0001 else f"{part * 100:.2g} %"
+
+
 def smtp_missing(folder: str) -> Said:
     return Said(
         "No mail server is configured",
@@ -149,6 +182,16 @@ def sampler_stale(age: float | None, threshold: float) -> Said:
         value,
         plain(threshold),
         "Figures and warnings about queues stand still. See whether the supervisor, the sampler and the database run.",
+    )
+
+
+def history_stalled(age: float, threshold: float, table: str, why: str) -> Said:
+    said = f"{why.rstrip('.')}. " if why else ""
+    return Said(
+        f"History of {table} stands still: complete up to {duration(age)} ago, allowed is {plain(threshold)}",
+        duration(age),
+        plain(threshold),
+        f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
     )
 
 

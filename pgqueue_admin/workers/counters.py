@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -38,6 +38,7 @@ class Counters:
         self._lock = threading.Lock()
         self._busy = BusyTime()
         self._ttbrs: dict[str, timedelta] = {}
+        self._lost: Counter[str] = Counter()
         self._handled, self._critical = Recent(), Recent()
 
     # the port
@@ -64,6 +65,7 @@ class Counters:
         with self._lock:
             self.figures.expired += 1
             self.figures.last_expired_at = datetime.now(UTC)
+            self._lost[type] += 1
 
     def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
         if message is None:
@@ -103,6 +105,11 @@ class Counters:
         """T16: the smallest time to be received by message type."""
         with self._lock:
             return dict(self._ttbrs)
+
+    def lost(self) -> dict[str, int]:
+        """How many expired, by message type."""
+        with self._lock:
+            return dict(self._lost)
 
 
 @dataclass

@@ -6,6 +6,7 @@ import threading
 import time
 
 import django.db
+from django.conf import settings
 from django.db import connections
 from django.db.models.functions import Now
 
@@ -13,7 +14,9 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.installing import Installing
 from pgqueue_admin.pipeline.places import folder
+from pgqueue_admin.pipeline.retention import retain
 from pgqueue_admin.pipeline.sweep import sweep
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
 from pgqueue_admin.workers import identity, vitals
 from pgqueue_admin.workers.ending import Ending
@@ -25,6 +28,7 @@ EVERY = 60.0
 FIRST = 10.0  # the console comes up first
 BEAT = 2.0
 AFTER_TROUBLE = 15.0
+TIDY_EVERY = 3600.0
 NICE = 19  # receivers on the same machine go first
 
 
@@ -47,6 +51,15 @@ def once() -> int:
         driver.close()
 
 
+def tidy() -> tuple[int, int]:
+    """What is too old, and what belongs to nobody: two jobs that need no Spark; how many files or folders went."""
+    kept, days, today = folder(), settings.PGQUEUE["HISTORY_DAYS"], clock.now().date()
+    went = retain(kept, days, today), sweep(kept)
+    if any(went):
+        log.info("History: %s files were older than %s days, %s belonged to no batch.", went[0], days, went[1])
+    return went
+
+
 class Pipelining:
     """One per console database. Trouble is noted and tried again: what is not read now is read later."""
 
@@ -54,19 +67,22 @@ class Pipelining:
         self._ending, self._me, self._sole = ending, identity.mine(), Sole("pipeline")
         self._driver = Driver(vitals.code_version())
         self._installing, self._trouble, self._batches = Installing(), "", 0
-        self._due_at = time.monotonic() + FIRST
+        self._due_at = self._tidy_at = time.monotonic() + FIRST
 
     def turn(self) -> None:
         try:
             if self._sole.mine() and self._is_due():
                 self._read()
-        except (django.db.Error, DatabaseError) as error:
+            if self._sole.mine() and time.monotonic() >= self._tidy_at:
+                self._tidy_at = time.monotonic() + TIDY_EVERY
+                tidy()
+        except (django.db.Error, DatabaseError, OSError) as error:
             connections["default"].close()
             self._note(str(error))
 
     def close(self) -> None:
         self._driver.close()
-        self._sole.let_go()
+        self._sole.resign()
 
     def _is_due(self) -> bool:
         return time.monotonic() >= self._due_at or wanted_now()
@@ -79,7 +95,6 @@ class Pipelining:
                 self._due_at = time.monotonic() + BEAT
             else:
                 self._note("")
-                sweep(folder())
                 self._batches += self._driver.turn(lambda: self._ending.asked)
         except (django.db.Error, DatabaseError):
             raise

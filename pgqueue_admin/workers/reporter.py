@@ -38,6 +38,7 @@ class Reporter:
         self._began_with = row.version
         self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
         self._told_ttbrs: dict[str, Any] = {}
+        self._told_lost: dict[str, int] = {}
         self._told_state = ""
         self.breakers = Breakers()  # the endpoint's, when it is there
 
@@ -57,6 +58,7 @@ class Reporter:
         self._taken.pop("settings_at", None)
         self._announce(self._state())
         self._told_ttbrs = ttbrs.lower(self.row, self.counters.ttbrs(), self._told_ttbrs)
+        self._told_lost = ttbrs.lost(self.row, self.counters.lost(), self._told_lost)
 
     def _announce(self, state: str) -> None:
         if state != self._told_state:

@@ -1,14 +1,17 @@
-"""T16: the smallest time to be received, kept per queue and type so that its warning outlives the messages."""
+"""T16: the smallest time to be received, and how many came too late, kept per queue and type beyond the messages."""
 
 from datetime import timedelta
 
+from django.db.models import F
 from django.db.models.functions import Now
 
 from pgqueue_admin.monitor.tables import Kind
-from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.workers.queue_rows import row_of
 
 Ttbrs = dict[str, timedelta]
+Counts = dict[str, int]
 
 
 def lower(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
@@ -28,3 +31,16 @@ def lower_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
     if not known.exists():
         SmallestTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
     known.filter(ttbr_ms__gt=ms).update(ttbr_ms=ms, seen_at=Now())
+
+
+def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
+    """Add what expired since ``told``, by type, to the counts of the day; return what is told now."""
+    news = {kind: number - told.get(kind, 0) for kind, number in seen.items() if number != told.get(kind, 0)}
+    if not news:
+        return told
+    queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
+    for kind, number in news.items():
+        today = clock.now().date()
+        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=kind[:512], day=today)
+        ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
+    return dict(seen)

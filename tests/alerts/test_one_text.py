@@ -14,6 +14,7 @@ from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.archive_reader import Reading
 from pgqueue_admin.alerts.evaluate import Evaluation
 from pgqueue_admin.alerts.look import look
+from pgqueue_admin.pipeline.histogram import bucket
 from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.transport import peek_range
 from pgqueue_admin.workers import settings as engine
@@ -30,7 +31,9 @@ CASES = {
     "too short": (50, None),
     "conflict": (6_000, 5_000),
     "at risk": (5_000, 5_000),
+    "at risk, as was seen": (2_000, 5_001),
 }
+SEEN = {5_001: {"delivery": [bucket(300), bucket(3_500)], "delivery_n": [90, 10]}}  # by TTBR: waits that are too long
 
 
 @pytest.fixture
@@ -43,6 +46,7 @@ def lives(milliseconds: int | None) -> list[SmallestTtbr]:
     if milliseconds is None:
         return []
     about = {"message_type": "Shop.Warehouse.StockHold", "ttbr_ms": milliseconds, "seen_at": queue.first_seen_at}
+    about |= SEEN.get(milliseconds, {})
     return [SmallestTtbr.objects.create(queue=queue, **about)]
 
 
@@ -96,3 +100,10 @@ def test_all_four_say_the_same(
         said["worker's own log"] = in_the_workers_log(warehouse, caplog)
     silent = [where for where, text in said.items() if words(fault.sentence) not in text]
     assert silent == []
+
+
+def test_beside_the_peek_delay_stand_the_shares_and_the_safe_delay(warehouse: Endpoint, operator: Client) -> None:
+    lives(5_001)
+    for address in ("/endpoints/Warehouse/", "/endpoints/Warehouse/?edit=1"):
+        page = words(operator.get(address).content.decode())
+        assert "StockHold 5.0 s 100 302 ms 3.5 s 0 % 0 % 1.4 s" in page.partition("Largest safe delay")[2]

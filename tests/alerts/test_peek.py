@@ -6,6 +6,7 @@ import pytest
 
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.peek import Lifetime
+from pgqueue_admin.pipeline.histogram import bucket
 
 HOLD = Lifetime("Shop.Warehouse.StockHold", 5_000)
 
@@ -93,3 +94,40 @@ def test_what_is_only_declared_is_called_so() -> None:
     found = peek.faults(Settings(12_000, ours=False), [HOLD])
     assert all("declared peek delay" in each.sentence.lower() for each in found)
     assert all("in its own code" in each.sentence for each in found)
+
+
+def seen(expired: int = 0, **milliseconds: int) -> Lifetime:
+    """``ms_300=2``: two messages waited 300 ms for their handler."""
+    numbers = {bucket(int(name.removeprefix("ms_"))): number for name, number in milliseconds.items()}
+    return HOLD._replace(delivery=list(numbers), delivery_n=list(numbers.values()), expired=expired)
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        (seen(ms_300=1_000), []),
+        (seen(ms_300=998, ms_4500=2), [("ttbr_conflict", "warning")]),
+        (seen(ms_300=999, ms_4500=1), []),  # one in a thousand is allowed
+        (seen(ms_300=990, expired=10), [("ttbr_conflict", "critical")]),
+        (seen(ms_300=9, expired=10), []),  # too few to speak of shares
+    ],
+)
+def test_a_delay_below_the_ttbr_is_judged_by_what_was_seen(observed: Lifetime, expected: list[tuple[str, str]]) -> None:
+    assert kinds(1_000, observed) == expected
+
+
+def test_shares_and_the_largest_safe_delay_are_named() -> None:  # T16
+    (found,) = peek.faults(Settings(2_000), [seen(ms_100=900, ms_3800=60, expired=40)])
+    safe = peek.risks(Settings(2_000), [seen(ms_100=900, ms_3800=60, expired=40)])[0].safe_ms
+    assert safe == pytest.approx(1_162, abs=80)
+    assert found.sentence.replace("\u00a0", " ") == (
+        "StockHold lives 5 s (its time to be received), the peek delay is 2 s; "
+        "of 1,000 in 7 days: 4 % lost, 6 % at risk. "
+        "At risk came in time, and would not have after one more peek delay. "
+        f"The largest safe delay is {safe / 1000} s: set peek delay (QueuePeeker.Delay) to that or less."
+    )
+
+
+def test_where_no_delay_is_short_enough_the_cure_is_another() -> None:
+    (found,) = peek.faults(Settings(200), [seen(ms_4990=1_000)])
+    assert "No peek delay makes up for it: raise concurrency, or give StockHold a longer time" in found.sentence

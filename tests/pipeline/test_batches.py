@@ -10,6 +10,9 @@ import pytest
 
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.rejections import rejections
+from pgqueue_admin.pipeline.transforms import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Queue, Rollup
 
 pytestmark = pytest.mark.spark
@@ -34,7 +37,7 @@ def test_the_recorded_shop(
 
 def files_agree(history: Path, database: Any) -> None:
     """Read by Arrow, as anybody would: the files that the manifest names hold each message once."""
-    paths = [str(history / file.path) for file in HistoryFile.objects.all()]
+    paths = [str(history / file.path) for file in HistoryFile.objects.filter(dataset="history")]
     found = pyarrow.dataset.dataset(paths).to_table(["source", "seq", "message_id", "headers"])
     assert found.num_rows == len({(row["source"], row["seq"]) for row in found.select(["source", "seq"]).to_pylist()})
     archived = database.value("select count(*) from messages.message_archive where kind <> 'control'")
@@ -74,18 +77,41 @@ def timings_agree(database: Any) -> None:
         assert approximate == pytest.approx(float(true), rel=0.0101)
 
 
-def test_what_cannot_be_read_is_counted_and_stops_nothing(
-    archived_console: str, driver: Callable[..., Driver], connect: Callable[[str], Any]
+def test_what_cannot_be_kept_is_counted_and_stops_nothing(
+    archived_console: str, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
 ) -> None:
+    """Of all that is wrong there is one, and one good message with names that no database takes."""
     database = connect(archived_console)
-    database.run("delete from audit")
-    database.run(
-        "insert into audit (id, headers, body) values (gen_random_uuid(), '{', ''), (gen_random_uuid(), '{}', '')"
-    )
+    database.run("delete from audit where seq > (select min(seq) from audit)")
+    database.run("alter table audit drop constraint if exists audit_seq_key")
+    database.run("drop index if exists audit_seq_key")
+    for seq, headers, size in (
+        (1_000_001, "{", 0), (1_000_002, "{}", 0), (1_000_002, "{}", 0), (1_000_003, "{" + " " * HEADERS_MOST + "}", 0),
+        (1_000_004, '{"NServiceBus.ProcessingEnded":"never"}', 0), (1_000_005, ODD, BODY_MOST + 1), (1_000_006, ODD, 0),
+    ):  # fmt: skip
+        about = {"seq": seq, "headers": headers, "size": size}
+        database.run(
+            "insert into audit (id, seq, headers, body)"
+            " values (gen_random_uuid(), %(seq)s, %(headers)s, convert_to(repeat('x', %(size)s), 'utf8'))",
+            about,
+        )
     Queue.objects.create(schema="public", table="audit", kind="audit")
     HistorySource.objects.create(table="messages.message_archive", way="snapshots", snapshot="")
     driver().turn()
     batch = HistoryBatch.objects.get(source__table='"public"."audit"')
-    assert (batch.state, batch.kept) == ("done", 0)
-    assert batch.rejected == {"its headers are not JSON": 1, "nothing says when it ended": 1}
-    assert not Rollup.objects.filter(batch=batch).exists()
+    assert (batch.state, batch.error, batch.kept, batch.rows) == ("done", "", 2, 8)
+    assert batch.rejected == dict.fromkeys(EACH, 1)
+    assert sum(row.messages for row in Rollup.objects.filter(batch=batch, grain="day")) == 2
+    assert {each.reason: each.rows for each in rejections()} == batch.rejected
+    named = [str(history / file.path) for file in batch.files.filter(dataset="rejected")]
+    assert sorted(pyarrow.dataset.dataset(named).to_table().column("reason").to_pylist()) == sorted(EACH)
+
+
+EACH = [
+    parsed.NO_OBJECT, parsed.NO_END, parsed.TWIN, parsed.HEADERS_TOO_LARGE, parsed.UNREADABLE_END,
+    parsed.BODY_TOO_LARGE,
+]  # fmt: skip
+ODD = (
+    '{"NServiceBus.ProcessingEnded":"2026-11-14 12:00:00:000000 Z","NServiceBus.ProcessingEndpoint":"a\\u0000b\\ud800",'
+    '"NServiceBus.MessageId":"\\u0000","NServiceBus.EnclosedMessageTypes":"' + "T" * 5000 + '"}'
+)

@@ -1,17 +1,21 @@
 """Each step on rows written out: what goes in, what comes out."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import Row
 
 from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.schemas import RAW
+from pgqueue_admin.pipeline.transforms import parsed as parsing
+from pgqueue_admin.pipeline.transforms.failures import failures
 from pgqueue_admin.pipeline.transforms.fingerprints import fingerprinted
-from pgqueue_admin.pipeline.transforms.history import history, rejected
+from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.transforms.parsed import parsed
 from pgqueue_admin.pipeline.transforms.rollups import rollups
+from pgqueue_admin.pipeline.transforms.stories import stories
 
 pytestmark = pytest.mark.spark
 
@@ -26,8 +30,8 @@ ENDED = datetime(2026, 11, 14, 12, 0, 1, 750400, tzinfo=UTC)
 
 
 def raw(spark: Any, *rows: dict[str, Any]) -> Any:
-    blank = dict.fromkeys(RAW.fieldNames())
-    return spark.createDataFrame([Row(**{**blank, "result": "success", "seq": 1, **row}) for row in rows], RAW)
+    blank = dict.fromkeys(RAW.fieldNames()) | {"result": "success", "seq": 1, "is_twin": False}
+    return spark.createDataFrame([Row(**{**blank, **row}) for row in rows], RAW)
 
 
 def utc(moment: datetime) -> datetime:
@@ -48,16 +52,63 @@ def test_columns_win_over_headers(spark: Any) -> None:
     assert (row.message_id, row.type) == ("own", "Own")
 
 
+WHY_NOT = {
+    parsing.NO_OBJECT: [
+        {"headers": text} for text in ("{", "[1", '[{"NServiceBus.MessageId":"m"}]', '"text"', "null", "")
+    ],
+    parsing.NO_END: [{"headers": "{}"}, {"headers": None}],
+    parsing.UNREADABLE_END: [
+        {"headers": '{"NServiceBus.ProcessingEnded":"yesterday"}'},
+        {"headers": AUDITED.replace("2026-11-14 12:00:01:75", "0001-01-01 12:00:01:75")},
+        {"headers": "{}", "ended_at": datetime(2999, 1, 1, tzinfo=UTC)},
+    ],
+    parsing.HEADERS_TOO_LARGE: [{"headers": None, "headers_bytes": HEADERS_MOST + 1}],
+    parsing.BODY_TOO_LARGE: [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
+    parsing.TWIN: [{"headers": AUDITED, "is_twin": True}],
+}
+
+
 def test_what_cannot_be_kept_says_why(spark: Any) -> None:
-    rows = [
-        {"headers": text} for text in ("{", "[1", "{}", None, '{"NServiceBus.ProcessingEnded":"yesterday"}', AUDITED)
-    ]
-    messages = parsed(raw(spark, *rows))
-    assert {row.reason: row["count"] for row in rejected(messages).collect()} == {
-        "its headers are not JSON": 2,
-        "nothing says when it ended": 3,
-    }
+    fine = {"headers": AUDITED, "headers_bytes": HEADERS_MOST, "body_bytes": BODY_MOST}
+    rows = [{"queue": reason, **row} for reason, each in WHY_NOT.items() for row in each]
+    messages = parsed(raw(spark, fine, *rows))
+    found = rejected(messages, "audit")
+    assert [row for row in found.collect() if row.reason != row.queue] == []
+    assert reasons(found) == {reason: len(each) for reason, each in WHY_NOT.items()}
     assert history(messages, "audit").count() == 1
+
+
+def test_what_was_rejected_can_be_found_again(spark: Any) -> None:
+    broken = {"seq": 7, "queue": "q", "headers": "[" * 5000, "headers_bytes": 5000, "body_bytes": 3}
+    (row,) = rejected(parsed(raw(spark, broken)), "audit").collect()
+    assert row.asDict() == {
+        "source": "audit", "seq": 7, "queue": "q", "reason": parsing.NO_OBJECT, "headers": "[" * 4096,
+        "headers_bytes": 5000, "body_bytes": 3,
+    }  # fmt: skip
+
+
+def test_times_that_nobody_meant_are_none(spark: Any) -> None:
+    odd = {
+        "headers": AUDITED.replace("2026-11-14 12:00:00", "0001-01-01 00:00:00"),
+        "sent_at": datetime(9999, 1, 1, tzinfo=UTC),
+    }
+    (row,) = history(parsed(raw(spark, odd)), "audit").collect()
+    assert (row.sent_at, row.critical_ms, row.processing_ms, row.skewed) == (None, None, 250, False)
+
+
+def test_names_are_such_as_a_database_can_hold(spark: Any) -> None:
+    """No NUL anywhere, and in figures no more than an index takes."""
+    said = AUDITED.replace("Sales", "Sa\\u0000les" + "s" * 5000).replace("m-1", "m\\u0000")
+    kept = history(parsed(raw(spark, {"headers": said})), "audit")
+    assert kept.collect()[0].message_id == "m"
+    assert {row.endpoint for row in rollups(kept).collect()} == {"Sales" + "s" * 395}
+
+
+def test_generic_types_keep_their_brackets(spark: Any) -> None:
+    inner = "Shop.Pair`2[[Shop.A, Shop],[Shop.B`1[[System.Int32, mscorlib]], Shop]]"
+    said = AUDITED.replace("Shop.PlaceOrder, Shop, Version", f"{inner}, Shop, Version")
+    (row,) = parsed(raw(spark, {"headers": said})).collect()
+    assert row.type == inner
 
 
 def test_clocks_that_disagree_are_counted_and_not_timed(spark: Any) -> None:
@@ -110,3 +161,43 @@ def test_rollups_of_nothing_measured_have_empty_histograms(spark: Any) -> None:
     died = {"ended_at": ENDED, "result": "failed", "exception_type": "Refused"}
     for row in rollups(history(parsed(raw(spark, died)), "archive")).collect():
         assert (row.messages, row.critical, row.critical_n, row.exception) == (1, [], [], "Refused")
+
+
+def test_failures_are_counted_by_hour_and_fingerprint(spark: Any) -> None:
+    rows = [
+        {"ended_at": ENDED + timedelta(minutes=m), "result": "failed", **failed(f"Card {m} refused", "")}
+        for m in (0, 5, 70)
+    ]
+    found = failures(history(parsed(raw(spark, *rows)), "archive")).orderBy("at").collect()
+    assert [(utc(row.at).hour, row.messages, row.exception, row.message) for row in found] == [
+        (12, 2, "Refused", "Card <n> refused"),
+        (13, 1, "Refused", "Card <n> refused"),
+    ]
+    assert len({row.fingerprint for row in found}) == 1
+    assert (utc(found[0].first_at), utc(found[0].last_at)) == (ENDED, ENDED + timedelta(minutes=5))
+
+
+def test_a_message_has_one_story(spark: Any) -> None:
+    """Failed twice, then succeeded; succeeded as a retry of what failed elsewhere; succeeded at once: no story."""
+    died = {"result": "failed", "message_id": "a", "queue": "q", "endpoint": "Sales", **failed("x", "")}
+    retried = '{"Pgqueue.RetriedFrom":"4","NServiceBus.ProcessingEnded":"2026-11-14 12:09:00:000000 Z"}'
+    rows = [
+        {**died, "ended_at": ENDED},
+        {**died, "ended_at": ENDED + timedelta(minutes=1)},
+        {"message_id": "a", "headers": retried},
+        {"message_id": "b", "headers": retried},
+        {"message_id": "c", "headers": AUDITED},
+    ]
+    rows = [{**row, "seq": place} for place, row in enumerate(rows)]
+    first, second = stories(history(parsed(raw(spark, *rows)), "archive")).orderBy("message_id").collect()
+    assert (first.message_id, first.failed, first.succeeded, first.queue, first.exception) == (
+        "a",
+        2,
+        1,
+        "q",
+        "Refused",
+    )
+    assert utc(first.first_at) == ENDED
+    assert utc(first.last_failed_at) == ENDED + timedelta(minutes=1)
+    assert utc(first.last_succeeded_at) == datetime(2026, 11, 14, 12, 9, tzinfo=UTC)
+    assert (second.message_id, second.failed, second.succeeded, second.last_failed_at) == ("b", 0, 1, None)

@@ -1,17 +1,23 @@
 """Is history complete, and what does the last batch say?"""
 
+from datetime import date
+
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
+from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_POST, require_safe
 
+from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import access, answers
 from pgqueue_admin.pipeline.freshness import freshness
 from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
-from pgqueue_admin.records import history
+from pgqueue_admin.pipeline.rejections import rejections
+from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Process
+from pgqueue_admin.wording.figures import counted
 
 SHOWN = 30
 
@@ -20,9 +26,14 @@ SHOWN = 30
 def page(request: HttpRequest) -> HttpResponse:
     about = {
         "freshness": freshness(),
-        "sources": HistorySource.objects.order_by("table"),
+        "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
-        "files": HistoryFile.objects.aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
+        "stalled": list(history_stalled.stalled(clock.now())),
+        "recomputing": HistoryBatch.objects.exclude(recompute_at=None).count(),
+        "rejected": rejections(),
+        "files": HistoryFile.objects.filter(dataset="history").aggregate(
+            number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")
+        ),
         "folder": folder(),
         "missing": missing(),
         "process": Process.objects.filter(role="pipeline").order_by("-heartbeat_at").first(),
@@ -41,7 +52,55 @@ def run_now(request: HttpRequest) -> HttpResponse:
     return answers.back(request, "/pipeline/")
 
 
+@require_POST
+def cancel(request: HttpRequest) -> HttpResponse:
+    if refusal := access.may(request.user, "run"):
+        answers.refused(request, f"Nothing was cancelled: {refusal}.")
+    elif ended := history.cancel(request.user, "console"):
+        rest = "Nothing is lost: reading rests for an hour, or until Read now."
+        answers.done(request, f"{counted(ended, 'batch', 'batches')} cancelled. {rest}")
+    else:
+        answers.refused(request, "Nothing was cancelled: no batch is open.")
+    return answers.back(request, "/pipeline/")
+
+
+@require_POST
+def recompute(request: HttpRequest) -> HttpResponse:
+    since, until = (parsed_day(request.POST.get(name, "")) for name in ("since", "until"))
+    if refusal := access.may(request.user, "run"):
+        answers.refused(request, f"Nothing is recomputed: {refusal}.")
+    elif since is None or until is None or since > until:
+        answers.refused(request, "Nothing is recomputed: name a first and a last day, as 2026-11-21.")
+    else:
+        _recompute(request, since, until)
+    return answers.back(request, "/pipeline/")
+
+
+def _recompute(request: HttpRequest, since: date, until: date) -> None:
+    found = history.recompute(request.user, "console", since, until)
+    left = (
+        f" {counted(found.left_out, 'batch', 'batches')} left as before: not all of its files are kept."
+        if found.left_out
+        else ""
+    )
+    if found.batches:
+        answers.done(
+            request, f"{counted(found.batches, 'batch', 'batches')} will be counted anew from the files.{left}"
+        )
+    else:
+        answers.refused(request, f"Nothing is recomputed: no batch holds messages of these days.{left}")
+
+
+def parsed_day(text: str) -> date | None:
+    try:
+        return parse_date(text)
+    except ValueError:
+        return None
+
+
 urlpatterns = [
     path("pipeline/", page, name="pipeline"),
     path("pipeline/run/", run_now, name="pipeline_run"),
+    path("pipeline/cancel/", cancel, name="pipeline_cancel"),
+    path("pipeline/recompute/", recompute, name="pipeline_recompute"),
 ]

@@ -18,6 +18,7 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import durations, figures, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
+from pgqueue_admin.wording.warnings import share
 
 register = template.Library()
 
@@ -83,6 +84,7 @@ def confirm(
     return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
 
 
+register.filter("share", share)
 register.simple_tag(skews.zone_fact, name="skew_zone")
 register.simple_tag(skews.zone_meaning, name="skew_meaning")
 register.simple_tag(skews.clock, name="skew_clock")

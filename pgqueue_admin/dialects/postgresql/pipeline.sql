@@ -23,8 +23,10 @@ xid >= pg_snapshot_xmin(%(a)s::pg_snapshot) and xid < pg_snapshot_xmax(%(b)s::pg
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here.
 select
     seq, coalesce(failed_queue, queue) as queue, endpoint, result::text as result,
-    message_id, message_type, exception_type, exception_message, stack_trace, sent_at, died_at as ended_at,
-    {headers} as headers, {body} as body, octet_length(body) as body_bytes
+    message_id, message_type, exception_type, exception_message, stack_trace,
+    case when isfinite(sent_at) then sent_at end as sent_at, case when isfinite(died_at) then died_at end as ended_at,
+    {headers} as headers, octet_length(headers) as headers_bytes, {body} as body, octet_length(body) as body_bytes,
+    false as is_twin
 from messages.message_archive
 where seq between %(lo)s and %(hi)s and kind <> 'control' and {between}
 
@@ -47,18 +49,19 @@ from (
 ) next
 
 -- name: read_queue
--- The same columns of an audit queue, where the headers know all else.
+-- The same columns of an audit queue, where the headers know all else. Its owner may have begun its numbers anew.
 select
     seq::bigint as seq, null::text as queue, null::text as endpoint, 'success'::text as result,
     null::text as message_id, null::text as message_type, null::text as exception_type,
     null::text as exception_message, null::text as stack_trace, null::timestamptz as sent_at,
-    null::timestamptz as ended_at, {headers} as headers, {body} as body, octet_length(body) as body_bytes
+    null::timestamptz as ended_at, {headers} as headers, octet_length(headers) as headers_bytes, {body} as body,
+    octet_length(body) as body_bytes, row_number() over (partition by seq) > 1 as is_twin
 from {table}
 where seq between %(lo)s and %(hi)s
 
 -- name: headers_masked
--- The names as JSON writes them; their values never leave this database.
-regexp_replace(headers, %(masked)s, '"\1":"(masked)"', 'g')
+-- The names as JSON writes them; their values never leave this database, and headers that are too large stay, too.
+case when octet_length(headers) <= %(headers_most)s then regexp_replace(headers, %(masked)s, '"\1":"(masked)"', 'g') end
 
 -- name: body_cut
 -- The first bytes only: nobody reads 50 MB of history.
@@ -69,12 +72,12 @@ substring(body from 1 for 4096)
 null::bytea
 
 -- name: body_kept
--- All of it.
-body
+-- All of it, where it is not too large.
+case when octet_length(body) <= %(body_most)s then body end
 
 -- name: body_hashed
 -- Enough to tell two bodies apart.
-sha256(body)
+case when octet_length(body) <= %(body_most)s then sha256(body) end
 
 -- name: has_archive
 -- Before engine_schema was run there is none, and history is read from audit queues alone.

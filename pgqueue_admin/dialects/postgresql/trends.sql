@@ -50,3 +50,40 @@ select exception, min(at) as first, max(at) as last, sum(messages)::int8 as mess
 from pgqueue_rollup
 where {asked} and exception <> ''
 group by 1 order by 4 desc, 1 limit 10
+
+-- name: rejected
+-- What could not be kept, over all batches that count.
+select reason, sum(number::int8)::int8 as rows, max(ended_at) as last
+from pgqueue_historybatch, jsonb_each_text(rejected) as turned_away (reason, number)
+where state = 'done'
+group by 1 order by 2 desc, 1
+
+-- name: measure_waits
+-- Of an endpoint's types that may expire: delivery times of some days merged by bucket, and what nobody got in time.
+with merged as (
+    select endpoint, type, bucket, sum(number)::int8 as number
+    from pgqueue_rollup, unnest(delivery, delivery_n) as histogram (bucket, number)
+    where grain = 'day' and at >= %(since)s
+        and exists (select 1 from pgqueue_smallestttbr ttbr where ttbr.message_type = type)
+    group by 1, 2, 3
+), whole as (
+    select endpoint, type, array_agg(bucket order by bucket) as buckets, array_agg(number order by bucket) as numbers
+    from merged group by 1, 2
+), late as (
+    select queue_id, message_type, sum(number)::int8 as number
+    from pgqueue_expiredcount where day >= %(since)s group by 1, 2
+), known as (
+    select
+        ttbr.id, coalesce(whole.buckets, '{{}}') as buckets, coalesce(whole.numbers, '{{}}') as numbers,
+        coalesce(late.number, 0) as expired
+    from pgqueue_smallestttbr ttbr
+    join pgqueue_queue queue on queue.id = ttbr.queue_id
+    left join pgqueue_endpoint endpoint on (endpoint.schema, endpoint.table) = (queue.schema, queue.table)
+    left join whole on whole.endpoint = endpoint.name and whole.type = ttbr.message_type
+    left join late on (late.queue_id, late.message_type) = (ttbr.queue_id, ttbr.message_type)
+)
+update pgqueue_smallestttbr ttbr
+set delivery = known.buckets, delivery_n = known.numbers, expired = known.expired
+from known
+where known.id = ttbr.id
+    and (ttbr.delivery, ttbr.delivery_n, ttbr.expired) is distinct from (known.buckets, known.numbers, known.expired)

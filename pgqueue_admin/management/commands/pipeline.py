@@ -7,16 +7,21 @@ from django.core.management.base import BaseCommand
 
 from pgqueue_admin.workers import pipelining
 
+HELP = "run: read what is there now, and end; tidy: remove files that are too old (HISTORY_DAYS) or belong to no batch"
+
 
 class Command(BaseCommand):
     help = "Reads finished and dead messages into the history (Parquet) and its rollups. The supervisor keeps one."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("act", nargs="?", choices=["run"], help="run: read what is there now, and end")
+        parser.add_argument("act", nargs="?", choices=["run", "tidy"], help=HELP)
 
     def handle(self, *, act: str | None, **options: Any) -> None:
         if act == "run":
             self.stdout.write(f"{pipelining.once()} batches.")
+        elif act == "tidy":
+            old, orphaned = pipelining.tidy()
+            self.stdout.write(f"{old} files were too old, {orphaned} belonged to no batch.")
         else:
             pipelining.run()

@@ -3,9 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pgqueue_admin.pipeline.schemas import HISTORY
+from pgqueue_admin.pipeline.schemas import HISTORY, REJECTED
 from pgqueue_admin.pipeline.transforms.fingerprints import fingerprinted
 from pgqueue_admin.pipeline.transforms.timings import timed
+
+_SHOWN = 4096  # characters of the headers of what was rejected
 
 
 def history(messages: DataFrame, source: str) -> DataFrame:
@@ -15,6 +17,13 @@ def history(messages: DataFrame, source: str) -> DataFrame:
     return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
 
 
-def rejected(messages: DataFrame) -> DataFrame:
-    """reason, rows."""
-    return messages.where(F.col("why_not").isNotNull()).groupBy(F.col("why_not").alias("reason")).count()
+def rejected(messages: DataFrame, source: str) -> DataFrame:
+    """Rows of schemas.REJECTED of all that may not: why, and enough of each to find it again."""
+    turned_away = messages.where(F.col("why_not").isNotNull())
+    named = turned_away.withColumns({"source": F.lit(source), "reason": F.col("why_not")})
+    return named.withColumn("headers", F.substring("headers", 1, _SHOWN)).select(*REJECTED.fieldNames())
+
+
+def reasons(rejected: DataFrame) -> dict[str, int]:
+    """How many rows, by reason."""
+    return {row.reason: row["count"] for row in rejected.groupBy("reason").count().collect()}

@@ -1,8 +1,13 @@
 """What do the headers say? Raw rows with the few headers that history needs, or the reason why they cannot be kept."""
 
+from datetime import UTC, datetime
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
+
+from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 
 _CORRUPT = "_corrupt"
 _NAMES = {
@@ -16,8 +21,17 @@ _NAMES = {
     "ended": "NServiceBus.ProcessingEnded",
 }
 _SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), _CORRUPT)])
-NOT_JSON = "its headers are not JSON"
+TWIN = "its number is another row's too"
+HEADERS_TOO_LARGE = f"its headers are larger than {HEADERS_MOST // 1_000_000} MB"
+NO_OBJECT = "its headers are no JSON object"
 NO_END = "nothing says when it ended"
+UNREADABLE_END = "the time at which it ended cannot be read"
+BODY_TOO_LARGE = f"its body is larger than {BODY_MOST // 1_000_000} MB"
+# Possessive, and of a bounded text: Java's expressions take a frame of the stack for each turn of a group.
+_IN_BRACKETS = reduce(lambda inner, _: rf"(?:[^\[\]]++|\[{inner}*+\])", range(6), r"[^\[\]]")  # generics of generics
+_FULL_NAME = rf"^((?:[^,;\[\]]++|\[{_IN_BRACKETS}*+\])*+)"  # of the first type, without its assembly
+_LONGEST = 2000
+_FIRST, _LAST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # outside, nobody meant it
 
 
 def parsed(raw: DataFrame) -> DataFrame:
@@ -27,15 +41,16 @@ def parsed(raw: DataFrame) -> DataFrame:
         *[name for name in raw.columns if name not in {"message_id", "endpoint", "sent_at", "ended_at"}],
         _either("message_id", "message_id"),
         _either("endpoint", "endpoint"),
-        F.coalesce("sent_at", _time(_header("sent"))).alias("sent_at"),
-        F.coalesce("ended_at", _time(_header("ended"))).alias("ended_at"),
+        F.coalesce(_meant(F.col("sent_at")), _time(_header("sent"))).alias("sent_at"),
+        F.coalesce(_meant(F.col("ended_at")), _time(_header("ended"))).alias("ended_at"),
+        F.coalesce(F.col("ended_at").cast("string"), _header("ended")).alias("said_end"),
         _time(_header("started")).alias("started_at"),
         _time(_header("deliver_at")).alias("deliver_at"),
-        _header("conversation_id").alias("conversation_id"),
-        F.coalesce("message_type", _first_type()).alias("type"),
-        F.col(f"told.{_CORRUPT}").isNotNull().alias("corrupt"),
+        _clean(_header("conversation_id")).alias("conversation_id"),
+        F.coalesce("message_type", _clean(_first_type())).alias("type"),
+        (F.col(f"told.{_CORRUPT}").isNotNull() | ~F.col("headers").rlike(r"^\s*\{")).alias("corrupt"),
     )
-    return known.withColumn("why_not", _why_not()).drop("corrupt", "message_type")
+    return known.withColumn("why_not", _why_not()).drop("corrupt", "message_type", "said_end")
 
 
 def _header(name: str) -> Column:
@@ -43,17 +58,36 @@ def _header(name: str) -> Column:
 
 
 def _either(column: str, header: str) -> Column:
-    return F.coalesce(column, _header(header)).alias(column)
+    return F.coalesce(column, _clean(_header(header))).alias(column)
+
+
+def _clean(text: Column) -> Column:
+    """JSON may hold a NUL, no text of PostgreSQL may."""
+    return F.replace(text, F.lit("\0"), F.lit(""))
 
 
 def _first_type() -> Column:
-    return F.nullif(F.regexp_extract(_header("types"), r"^([^,;]*)", 1), F.lit(""))
+    types = F.substring(_header("types"), 1, _LONGEST)
+    return F.nullif(F.trim(F.regexp_extract(types, _FULL_NAME, 1)), F.lit(""))
 
 
 def _time(text: Column) -> Column:
     """The wire's 28 characters; null where they are none."""
-    return F.concat(F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z")).try_cast("timestamp")
+    told = F.concat(F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
+    return _meant(told.try_cast("timestamp"))
+
+
+def _meant(time: Column) -> Column:
+    return F.when(time.between(F.lit(_FIRST), F.lit(_LAST)), time)
 
 
 def _why_not() -> Column:
-    return F.when(F.col("corrupt"), NOT_JSON).when(F.col("ended_at").isNull(), NO_END)
+    ended, said = F.col("ended_at").isNotNull(), F.col("said_end").isNotNull()
+    return (
+        F.when(F.col("is_twin"), TWIN)
+        .when(F.col("headers_bytes") > HEADERS_MOST, HEADERS_TOO_LARGE)
+        .when(F.col("corrupt"), NO_OBJECT)
+        .when(~ended & said, UNREADABLE_END)
+        .when(~ended, NO_END)
+        .when(F.col("body_bytes") > BODY_MOST, BODY_TOO_LARGE)
+    )

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
 from pgqueue_admin.pipeline.histogram import LOG_GAMMA, NOTHING
+from pgqueue_admin.pipeline.transforms.names import named
 
 GRAINS = ("minute", "hour", "day")
 MEASURES = ("critical", "processing", "delivery")
@@ -17,10 +18,8 @@ KEYS = ("grain", "at", *_NAMES)
 
 def rollups(history: DataFrame) -> DataFrame:
     """One row per grain, instant and kind of message; each measure as its buckets and how often each occurred."""
-    named = history.withColumnsRenamed({"exception_type": "exception"}).fillna("", _NAMES)
-    each = named.withColumn("grain", F.explode(F.array(*map(F.lit, GRAINS)))).withColumn(
-        "at", F.expr("date_trunc(grain, ended_at)")
-    )
+    each = named(history, _NAMES).withColumn("grain", F.explode(F.array(*map(F.lit, GRAINS))))
+    each = each.withColumn("at", F.expr("date_trunc(grain, ended_at)"))
     lists = [F.collect_list(_bucket(f"{measure}_ms")).alias(measure) for measure in MEASURES]
     skewed = F.count_if("skewed").alias("skewed")
     return each.groupBy(*KEYS).agg(F.count("*").alias("messages"), skewed, *lists).mapInArrow(_counted, SCHEMA)

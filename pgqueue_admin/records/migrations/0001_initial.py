@@ -105,6 +105,15 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ExpiredCount',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('message_type', models.CharField(max_length=512)),
+                ('day', models.DateField()),
+                ('number', models.BigIntegerField(default=0)),
+            ],
+        ),
+        migrations.CreateModel(
             name='HistoryBatch',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -126,6 +135,7 @@ class Migration(migrations.Migration):
                 ('kept', models.BigIntegerField(help_text='Rows that went into history.', null=True)),
                 ('rejected', models.JSONField(default=dict, help_text='How many rows, by reason.')),
                 ('error', models.TextField(blank=True)),
+                ('recompute_at', models.DateTimeField(help_text='Its figures are to be made anew from its files.', null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -142,6 +152,9 @@ class Migration(migrations.Migration):
                 ('looked_at', models.DateTimeField(null=True)),
                 ('wanted_at', models.DateTimeField(help_text='When somebody asked for it to be read now.', null=True)),
                 ('note', models.TextField(blank=True, help_text='What keeps it back, if anything.')),
+                ('first_seen_at', pgqueue_admin.records.models.moment.Moment(auto_now_add=True)),
+                ('is_there', models.BooleanField(default=True, help_text='A table that is gone keeps nothing back.')),
+                ('held_until', models.DateTimeField(help_text='Somebody cancelled: not read before then, unless asked.', null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -283,6 +296,25 @@ class Migration(migrations.Migration):
                 ('message_type', models.CharField(max_length=512)),
                 ('ttbr_ms', models.BigIntegerField()),
                 ('seen_at', models.DateTimeField()),
+                ('delivery', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, help_text='Buckets of pipeline.histogram.', size=None)),
+                ('delivery_n', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='How many in each.', size=None)),
+                ('expired', models.BigIntegerField(default=0)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='StoryPart',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('message_id', models.TextField()),
+                ('queue', models.TextField()),
+                ('endpoint', models.TextField()),
+                ('type', models.TextField()),
+                ('exception', models.TextField(help_text='Of its last failure.')),
+                ('failed', models.IntegerField()),
+                ('succeeded', models.IntegerField()),
+                ('first_at', models.DateTimeField()),
+                ('last_failed_at', models.DateTimeField(null=True)),
+                ('last_succeeded_at', models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -357,6 +389,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='DepthStep',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('grain', models.CharField(max_length=6)),
+                ('at', models.DateTimeField()),
+                ('queue', models.BigIntegerField(help_text='Its id; 0: all input queues together.')),
+                ('low', models.BigIntegerField()),
+                ('median', models.BigIntegerField()),
+                ('high', models.BigIntegerField()),
+            ],
+            options={
+                'indexes': [models.Index(fields=['grain', 'at'], name='pgqueue_dep_grain_96e2f7_idx')],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'grain', 'at'), name='one_depth_a_step')],
+            },
+        ),
+        migrations.CreateModel(
             name='HeldAtDeath',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -383,11 +431,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='FailureRollup',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('fingerprint', models.CharField(max_length=16)),
+                ('queue', models.TextField()),
+                ('endpoint', models.TextField()),
+                ('type', models.TextField()),
+                ('exception', models.TextField()),
+                ('message', models.TextField(help_text='Without ids, texts and numbers.')),
+                ('messages', models.BigIntegerField()),
+                ('first_at', models.DateTimeField()),
+                ('last_at', models.DateTimeField()),
+                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='failures', to='pgqueue.historybatch')),
+            ],
+        ),
+        migrations.CreateModel(
             name='HistoryFile',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('dataset', models.CharField(choices=[('history', 'History'), ('rejected', 'Rejected')], default='history', max_length=10)),
                 ('path', models.CharField(help_text='Below the history folder.', max_length=400, unique=True)),
-                ('day', models.DateField(null=True)),
+                ('day', models.DateField(help_text='Of what is in it; of what was rejected nobody knows.', null=True)),
                 ('rows', models.BigIntegerField()),
                 ('bytes', models.BigIntegerField()),
                 ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='pgqueue.historybatch')),
@@ -435,6 +501,11 @@ class Migration(migrations.Migration):
             model_name='queue',
             constraint=models.UniqueConstraint(fields=('schema', 'table'), name='queue_address'),
         ),
+        migrations.AddField(
+            model_name='expiredcount',
+            name='queue',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expired_counts', to='pgqueue.queue'),
+        ),
         migrations.AddIndex(
             model_name='operation',
             index=models.Index(fields=['state'], name='pgqueue_ope_state_3fdb6b_idx'),
@@ -462,9 +533,22 @@ class Migration(migrations.Migration):
             name='queue',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ttbrs', to='pgqueue.queue'),
         ),
+        migrations.AddField(
+            model_name='storypart',
+            name='batch',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='stories', to='pgqueue.historybatch'),
+        ),
         migrations.AddIndex(
             model_name='alertmail',
             index=models.Index(fields=['state', 'tried_at'], name='pgqueue_ale_state_a6013d_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='failurerollup',
+            index=models.Index(fields=['at'], name='pgqueue_fai_at_09aefd_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='failurerollup',
+            index=models.Index(fields=['fingerprint'], name='pgqueue_fai_fingerp_587c36_idx'),
         ),
         migrations.AddIndex(
             model_name='historybatch',
@@ -473,6 +557,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='historybatch',
             constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['planned', 'running'])), fields=('source',), name='one_open_batch'),
+        ),
+        migrations.AddConstraint(
+            model_name='expiredcount',
+            constraint=models.UniqueConstraint(fields=('queue', 'message_type', 'day'), name='expired_of_type_and_day'),
         ),
         migrations.AddIndex(
             model_name='rollup',
@@ -489,5 +577,13 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='smallestttbr',
             constraint=models.UniqueConstraint(fields=('queue', 'message_type'), name='smallest_ttbr_of_type'),
+        ),
+        migrations.AddIndex(
+            model_name='storypart',
+            index=models.Index(fields=['message_id'], name='pgqueue_sto_message_d2d90e_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='storypart',
+            index=models.Index(fields=['last_failed_at'], name='pgqueue_sto_last_fa_f8ca68_idx'),
         ),
     ]

@@ -6,10 +6,11 @@ from pgqueue_admin.records.models.dead import ArchivedMessage
 from pgqueue_admin.records.models.endpoint import Endpoint
 from pgqueue_admin.records.models.held import HeldAtDeath
 from pgqueue_admin.records.models.operation import Operation
-from pgqueue_admin.records.models.pipeline import HistoryBatch, HistoryFile, HistorySource, Rollup
+from pgqueue_admin.records.models.pipeline import HistoryBatch, HistoryFile, HistorySource
 from pgqueue_admin.records.models.process import Process
-from pgqueue_admin.records.models.queue import Queue, SmallestTtbr
+from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
+from pgqueue_admin.records.models.trend import DepthStep, FailureRollup, Rollup, StoryPart
 
 __all__ = [
     "Alert",
@@ -18,7 +19,10 @@ __all__ = [
     "ArchivedMessage",
     "AuditEntry",
     "Cursor",
+    "DepthStep",
     "Endpoint",
+    "ExpiredCount",
+    "FailureRollup",
     "HeldAtDeath",
     "HistoryBatch",
     "HistoryFile",
@@ -30,4 +34,5 @@ __all__ = [
     "Rollup",
     "Sample",
     "SmallestTtbr",
+    "StoryPart",
 ]

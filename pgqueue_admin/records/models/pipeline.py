@@ -1,6 +1,5 @@
-"""The ledger of message history: what was read up to where, in which batches, into which files; and the rollups."""
+"""The ledger of message history: what was read up to where, in which batches, into which files."""
 
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.records.models.moment import Moment
@@ -19,6 +18,9 @@ class HistorySource(models.Model):
     looked_at = models.DateTimeField(null=True)
     wanted_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
     note = models.TextField(blank=True, help_text="What keeps it back, if anything.")
+    first_seen_at = Moment(auto_now_add=True)
+    is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
+    held_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
 
 
 class HistoryBatch(models.Model):
@@ -49,6 +51,7 @@ class HistoryBatch(models.Model):
     kept = models.BigIntegerField(null=True, help_text="Rows that went into history.")
     rejected = models.JSONField(default=dict, help_text="How many rows, by reason.")
     error = models.TextField(blank=True)
+    recompute_at = models.DateTimeField(null=True, help_text="Its figures are to be made anew from its files.")
 
     class Meta:
         constraints = [
@@ -62,32 +65,13 @@ class HistoryBatch(models.Model):
 class HistoryFile(models.Model):
     """The manifest: a Parquet file that is part of history. A file that has no row here is none."""
 
+    class Dataset(models.TextChoices):
+        HISTORY = "history"
+        REJECTED = "rejected"
+
     batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="files")
+    dataset = models.CharField(max_length=10, choices=Dataset.choices, default=Dataset.HISTORY)
     path = models.CharField(max_length=400, unique=True, help_text="Below the history folder.")
-    day = models.DateField(null=True)
+    day = models.DateField(null=True, help_text="Of what is in it; of what was rejected nobody knows.")
     rows = models.BigIntegerField()
     bytes = models.BigIntegerField()
-
-
-class Rollup(models.Model):
-    """What finished in one minute, hour or day. Adds up over batches, histograms too: values counted by bucket."""
-
-    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="rollups")
-    grain = models.CharField(max_length=6)
-    at = models.DateTimeField()
-    queue = models.TextField()
-    endpoint = models.TextField()
-    type = models.TextField()
-    result = models.CharField(max_length=20)
-    exception = models.TextField()
-    messages = models.BigIntegerField()
-    skewed = models.BigIntegerField(help_text="Its clocks said that it ended before it began.")
-    critical = ArrayField(models.IntegerField())
-    critical_n = ArrayField(models.BigIntegerField())
-    processing = ArrayField(models.IntegerField())
-    processing_n = ArrayField(models.BigIntegerField())
-    delivery = ArrayField(models.IntegerField())
-    delivery_n = ArrayField(models.BigIntegerField())
-
-    class Meta:
-        indexes = [models.Index(fields=["grain", "at"]), models.Index(fields=["queue", "grain", "at"])]

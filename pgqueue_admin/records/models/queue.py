@@ -1,5 +1,6 @@
 """A queue table that was found, what is wanted of it, and the smallest TTBR seen in it."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.records.models.moment import Moment
@@ -38,6 +39,22 @@ class SmallestTtbr(models.Model):
     message_type = models.CharField(max_length=512)
     ttbr_ms = models.BigIntegerField()
     seen_at = models.DateTimeField()
+    # of the last seven days, kept up to date by the pipeline: how long they waited for a handler, how many in vain
+    delivery = ArrayField(models.IntegerField(), default=list, help_text="Buckets of pipeline.histogram.")
+    delivery_n = ArrayField(models.BigIntegerField(), default=list, help_text="How many in each.")
+    expired = models.BigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "message_type"], name="smallest_ttbr_of_type")]
+
+
+class ExpiredCount(models.Model):
+    """How many messages of a type our receivers found too late, by day."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="expired_counts")
+    message_type = models.CharField(max_length=512)
+    day = models.DateField()
+    number = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "message_type", "day"], name="expired_of_type_and_day")]

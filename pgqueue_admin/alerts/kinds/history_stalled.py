@@ -1,0 +1,29 @@
+"""History is switched on and stands still: Trends end somewhere, and look as if nothing had happened since."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.conf import settings
+
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.pipeline.freshness import LIMIT, stalls
+from pgqueue_admin.wording import warnings
+
+
+def stalled(now: datetime) -> Iterator[Found]:
+    """One for each table; none where history is switched off."""
+    if not settings.PGQUEUE["SPARK_MASTER"]:
+        return
+    for stall in stalls(now):
+        age = (now - stall.since).total_seconds()
+        said = warnings.history_stalled(age, LIMIT.total_seconds(), stall.table, stall.why)
+        yield Found("history_stalled", "history", said, cause=stall.table)
+
+
+def find(look: Look) -> Iterator[Found]:
+    return stalled(look.now)
+
+
+KIND = Kind("history_stalled", "history stands still", find)

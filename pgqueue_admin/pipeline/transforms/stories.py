@@ -1,0 +1,30 @@
+"""What became of it? One row per message that failed or was retried: how often, from when, and whether it succeeded."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pgqueue_admin.pipeline.transforms.names import named
+
+_RETRIED = r'"(NServiceBus\.Retries|ServiceControl\.Retry\.UniqueMessageId|Pgqueue\.RetriedFrom)"\s*:'
+_NAMES = ["message_id", "queue", "endpoint", "type", "exception"]
+
+
+def stories(history: DataFrame) -> DataFrame:
+    """message_id, queue, endpoint, type, exception, failed, succeeded, first_at, last_failed_at, last_succeeded_at.
+
+    Names are those of its last failure, or, where only its success is here, of that.
+    """
+    told = named(history, _NAMES).where(F.col("message_id") != "").withColumn("ok", F.col("result") == "success")
+    about = told.where(~F.col("ok") | F.coalesce(F.col("headers").rlike(_RETRIED), F.lit(False)))
+    return about.groupBy("message_id").agg(
+        *[F.max_by(name, F.struct(~F.col("ok"), F.col("ended_at"))).alias(name) for name in _NAMES[1:]],
+        _times(~F.col("ok")).alias("failed"),
+        _times(F.col("ok")).alias("succeeded"),
+        F.min("ended_at").alias("first_at"),
+        F.max(F.when(~F.col("ok"), F.col("ended_at"))).alias("last_failed_at"),
+        F.max(F.when(F.col("ok"), F.col("ended_at"))).alias("last_succeeded_at"),
+    )
+
+
+def _times(what: Column) -> Column:
+    return F.count_if(what).cast("int")

@@ -1,0 +1,83 @@
+"""Figures of history, by batch: they add up over batches, and are made anew from a batch's files."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from pgqueue_admin.records.models.pipeline import HistoryBatch
+
+
+class Rollup(models.Model):
+    """What finished in one minute, hour or day. Adds up over batches, histograms too: values counted by bucket."""
+
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="rollups")
+    grain = models.CharField(max_length=6)
+    at = models.DateTimeField()
+    queue = models.TextField()
+    endpoint = models.TextField()
+    type = models.TextField()
+    result = models.CharField(max_length=20)
+    exception = models.TextField()
+    messages = models.BigIntegerField()
+    skewed = models.BigIntegerField(help_text="Its clocks said that it ended before it began.")
+    critical = ArrayField(models.IntegerField())
+    critical_n = ArrayField(models.BigIntegerField())
+    processing = ArrayField(models.IntegerField())
+    processing_n = ArrayField(models.BigIntegerField())
+    delivery = ArrayField(models.IntegerField())
+    delivery_n = ArrayField(models.BigIntegerField())
+
+    class Meta:
+        indexes = [models.Index(fields=["grain", "at"]), models.Index(fields=["queue", "grain", "at"])]
+
+
+class FailureRollup(models.Model):
+    """One failure in one hour. Its fingerprint says that it is the same one; docs/history.md says how."""
+
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="failures")
+    at = models.DateTimeField()
+    fingerprint = models.CharField(max_length=16)
+    queue = models.TextField()
+    endpoint = models.TextField()
+    type = models.TextField()
+    exception = models.TextField()
+    message = models.TextField(help_text="Without ids, texts and numbers.")
+    messages = models.BigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["at"]), models.Index(fields=["fingerprint"])]
+
+
+class StoryPart(models.Model):
+    """What one batch knows of a message that failed or was retried; all parts of its id are its story."""
+
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="stories")
+    message_id = models.TextField()
+    queue = models.TextField()
+    endpoint = models.TextField()
+    type = models.TextField()
+    exception = models.TextField(help_text="Of its last failure.")
+    failed = models.IntegerField()
+    succeeded = models.IntegerField()
+    first_at = models.DateTimeField()
+    last_failed_at = models.DateTimeField(null=True)
+    last_succeeded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["message_id"]), models.Index(fields=["last_failed_at"])]
+
+
+class DepthStep(models.Model):
+    """A queue's depth in one minute, hour or day, folded from samples. Of hours and days the median is of minutes."""
+
+    grain = models.CharField(max_length=6)
+    at = models.DateTimeField()
+    queue = models.BigIntegerField(help_text="Its id; 0: all input queues together.")
+    low = models.BigIntegerField()
+    median = models.BigIntegerField()
+    high = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["queue", "grain", "at"], name="one_depth_a_step")]
+        indexes = [models.Index(fields=["grain", "at"])]

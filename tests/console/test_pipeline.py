@@ -1,0 +1,69 @@
+"""Pipeline: what was rejected, what stands still, and acts on the ledger by those who may."""
+
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import AuditEntry, HistoryBatch, HistoryFile, HistorySource
+
+
+@pytest.fixture
+def batch(console_database) -> HistoryBatch:
+    source = HistorySource.objects.create(table='"public"."audit"', way="numbers", complete_to=clock.now())
+    about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": clock.now()}
+    batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=clock.now(), **about)
+    HistoryFile.objects.create(batch=batch, path="v1/a", day="2026-11-14", rows=5, bytes=1)
+    return batch
+
+
+def test_what_was_rejected_is_shown_with_its_reasons(as_viewer, batch):
+    HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3, "nothing says when it ended": 1})
+    page = as_viewer.get("/pipeline/").content.decode()
+    assert "Its headers are no JSON object" in page
+    assert "Nothing says when it ended" in page
+    assert "rejected-v1" in page
+
+
+def test_a_stall_is_told_as_the_warning_tells_it(as_viewer, batch, settings):
+    HistorySource.objects.update(complete_to=clock.now() - timedelta(minutes=20), note="Somebody is writing.")
+    assert "stands still" not in as_viewer.get("/pipeline/").content.decode()
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
+    page = as_viewer.get("/pipeline/").content.decode()
+    assert "stands still: complete up to 20\u00a0min" in page
+    assert "ago, allowed is 15\u00a0min" in page
+    assert "Somebody is writing." in page
+
+
+def test_who_may_cancels_and_recomputes(as_operator, batch):
+    HistoryBatch.objects.update(state="planned")
+    page = as_operator.get("/pipeline/").content.decode()
+    assert "/pipeline/cancel/" in page
+    said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
+    assert "1 batch cancelled. Nothing is lost" in said
+    assert "/pipeline/cancel/" not in said
+    HistoryBatch.objects.update(state="done")
+    days = {"since": "2026-11-14", "until": "2026-11-14"}
+    assert (
+        "1 batch will be counted anew" in as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
+    )
+    assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
+        ("ana", "cancel"),
+        ("ana", "recompute"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "days", [{}, {"since": "2026-11-15", "until": "2026-11-14"}, {"since": "2026-99-99", "until": "x"}]
+)
+def test_days_that_are_none_change_nothing(as_operator, batch, days):
+    said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
+    assert "Nothing is recomputed: name a first and a last day" in said
+    assert not AuditEntry.objects.exists()
+
+
+def test_who_may_not_is_told_so(as_viewer, batch):
+    HistoryBatch.objects.update(state="planned")
+    for act in ("cancel", "recompute"):
+        assert "needs operator" in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
+    assert HistoryBatch.objects.get().state == "planned"

@@ -1,0 +1,167 @@
+"""Cancel, recompute, keep for so long: through the ledger, and only where it says that files count. No Spark."""
+
+import os
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline.freshness import LIMIT, freshness, stalls
+from pgqueue_admin.pipeline.retention import retain
+from pgqueue_admin.pipeline.sweep import OLD, sweep
+from pgqueue_admin.pipeline.tables import is_held, sources
+from pgqueue_admin.records import clock, history
+from pgqueue_admin.records.models import AuditEntry, FailureRollup, HistoryBatch, HistoryFile, HistorySource
+
+ANA = User(username="ana")
+TODAY = date(2026, 11, 22)
+
+
+@pytest.fixture
+def database(console_database: str, connect: Callable[[str], Any]) -> Any:
+    return connect(console_database)
+
+
+@pytest.fixture
+def planned(database: Any) -> HistoryBatch:
+    store.bury(database, DeadMessage(queue="q"))
+    (archive,) = sources(database)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    return batch
+
+
+def ended(batch: HistoryBatch, *files: HistoryFile, kept: int = 1) -> HistoryBatch:
+    ledger.done(batch, ledger.begin(batch, "test"), kept, {}, files, [])
+    batch.refresh_from_db()
+    return batch
+
+
+def filed(batch: HistoryBatch, folder: Path, name: str, day: date, dataset: str = "history") -> HistoryFile:
+    path = f"v1/batch-1/day={day}/{name}.parquet"
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(b"PAR1")
+    return HistoryFile(batch=batch, path=path, day=day, rows=1, bytes=4, dataset=dataset)
+
+
+def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, planned: HistoryBatch) -> None:
+    token = ledger.begin(planned, "test")
+    assert ledger.is_mine(planned, token)
+    assert history.cancel(ANA, "console") == 1
+    assert not ledger.is_mine(planned, token)
+    with pytest.raises(ledger.Superseded):
+        ledger.done(planned, token, 1, {}, [], [])
+    ledger.failed(planned, token, "late")
+    planned.refresh_from_db()
+    assert (planned.state, planned.error) == ("abandoned", "Cancelled by ana.")
+    again = planning.plan(database, HistorySource.objects.get())
+    assert again is not None
+    assert (again.pk != planned.pk, again.seq_lo, again.seq_hi, again.rows) == (True, planned.seq_lo, planned.seq_hi, 1)
+
+
+def test_after_a_cancel_reading_rests_until_somebody_asks(planned: HistoryBatch) -> None:
+    history.cancel(ANA, "console")
+    held = HistorySource.objects.get()
+    assert is_held(held)
+    assert "when somebody presses Read now" in held.note
+    history.read_now(ANA, "console")
+    assert not is_held(HistorySource.objects.get())
+    assert history.wanted_now()
+    assert [entry.verb for entry in AuditEntry.objects.order_by("id")] == ["cancel", "run"]
+
+
+def test_nothing_open_is_nothing_to_cancel(console_database: str) -> None:
+    assert history.cancel(ANA, "console") == 0
+    assert not AuditEntry.objects.exists()
+
+
+def test_days_are_recomputed_by_whole_batches(planned: HistoryBatch, tmp_path: Path) -> None:
+    batch = ended(planned, filed(planned, tmp_path, "a", TODAY))
+    day = timedelta(days=1)
+    assert history.recompute(ANA, "console", TODAY - 2 * day, TODAY - day) == (0, 0)
+    assert history.recompute(ANA, "console", TODAY, TODAY) == (1, 0)
+    assert history.wanted_now()
+    entry = AuditEntry.objects.get()
+    assert (entry.who, entry.verb, entry.noun, entry.count) == ("ana", "recompute", "pipeline", 1)
+    batch.refresh_from_db()
+    ledger.recomputed(batch, [FailureRollup], [failure(batch, 3)])
+    assert [row.messages for row in FailureRollup.objects.all()] == [3]
+    assert not history.wanted_now()
+
+
+def failure(batch: HistoryBatch, messages: int) -> FailureRollup:
+    names = dict.fromkeys(("fingerprint", "queue", "endpoint", "type", "exception", "message"), "x")
+    times = dict.fromkeys(("at", "first_at", "last_at"), clock.now())
+    return FailureRollup(batch=batch, messages=messages, **names, **times)
+
+
+def test_what_nobody_asks_for_any_more_keeps_its_figures(planned: HistoryBatch, tmp_path: Path) -> None:
+    batch = ended(planned, filed(planned, tmp_path, "a", TODAY))
+    failure(batch, 1).save()
+    history.recompute(ANA, "console", TODAY, TODAY)
+    batch.refresh_from_db()
+    assert history.cancel(ANA, "console") == 1
+    with pytest.raises(ledger.Superseded):
+        ledger.recomputed(batch, [FailureRollup], [failure(batch, 3)])
+    assert [row.messages for row in FailureRollup.objects.all()] == [1]
+
+
+def test_a_batch_that_has_lost_files_is_not_recomputed(planned: HistoryBatch, tmp_path: Path) -> None:
+    """Its figures would lose what retention took."""
+    ended(planned, filed(planned, tmp_path, "a", TODAY), kept=2)
+    assert history.recompute(ANA, "console", TODAY, TODAY) == (0, 1)
+
+
+def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) -> None:
+    days = [TODAY - timedelta(days=days) for days in (31, 30, 0)]
+    ended(planned, *(filed(planned, tmp_path, "a", day) for day in days))
+    assert retain(tmp_path, 0, TODAY) == 0
+    assert retain(tmp_path, 30, TODAY) == 1
+    assert sorted(HistoryFile.objects.values_list("day", flat=True)) == days[1:][::1]
+    assert sorted(path.parent.name for path in tmp_path.rglob("*.parquet")) == [f"day={day}" for day in days[1:]]
+
+
+def test_only_behind_the_ledger(planned: HistoryBatch, tmp_path: Path) -> None:
+    filed(planned, tmp_path, "a", TODAY - timedelta(days=99)).save()
+    assert retain(tmp_path, 30, TODAY) == 0
+    assert list(tmp_path.rglob("*.parquet"))
+
+
+def test_the_sweep_takes_what_no_row_names(planned: HistoryBatch, tmp_path: Path) -> None:
+    """An attempt's whole folder, and files that a killed retention has left."""
+    ended(planned, filed(planned, tmp_path, "kept", TODAY))
+    filed(planned, tmp_path, "forgotten", TODAY)
+    for dataset in ("v1", "rejected-v1"):
+        (tmp_path / dataset / "batch-2").mkdir(parents=True)
+    newest = max(path.stat().st_mtime for path in tmp_path.glob("*/batch-*"))
+    assert sweep(tmp_path, now=newest + OLD - 1) == 0
+    assert sweep(tmp_path, now=newest + OLD + 1) == 3
+    assert [path.name for path in tmp_path.rglob("*.parquet")] == ["kept.parquet"]
+    assert os.listdir(tmp_path / "rejected-v1") == []
+
+
+def test_a_source_that_stands_still_is_a_stall(planned: HistoryBatch) -> None:
+    now = clock.now()
+    assert stalls(now) == []
+    (stall,) = stalls(now + LIMIT + timedelta(seconds=5))
+    assert (stall.table, stall.why) == ("messages.message_archive", "")
+    ledger.failed(planned, ledger.begin(planned, "test"), "no space left")
+    assert [each.why for each in stalls(now + 2 * LIMIT)] == ["no space left"]
+    HistorySource.objects.update(complete_to=now + LIMIT)
+    assert stalls(now + 2 * LIMIT) == []
+
+
+def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
+    HistorySource.objects.create(table='"public"."audit_of_old"', way="numbers", note="Somebody is writing.")
+    (archive,) = sources(database)
+    assert planning.plan(database, archive) is None
+    archive.refresh_from_db()
+    assert freshness().complete_to == archive.complete_to is not None
+    assert freshness().notes == ()
+    assert stalls(clock.now() + LIMIT / 2) == []
