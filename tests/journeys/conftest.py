@@ -5,11 +5,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
 from tests.journeys.product import ROOT, Product
@@ -37,6 +39,7 @@ IN_README = {
     "warnings",
 }
 RECORDED_FAILURES = 2603
+expect.set_options(timeout=PATIENCE * 1000)  # of the browser: 5 s, which a busy machine may need
 SHOTS = ROOT / "docs" / "screenshots"
 
 
@@ -62,6 +65,13 @@ def ready(product: Product) -> bool:
         return bool(archived >= RECORDED_FAILURES and httpx.get(f"{product.url}/readyz").status_code == 200)
     except httpx.TransportError:
         return False
+
+
+def sampled(connection: Connection, table: str) -> Any:
+    """How many messages the sampler has seen ready there; None before it has seen the queue."""
+    asked = """select l.ready from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+               where q.schema = 'public' and q."table" = %(table)s"""
+    return connection.value(asked, {"table": table})
 
 
 @pytest.fixture(scope="session")

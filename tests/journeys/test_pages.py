@@ -39,6 +39,8 @@ AXE: dict[str, Any] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "resultTypes": ["violations"],
 }
+# what follows the size of the window is drawn again in the next frame
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 WINDOWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
@@ -75,6 +77,7 @@ def overflow(page: Page, width: int) -> int:
     height = page.viewport_size["height"] if page.viewport_size else 900
     before = page.viewport_size
     page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(DRAWN)
     beyond: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if before:
         page.set_viewport_size(before)

@@ -18,6 +18,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.journey
 BILLING = Address("public", "Billing")
+MESSAGE = re.compile(r"/archive/\d+/")  # its page; the list before it has an act and ids of its own
 REFUSED = "error:Shop.Billing.PaymentGateway+RefusedException"
 
 
@@ -36,6 +37,7 @@ def test_a_recorded_failure_is_retried_once_and_only_once(
     page.keyboard.press("Enter")
     expect(page.get_by_text("Searched the whole archive")).to_be_visible()
     page.get_by_role("link", name="ChargeCard").first.click()
+    page.wait_for_url(MESSAGE)
     message_id = page.locator("[data-copy]").first.get_attribute("data-copy")
     address = page.url
     second = context.new_page()
@@ -96,8 +98,10 @@ def test_a_failure_of_the_demo_is_retried_all_the_way_to_succeeded(page: Page, p
     place_an_order_that_is_held(product)
     until(dead, 120, "a message of the demo to die")
     page.get_by_role("table").get_by_role("link").first.click()
-    page.get_by_role("button", name=re.compile("^Retry")).first.click()
+    page.wait_for_url(MESSAGE)
     here = page.url
+    page.get_by_role("button", name=re.compile("^Retry")).first.click()
+    expect(page.get_by_text(re.compile("by admin")).first).to_be_visible()
 
     def succeeded() -> bool:
         page.goto(here)

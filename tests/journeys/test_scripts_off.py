@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.journeys.conftest import sign_in
 from tests.journeys.product import Product
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.journey
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.journey
 @pytest.fixture
 def page(browser: Browser, product: Product) -> Iterator[Page]:
     context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     sign_in(page, product)
     yield page
@@ -26,6 +26,7 @@ def page(browser: Browser, product: Product) -> Iterator[Page]:
 def test_one_is_retried(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/archive/?q=state:dead+error:Npgsql.PostgresException+queue:Billing")
     page.get_by_role("table").get_by_role("link", name="ChargeCard").first.click()
+    page.wait_for_url(re.compile(r"/archive/\d+/"))
     page.get_by_role("button", name=re.compile("^Retry")).first.click()
     expect(page.get_by_text(re.compile("by admin")).first).to_be_visible()
 
@@ -37,8 +38,8 @@ def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
     boxes.nth(2).check()
     page.get_by_role("button", name=re.compile("^Discard")).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(re.compile("Discard 2 messages .*demo"))
-    page.get_by_role("button", name=re.compile("^Discard 2")).click()
-
+    with page.expect_navigation():  # asked again before it has arrived, it would be taken back
+        page.get_by_role("button", name=re.compile("^Discard 2")).click()
     here = page.url
 
     def ended() -> bool:
@@ -47,7 +48,8 @@ def test_discarded_ones_are_restored(page: Page, product: Product) -> None:
 
     until(ended, what="the operation to end")
     page.get_by_role("button", name=re.compile("^Restore all 2")).click()
-    page.get_by_role("button", name=re.compile("^Restore 2")).click()
+    with page.expect_navigation():
+        page.get_by_role("button", name=re.compile("^Restore 2")).click()
     here = page.url
 
     def restored() -> bool:
