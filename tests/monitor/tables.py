@@ -47,7 +47,7 @@ def take(connection: Connection, table: QueueTable, count: int) -> None:
 def cut_sessions(connection: Connection, application_name: str = "%") -> None:
     """End every other session of this database, or those of that name."""
     connection.run(
-        "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database()"
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = current_database()"
         " and pid <> pg_backend_pid() and application_name like %(name)s",
         {"name": application_name},
     )
