@@ -6,6 +6,7 @@ import pytest
 
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.peeking import QueuePeeker
+from tests.databases import Databases
 from tests.transport.spy import Spy
 
 QUICK = EndpointSettings(peek_delay=0.1, notify=False, concurrency=2, delayed_retries=0, on_exhausted="error_queue")
@@ -36,6 +37,13 @@ def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeE
     yield make
     for endpoint in made:
         endpoint.stop(drain_seconds=0)
+
+
+@pytest.fixture(scope="session")
+def recording(databases: Databases) -> Iterator[str]:
+    """A DSN: as ``recorded_database``, the same for all tests, which can only look."""
+    with databases.clone("recorded") as dsn:
+        yield f"{dsn}?options=-c%20default_transaction_read_only%3Don"
 
 
 @pytest.fixture

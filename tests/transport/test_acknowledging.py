@@ -10,13 +10,13 @@ PLACE = "Shop.PlaceOrder"
 RETRIED = {h.RETRY_UNIQUE_MESSAGE_ID: "7e0fd852-b372-31c8-7e67-68eec671cb06"}
 
 
-def test_it_has_the_headers_of_a_recorded_one(endpoint, handlers, make_endpoint, recorded_database):
+def test_it_has_the_headers_of_a_recorded_one(endpoint, handlers, make_endpoint, recording):
     make_endpoint("Platform")
     handlers.handle(PLACE)(lambda body, context: None)
     endpoint.send("Sales", {}, type=PLACE, headers={**RETRIED, h.RETRY_ACKNOWLEDGEMENT_QUEUE: '"public"."Platform"'})
     endpoint.start()
     (row,) = until(lambda: rows(endpoint.dsn, "Platform"), 20)
-    recorded = [h.parse(each.headers) for each in rows(recorded_database, "error")]
+    recorded = [h.parse(each.headers) for each in rows(recording, "error")]
     theirs = next(each for each in recorded if h.RETRY_SUCCESSFUL in each and "traceparent" not in each)
     headers = h.parse(row.headers)
     assert set(headers) == set(theirs)

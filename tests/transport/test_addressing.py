@@ -43,12 +43,12 @@ def feed(database):
     endpoint.stop()
 
 
-def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoint, connection, recorded_database):
+def test_who_only_sends_makes_no_table_and_says_nothing_of_replies(feed, endpoint, connection, recording):
     feed.create_queues()
     tables = connection.value("select count(*) from pg_tables where tablename like 'Partner%'")
     feed.send("Sales", {}, type=PLACE)
     headers = h.parse(rows(feed.dsn, "Sales")[0].headers)
-    recorded = [h.parse(row.headers) for row in rows(recorded_database, "Sales") if "Partner.Gateway" in row.headers]
+    recorded = [h.parse(row.headers) for row in rows(recording, "Sales") if "Partner.Gateway" in row.headers]
     assert (tables, headers[h.ORIGINATING_ENDPOINT]) == (0, "Partner.Feed")
     assert set(headers) == {name for name in recorded[0] if name.startswith(("NServiceBus.", "$."))}
 

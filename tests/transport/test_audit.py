@@ -29,12 +29,12 @@ def drained(endpoint):
     return rows(endpoint.dsn, "audit")
 
 
-def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recorded_database):
+def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recording):
     message_id = endpoint.send("Sales", {"n": 1}, type=PLACE)
     (sent,) = rows(endpoint.dsn, "Sales")
     (copy,) = drained(endpoint)
     ours = h.parse(copy.headers)
-    recorded = h.parse(rows(recorded_database, "audit")[0].headers)
+    recorded = h.parse(rows(recording, "audit")[0].headers)
     assert set(ours) == set(recorded)
     assert h.parse(sent.headers).items() <= ours.items()
     assert (ours[h.MESSAGE_ID], ours[h.PROCESSING_ENDPOINT]) == (message_id, "Sales")

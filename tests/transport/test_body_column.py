@@ -19,11 +19,9 @@ def test_the_lock_is_the_originals():
     assert body_column.lock_key('"public"."Sales"') == 3619444225693432866
 
 
-def test_every_table_of_the_endpoint_gets_it_and_equals_the_recorded_one(
-    make_endpoint, connection, recorded_database, connect
-):
+def test_every_table_of_the_endpoint_gets_it_and_equals_the_recorded_one(make_endpoint, connection, recording, connect):
     make_endpoint("Sales", settings=READABLE)
-    recorded = connect(recorded_database)
+    recorded = connect(recording)
     for table in ("Sales", "Sales.Delayed", "error"):
         assert catalog(connection, Address("public", table)) == catalog(recorded, Address("public", table))
 

@@ -78,10 +78,10 @@ def test_what_does_not_stop_it_is_warned_about_at_the_start(endpoint, connection
     )
 
 
-def test_the_recorded_tables_are_without_fault(recorded_database, connect):
-    recorded = connect(recorded_database)
+def test_the_recorded_tables_are_without_fault(recording, connect):
+    recorded = connect(recording)
     for name, schema in (("Sales", "public"), ("Shop.Web", "public"), ("Invoicing", "Legacy")):
-        endpoint = Endpoint(name, recorded_database, schema=schema, schemas={"error": "public"})
+        endpoint = Endpoint(name, recording, schema=schema, schemas={"error": "public"})
         found = checks.faults(endpoint, recorded)
         assert [fault for fault in found if "SubscriptionRouting" not in fault.said] == []
 

@@ -40,10 +40,12 @@ def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
     (sent,) = rows(database, "Sales")
     python = {"env": {"PYTHONPATH": str(VICTIM.parents[2])}, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, VICTIM, database], **python) as process:
-        assert process.stdout.readline().split() == [str(sent.id), str(sent.seq)]
-        with endpoint.connect() as other, other.transaction():
-            assert endpoint.queue.receive(other) is None
-        process.kill()
+        try:
+            assert process.stdout.readline().split() == [str(sent.id), str(sent.seq)]
+            with endpoint.connect() as other, other.transaction():
+                assert endpoint.queue.receive(other) is None
+        finally:
+            process.kill()
     with endpoint.connect() as other:
         until(lambda: endpoint.queue.peek(other) == 1, what="the server noticed")
     assert rows(database, "Sales") == [sent]

@@ -17,23 +17,23 @@ SPELLED = 'Zażółć "gęślą" queue'
 
 
 @pytest.mark.parametrize("name", ["Mailer", "Shop.Web.node-1", "Shipping.eu-1", LONGEST, SPELLED])
-def test_a_queue_table_equals_a_recorded_one(name, connection, recorded_database, connect):
+def test_a_queue_table_equals_a_recorded_one(name, connection, recording, connect):
     address = Address("public", name)
     TableQueue(postgresql(), address).create(connection)
-    assert catalog(connection, address) == catalog(connect(recorded_database), address)
+    assert catalog(connection, address) == catalog(connect(recording), address)
 
 
 @pytest.mark.parametrize("name", ["Mailer", "Shop.Web"])
-def test_a_delayed_table_equals_a_recorded_one(name, connection, recorded_database, connect):
+def test_a_delayed_table_equals_a_recorded_one(name, connection, recording, connect):
     delayed = DelayedTable(postgresql(), Address("public", name))
     delayed.create(connection)
-    assert catalog(connection, delayed.address) == catalog(connect(recorded_database), delayed.address)
+    assert catalog(connection, delayed.address) == catalog(connect(recording), delayed.address)
 
 
-def test_the_subscription_table_equals_the_recorded_one(connection, recorded_database, connect):
+def test_the_subscription_table_equals_the_recorded_one(connection, recording, connect):
     subscriptions = Subscriptions(postgresql(), "public")
     subscriptions.create(connection)
-    assert catalog(connection, subscriptions.address) == catalog(connect(recorded_database), subscriptions.address)
+    assert catalog(connection, subscriptions.address) == catalog(connect(recording), subscriptions.address)
 
 
 def test_creating_twice_changes_nothing(connection):

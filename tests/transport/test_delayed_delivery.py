@@ -38,13 +38,13 @@ def delayed_rows(endpoint):
         return connection.all(f'select id, headers, body, due from "{endpoint.schema}"."{endpoint.name}.Delayed"')
 
 
-def test_a_delayed_row_has_the_shape_of_a_recorded_one(endpoint, recorded_database, connect):
+def test_a_delayed_row_has_the_shape_of_a_recorded_one(endpoint, recording, connect):
     endpoint.send("Sales", {"n": 1}, type=REMIND, delay=timedelta(days=3))
     (row,) = delayed_rows(endpoint)
     ours = h.parse(row.headers)
     recorded = [
         headers
-        for each in connect(recorded_database).all('select headers from "Sales.Delayed"')
+        for each in connect(recording).all('select headers from "Sales.Delayed"')
         if IS_SAGA_TIMEOUT in (headers := h.parse(each.headers))
     ]
     saga = {h.SAGA_ID, h.SAGA_TYPE, h.ORIGINATING_SAGA_ID, h.ORIGINATING_SAGA_TYPE, IS_SAGA_TIMEOUT, h.RELATED_TO}

@@ -84,7 +84,7 @@ def test_the_time_it_was_to_be_delivered_first_stays():
     assert h.FL_RETRIES not in put.headers
 
 
-def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, recorded_database, connect, spy):
+def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, recording, connect, spy):
     endpoint.apply(LONG)
     message_id = endpoint.send("Sales", {"n": 1}, type=PLACE)
     endpoint.start()
@@ -93,7 +93,7 @@ def test_a_row_put_aside_has_the_shape_of_a_recorded_one(endpoint, failing, reco
     assert rows(endpoint.dsn, "Sales") == []
     (row,) = put_aside(endpoint)
     ours = h.parse(row.headers)
-    recorded = h.parse(connect(recorded_database).value('select headers from "Billing.Delayed" limit 1'))
+    recorded = h.parse(connect(recording).value('select headers from "Billing.Delayed" limit 1'))
     assert set(ours) == set(recorded)
     assert (ours[h.MESSAGE_ID], ours[h.RETRIES], ours[h.FORWARD_DESTINATION]) == (message_id, "1", '"public"."Sales"')
     since = h.parse_time(ours[h.RETRIES_TIMESTAMP])

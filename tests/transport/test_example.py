@@ -20,9 +20,11 @@ def test_ten_lines_run(database):
         env={"PYTHONPATH": str(EXAMPLE.parents[1])},
     )
     with process:
-        assert process.stdout.readline() == "placed 42\n"
-        until(lambda: rows(database, "Sales") == [])
-        process.terminate()
+        try:
+            assert process.stdout.readline() == "placed 42\n"
+            until(lambda: rows(database, "Sales") == [])
+        finally:
+            process.terminate()
 
 
 def test_it_is_ten_lines_and_no_django():

@@ -95,7 +95,7 @@ def test_exceptions_that_are_trouble_themselves(endpoint, handlers, error):
     assert h.parse(row.headers)[h.EXCEPTION_TYPE].endswith(type(error).__name__)
 
 
-def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recorded_database):
+def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recording):
     """Wire sheet 7.2, 8.1: names, formats, and what stays of the message."""
     failing(handlers, Declined("Card refused: 51 <b>"))
     message_id = endpoint.send(
@@ -112,7 +112,7 @@ def test_an_error_copy_has_the_shape_of_a_recorded_one(endpoint, handlers, recor
     ours = h.parse(row.headers)
     recorded = next(
         headers
-        for headers in (h.parse(each.headers) for each in rows(recorded_database, "error"))
+        for headers in (h.parse(each.headers) for each in rows(recording, "error"))
         if headers.get(h.EXCEPTION_TYPE) == "Shop.Billing.PaymentGateway+RefusedException"
     )
     faults = {name for name in recorded if name.startswith((*h.FAILURE_PREFIXES, "NServiceBus.Processing", "$.diag"))}

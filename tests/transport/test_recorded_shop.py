@@ -32,9 +32,9 @@ def broken(rule, texts):
     return Counter(breach for text in texts for breach in rule(text))
 
 
-def test_the_rules_hold_for_what_endpoints_wrote(recorded_database, connect):
+def test_the_rules_hold_for_what_endpoints_wrote(recording, connect):
     """Or they would be rules of ours."""
-    connection = connect(recorded_database)
+    connection = connect(recording)
     sample = (
         "(select headers from {} where headers like '%%\"NServiceBus.MessageId\"%%' order by seq desc limit 2000) t"
     )

@@ -46,9 +46,9 @@ def test_a_command_outside_of_handlers(endpoint, billing):
     assert len(headers[h.ORIGINATING_HOST_ID]) == 32
 
 
-def test_every_name_it_writes_is_one_that_endpoints_write(endpoint, billing, recorded_database):
+def test_every_name_it_writes_is_one_that_endpoints_write(endpoint, billing, recording):
     endpoint.send("Billing", {}, type=PLACE, ttbr=timedelta(seconds=20))
-    recorded = {name for row in rows(recorded_database, "Sales")[:300] for name in headers_of(row)}
+    recorded = {name for row in rows(recording, "Sales")[:300] for name in headers_of(row)}
     (row,) = rows(endpoint.dsn, "Billing")
     assert set(headers_of(row)) == {name for name in recorded if name.startswith(("NServiceBus.", "$."))}
 
@@ -98,9 +98,9 @@ def test_a_handlers_messages_belong_together(endpoint, handlers, billing):
         assert headers[h.MESSAGE_ID] != message_id
 
 
-def test_a_reply_finds_the_saga_that_asked(endpoint, handlers, billing, recorded_database):
+def test_a_reply_finds_the_saga_that_asked(endpoint, handlers, billing, recording):
     """As recorded: the names in a saga's question, and in the answers to it."""
-    asked = next(each for each in map(headers_of, rows(recorded_database, "error")) if h.ORIGINATING_SAGA_ID in each)
+    asked = next(each for each in map(headers_of, rows(recording, "error")) if h.ORIGINATING_SAGA_ID in each)
     handlers.handle(PLACE)(lambda order, context: context.reply({}, type="Shop.Accepted"))
     saga = {name: asked[name] for name in (h.ORIGINATING_SAGA_ID, h.ORIGINATING_SAGA_TYPE)}
     endpoint.send("Sales", {}, type=PLACE, headers={**saga, h.REPLY_TO_ADDRESS: '"public"."Billing"'})
