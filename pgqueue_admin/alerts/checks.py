@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import django.db
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.checks import Warning as CheckWarning
 
 from pgqueue_admin.alerts import mailbox, peek
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import smtp_missing
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.transport.table_checks import Fault
 from pgqueue_admin.wording import warnings
 from pgqueue_admin.wording.figures import NBSP
 
@@ -35,6 +37,37 @@ def environment(**options: Any) -> list[CheckMessage]:
 def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default``: each endpoint's peek delay against its range and against what its queue holds."""
     return [said(found) for found in _faults()] if "default" in (databases or ()) else []
+
+
+@register(Tags.database)
+def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """``check --database queues``: columns and indexes of every queue, each fault with the SQL that mends it."""
+    if "queues" not in (databases or ()):
+        return []
+    from pgqueue_admin.alerts import tables
+    from pgqueue_admin.records.source import source
+
+    try:
+        with source().reading() as session:
+            return [_of_table(fault) for fault in tables.every_fault(source(), session, _ours())]
+    except DatabaseError as error:
+        return [CheckWarning(f"The queues' tables were not looked at: {error}", id="pgqueue.W006")]
+
+
+def _ours() -> list[Any]:
+    from pgqueue_admin.records.models import Endpoint
+
+    try:
+        return list(Endpoint.objects.filter(ours=True))
+    except django.db.Error:
+        return []
+
+
+def _of_table(fault: Fault) -> CheckMessage:
+    """An error where an endpoint of ours could not start."""
+    if fault.stops:
+        return Error(fault.said, hint=fault.cure, id="pgqueue.E001")
+    return CheckWarning(fault.said, hint=fault.cure, id="pgqueue.W005")
 
 
 def _faults() -> Iterator[Found]:

@@ -16,6 +16,7 @@ from pgqueue_admin.console.queue.view import View
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.records import clock, endpoints
 from pgqueue_admin.records.models import Queue
+from pgqueue_admin.transport.table_checks import Fault
 
 
 @require_safe
@@ -58,7 +59,7 @@ def _queue(schema: str, table: str) -> Queue:
 
 def _looked(view: View) -> dict[str, object]:
     try:
-        found = ends.look(view.address, view.row.latest)
+        found, unfit = ends.look(view.address, view.row.latest), _unfit(view)
     except TimedOut:
         fault = (
             "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
@@ -66,7 +67,11 @@ def _looked(view: View) -> dict[str, object]:
         return {"looked": True, "ends": None, "fault": fault}
     except DatabaseError as error:
         return {"looked": True, "ends": None, "fault": str(error)}
-    return {"looked": True, "ends": found, "fault": ""}
+    return {"looked": True, "ends": found, "fault": "", "unfit": unfit}
+
+
+def _unfit(view: View) -> list[Fault]:
+    return [] if view.queue.gone_since else ends.faults(view.address, view.queue.kind)
 
 
 def _form(view: View) -> dict[str, object]:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.core.cache import cache
 
+from pgqueue_admin.alerts import tables
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery, ruler
 from pgqueue_admin.monitor.depth import LATE
@@ -13,6 +14,7 @@ from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.source import source
+from pgqueue_admin.transport.table_checks import Fault
 from pgqueue_admin.wording.figures import figure, integer
 
 LOOK_SECONDS = 1.0
@@ -77,6 +79,12 @@ class Ends:
 
 
 HEAD, TAIL = 4, 2
+
+
+def faults(address: Address, kind: str) -> list[Fault]:
+    """What its columns and indexes lack. Raises DatabaseError."""
+    with source().reading() as connection:
+        return tables.faults(source(), connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> Ends | None:
