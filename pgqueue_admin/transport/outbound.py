@@ -1,6 +1,6 @@
 """Makes the outgoing messages of a send, a publish or a reply; shared by endpoint and handler context."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,13 +38,35 @@ class Outbound:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
-        made, body = self._composer.compose(message, types, intent, headers, ttbr, incoming)
+        return self.send_many(destination, [message], types, headers, ttbr, incoming, intent, delay)[0]
+
+    def send_many(
+        self,
+        destination: str | Address,
+        messages: Iterable[Any],
+        types: Types,
+        headers: h.Headers,
+        ttbr: timedelta | None,
+        incoming: IncomingMessage | None = None,
+        intent: str = SEND,
+        delay: Delay | None = None,
+    ) -> list[OutgoingMessage]:
+        letterhead = self._composer.letterhead(types, intent, headers, ttbr, incoming)
         if delay is not None:
             delays.check(delay, ttbr, self._may_delay)
-            sent = h.parse_time(made[h.TIME_SENT]) or datetime.now(UTC)
-            made = delays.headers(made, delay, self._as_given(destination), since=sent)
-        made = self._traced(made)
-        return self._made(OutgoingMessage(self._addressing.resolve(destination), made, body, ttbr, delay), incoming)
+        address = self._addressing.resolve(destination)
+
+        def made(message: Any) -> OutgoingMessage:
+            headers, body = letterhead.write(message)
+            if delay is not None:
+                headers = self._kept_back(headers, delay, destination)
+            return self._made(OutgoingMessage(address, self._traced(headers), body, ttbr, delay), incoming)
+
+        return [made(message) for message in messages]
+
+    def _kept_back(self, headers: h.Headers, delay: Delay, destination: str | Address) -> h.Headers:
+        sent = h.parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)
+        return delays.headers(headers, delay, self._as_given(destination), since=sent)
 
     def _as_given(self, destination: str | Address) -> str:
         return destination if isinstance(destination, str) else self._addressing.canonical(destination)
@@ -70,7 +92,7 @@ class Outbound:
         incoming: IncomingMessage | None = None,
     ) -> list[OutgoingMessage]:
         """One message per subscribed queue, all with the same id."""
-        made, body = self._composer.compose(message, types, PUBLISH, headers, ttbr, incoming)
+        made, body = self._composer.letterhead(types, PUBLISH, headers, ttbr, incoming).write(message)
         made = self._traced(made)
         copies = [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
         return [self._made(each, incoming) for each in copies]

@@ -1,6 +1,7 @@
 """Writes outgoing messages: each once, in order, a statement per queue; delayed ones wait in the endpoint's table."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
@@ -23,6 +24,7 @@ class Sender:
         tell: Callable[[set[Address]], None],
     ):
         self._dialect = dialect
+        self._queue = lru_cache(maxsize=4096)(partial(TableQueue, dialect))
         self._delayed = delayed
         self._due_in = due_in
         self._tell = tell
@@ -53,7 +55,7 @@ class Sender:
 
     def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
         for address, group in by_destination(each for each in messages if each.delay is None).items():
-            yield TableQueue(self._dialect, address).insertion(group)
+            yield self._queue(address).insertion(group)
         later = [each for each in messages if each.delay is not None]
         for start in range(0, len(later), bulk.MANY):
             yield self._delayed.insertion(later[start : start + bulk.MANY])

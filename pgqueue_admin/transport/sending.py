@@ -55,8 +55,8 @@ class Sending:
         immediate: bool = False,
     ) -> list[str]:
         """All or none, in the order given and in one round trip; large batches by COPY (T8). Return their ids."""
-        outbound, cause = self._outbound, self._cause
-        sent = [outbound.send(destination, each, type, headers or {}, ttbr, cause, delay=delay) for each in messages]
+        given = headers or {}
+        sent = self._outbound.send_many(destination, messages, type, given, ttbr, self._cause, delay=delay)
         self._take(sent, immediate)
         return [_id(each) for each in sent]
 

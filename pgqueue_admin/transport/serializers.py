@@ -5,6 +5,9 @@ from typing import Any, Protocol
 
 from pgqueue_admin.transport.errors import MessageUnreadable
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode  # dumps() makes one a call
+_decode = json.JSONDecoder().decode
+
 
 class Serializer(Protocol):
     content_type: str
@@ -19,10 +22,10 @@ class Json:
     content_type = "application/json"
 
     def dump(self, message: Any) -> bytes:
-        return json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8")
+        return _encode(message).encode("utf-8")
 
     def load(self, body: bytes) -> Any:
-        return json.loads(body.decode("utf-8-sig"))
+        return _decode(body.decode("utf-8").removeprefix("\ufeff"))
 
 
 class Raw:

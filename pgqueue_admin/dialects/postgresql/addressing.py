@@ -1,6 +1,7 @@
 """How PostgreSQL endpoints write and read a queue address (wire sheet 1.4)."""
 
 import re
+from functools import lru_cache
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -23,6 +24,7 @@ def canonical(address: Address) -> str:
     return f"{quote(address.schema)}.{quote(address.table)}"
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str, default_schema: str) -> Address:
     """Split at the first dot outside quotes; without one the text is a table of the default schema."""
     split = _FIRST_DOT_OUTSIDE_QUOTES.match(text)
