@@ -1,7 +1,6 @@
 """The half of an endpoint that sends: its name, its queues' addresses, its sessions and its tables."""
 
 import itertools
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
 from pgqueue_admin.transport.breaker import Breakers
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm
-from pgqueue_admin.transport.kept_session import KeptSession
+from pgqueue_admin.transport.kept_session import Sessions
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.serializers import Serializers
@@ -57,8 +56,7 @@ class Client(Sending):
         self.breakers = Breakers()
         self.wake_ups = WakeUps(name, self.dialect, self.connect, self.breakers.new(f"Waking by NOTIFY for {name}"))
         self._sender = assembly.sender(self)
-        self._session = KeptSession(self.connect)
-        self._lock = threading.Lock()
+        self._sessions = Sessions(self.connect)
 
     def _name_tables(self, instance: str) -> None:
         self.queue = TableQueue(self.dialect, self.addressing.own(self.name))
@@ -73,8 +71,8 @@ class Client(Sending):
 
     def create_queues(self) -> None:
         """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
-        with self._lock:
-            creation.create(self, self._session.fresh())
+        with self._sessions.one() as session:
+            creation.create(self, session)
 
     def purge(self, expired_only: bool = False) -> int:
         """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
@@ -85,12 +83,12 @@ class Client(Sending):
     def subscribe(self, topic: str) -> None:
         """Get copies of what is published under this type name, or under one that derives from it."""
         self._needs_queue("subscribe")
-        with self._lock:
-            self.subscriptions.subscribe(self._session.fresh(), self.name, self.queue.address, topic)
+        with self._sessions.one() as session:
+            self.subscriptions.subscribe(session, self.name, self.queue.address, topic)
 
     def unsubscribe(self, topic: str) -> None:
-        with self._lock:
-            self.subscriptions.unsubscribe(self._session.fresh(), self.name, topic)
+        with self._sessions.one() as session:
+            self.subscriptions.unsubscribe(session, self.name, topic)
 
     def within(self, connection: Any) -> Sending:
         """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
@@ -114,10 +112,10 @@ class Client(Sending):
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         """Outside of handlers there is nothing to wait for: committed when this returns."""
-        with self._lock:
-            self._sender.dispatch(self._session.fresh(), outgoing)
+        with self._sessions.one() as session:
+            self._sender.dispatch(session, outgoing)
         self._sender.committed(outgoing)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
-        with self._lock:
-            return self.subscriptions.subscribers(self._session.fresh(), topics)
+        with self._sessions.one() as session:
+            return self.subscriptions.subscribers(session, topics)

@@ -102,8 +102,7 @@ class Endpoint(Client):
         if mover:
             mover.stop()
         self.wake_ups.close()
-        with self._lock:
-            self._session.close()
+        self._sessions.close()
         return drained
 
     def pause(self) -> None:
@@ -164,8 +163,8 @@ class Endpoint(Client):
 
     def _check_tables(self) -> None:
         try:
-            with self._lock:
-                faults = checks.faults(self, self._session.fresh())
+            with self._sessions.one() as session:
+                faults = checks.faults(self, session)
         except DatabaseDown as error:
             log.warning("Endpoint %s waits for its database: %s", self.name, error)
             return

@@ -2,7 +2,7 @@
 
 import select
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
@@ -52,6 +52,32 @@ class KeptSession:
     def close(self) -> None:
         if self._session:
             self._session.close()
+
+
+class Sessions:
+    """Of who sends from many threads: one for each that does so at the same moment."""
+
+    def __init__(self, connect: Connect):
+        self._connect = connect
+        self._idle: list[KeptSession] = []
+
+    @contextmanager
+    def one(self) -> Iterator[Connection]:
+        """Raises DatabaseDown."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = KeptSession(self._connect)
+        try:
+            yield session.fresh()
+        finally:
+            self._idle.append(session)
+
+    def close(self) -> None:
+        """Those that nobody uses. Who sends afterwards gets new ones."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
 
 def _has_news(session: Connection) -> bool:
