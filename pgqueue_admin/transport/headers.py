@@ -86,6 +86,7 @@ FAILURE_PREFIXES = (
     "ServiceControl.EditOf",
 )
 
+_decode = json.JSONDecoder().decode
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -100,7 +101,7 @@ def parse(text: str | None) -> Headers:
     if not text:
         return {}
     try:
-        found = json.loads(text)
+        found = _decode(text)
     except (ValueError, RecursionError) as error:
         raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
     if not isinstance(found, dict):

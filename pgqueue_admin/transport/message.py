@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -39,12 +38,12 @@ class IncomingMessage:
     def body(self) -> bytes:
         return self.raw_body or b""
 
-    @cached_property
+    @property
     def message_id(self) -> str:
         """The logical id; a sender that gave none gets the row's."""
         return self.headers.get(h.MESSAGE_ID) or str(self.row_id)
 
-    @cached_property
+    @property
     def types(self) -> list[str]:
         return h.enclosed_types(self.headers)
 

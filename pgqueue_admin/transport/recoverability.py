@@ -37,5 +37,6 @@ class Failures:
         return self._by_row.get(row_id)
 
     def forget(self, row_id: UUID) -> None:
-        with self._lock:
-            self._by_row.pop(row_id, None)
+        if row_id in self._by_row:
+            with self._lock:
+                self._by_row.pop(row_id, None)

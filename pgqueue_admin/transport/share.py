@@ -1,18 +1,28 @@
 """One message's share of a batch: what it writes is undone alone when it fails."""
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
 
 from pgqueue_admin.dialects import Connection
 
 
-class Share(ExitStack):
+class Share:
     """A savepoint from the first use of the session on: a message that writes nothing costs no round trip."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._begun = False
+        self._savepoint: AbstractContextManager[Any] | None = None
 
     def begin(self, session: Connection) -> None:
-        if not self._begun:
-            self._begun = True
-            self.enter_context(session.transaction())
+        if self._savepoint is None:
+            savepoint = session.transaction()
+            savepoint.__enter__()
+            self._savepoint = savepoint
+
+    def __enter__(self) -> "Share":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._savepoint.__exit__(kind, error, trace) if self._savepoint else None

@@ -15,7 +15,7 @@ def wire_time(instant: datetime) -> str:
 
 def parse_time(text: str | None) -> datetime | None:
     """Read as endpoints do: the length and the digits count, the separators do not. None when it is not a time."""
-    match = _TIME.fullmatch(text or "")
+    match = _TIME.fullmatch(text) if text else None
     if match is None:
         return None
     try:
@@ -36,7 +36,7 @@ def wire_timespan(span: timedelta) -> str:
 
 def parse_timespan(text: str | None) -> timedelta | None:
     """None when it is not a span; a fraction finer than Python's microsecond is cut."""
-    match = _SPAN.fullmatch((text or "").strip())
+    match = _SPAN.fullmatch(text.strip()) if text else None
     if match is None:
         return None
     sign, days, hours, minutes, seconds, fraction = match.groups()
