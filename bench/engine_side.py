@@ -17,26 +17,27 @@ SETTINGS = EndpointSettings(on_exhausted="error_queue")
 
 
 def send(dsn: str, threads: int, messages: int) -> float:
-    """An endpoint a thread: one session each, as the floor has."""
-    endpoints = [Endpoint("Engine", dsn, settings=SETTINGS) for _ in range(threads)]
+    """One endpoint, from many threads: it has a session for each, as the floor has."""
+    endpoint = Endpoint("Engine", dsn, settings=SETTINGS)
+    ready = threading.Barrier(threads + 1)
 
-    def work(endpoint: Endpoint) -> None:
+    def work() -> None:
+        endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
+        ready.wait()
         for _ in range(messages // threads):
             endpoint.send("Engine", {"n": 1}, type=PING)
 
-    for endpoint in endpoints:
-        endpoint.send("Engine", {"n": 0}, type=PING)  # its session is open
-    workers = [threading.Thread(target=work, args=[endpoint]) for endpoint in endpoints]
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for each in workers:
+        each.start()
 
     def all_of_them() -> None:
-        for each in workers:
-            each.start()
+        ready.wait()
         for each in workers:
             each.join()
 
     took = timed(all_of_them)
-    for endpoint in endpoints:
-        endpoint.stop()
+    endpoint.stop()
     return messages / took
 
 
@@ -53,19 +54,12 @@ def batch(dsn: str, threads: int, messages: int) -> float:
     return messages / took
 
 
-def drain(dsn: str, threads: int, messages: int, **more: Any) -> float:
-    """From the first message handled to the last, as peers are measured."""
-    return receive(dsn, threads, messages, from_first=True, **more)
-
-
 def drain_batch(dsn: str, threads: int, messages: int) -> float:
-    return drain(dsn, threads, messages, batch_size=100)
+    return receive(dsn, threads, messages, batch_size=100)
 
 
-def receive(
-    dsn: str, threads: int, messages: int, onward: bool = False, from_first: bool = False, **more: Any
-) -> float:
-    """From the start of the endpoint until so many are handled."""
+def receive(dsn: str, threads: int, messages: int, onward: bool = False, **more: Any) -> float:
+    """From the first message handled to the last, as peers are measured; sessions are open then, as the floor's are."""
     handlers, done, lock, seen = Handlers(), threading.Event(), threading.Lock(), [0]
     first: list[float] = []
 
@@ -82,15 +76,12 @@ def receive(
 
     endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, concurrency=threads, **more), handlers=handlers)
 
-    def work() -> None:
-        endpoint.start()
-        if not done.wait(3600):
-            raise SystemExit("not all messages were handled within an hour")
-
-    took = timed(work)
-    since_first = time.monotonic() - first[0]
+    endpoint.start()
+    if not done.wait(3600):
+        raise SystemExit("not all messages were handled within an hour")
+    took = time.monotonic() - first[0]
     endpoint.stop()
-    return messages / (since_first if from_first else took)
+    return messages / took
 
 
 def receive_send(dsn: str, threads: int, messages: int) -> float:
@@ -144,6 +135,6 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 if __name__ == "__main__":
-    known = (send, batch, receive, receive_send, receive_batch, drain, drain_batch, idle, wake_up)
+    known = (send, batch, receive, receive_send, receive_batch, drain_batch, idle, wake_up)
     measures = {each.__name__: each for each in known}
     print(measures[sys.argv[2]](sys.argv[1], int(sys.argv[3]), int(sys.argv[4])))

@@ -104,7 +104,7 @@ def ours(name: str, dsn: str) -> list[str]:
     Endpoint("Engine", dsn).create_queues()
     with postgresql().connect(dsn) as connection:
         connection.run(_FILL.format(jobs=JOBS))
-    what = "drain_batch" if name.endswith("batch") else "drain"
+    what = "drain_batch" if name.endswith("batch") else "receive"
     return [sys.executable, "-m", "bench.engine_side", dsn, what, "8", str(JOBS)]
 
 
