@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("console_database")
 
 
 def warning(**facts: Any) -> Alert:
-    at = datetime.now(UTC) - timedelta(minutes=14)
+    at = datetime.now(UTC) - timedelta(minutes=14, seconds=30)  # half a minute for two clocks and a busy machine
     usual = {
         "kind": "peek_range", "subject": "Notifications", "severity": "warning", "sentence": "Peek delay is 12 s",
         "meaning": "Set it lower.", "value": "12 s", "threshold": "10 s", "opened_at": at, "seen_at": at,
