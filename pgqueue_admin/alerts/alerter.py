@@ -1,6 +1,7 @@
 """The alerter: hears of deaths, reads on from its cursor, judges every few seconds, and mails."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, ledger, vitals
+from pgqueue_admin.workers.pulse import Pulse
 from pgqueue_admin.workers.waker import Waker
 
 log = logging.getLogger("pgqueue.alerts")
@@ -44,19 +46,21 @@ class Alerter:
 
     def run(self) -> None:
         str(DNS_NAME)  # what the mail server is greeted with: looked up once, and never while a mail waits
+        pulse = Pulse()
         while not self._stopping:
+            pulse.beat()
             self._open_ears()
-            self.turn()
+            self.turn(pulse.beat)
             self._wait()
         self._close_ears()
 
-    def turn(self) -> None:
+    def turn(self, alive: Callable[[], None] = lambda: None) -> None:
         """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
         try:
             with connections["default"].cursor():
                 changed = self.look_round()
             self._beat()
-            if post.deliver(clock.now()) or changed:
+            if post.deliver(clock.now(), alive) or changed:
                 notify.announce(notify.ALERT)
             self._said.discard("console")
         except django.db.Error as error:

@@ -2,6 +2,7 @@
 
 import logging
 import smtplib
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,8 +20,11 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 State = AlertMail.State
 
 
-def deliver(now: datetime) -> int:
-    """Send what is due; returns how many rows changed. One connection for all, so a dead server costs one wait."""
+def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
+    """Send what is due; returns how many rows changed. One connection for all, so a dead server costs one wait.
+
+    ``alive`` is called before each mail: a slow server may take long over many.
+    """
     due = [mail.pk for mail in outstanding(now) if is_due(mail, now)]
     if not due:
         return 0
@@ -30,9 +34,15 @@ def deliver(now: datetime) -> int:
     except (OSError, smtplib.SMTPException) as error:
         return failed(due, said(error), now)
     try:
-        return sum(deliver_one(server, number, now) for number in due)
+        return sum(_one_by_one(server, due, now, alive))
     finally:
         _quit(server)
+
+
+def _one_by_one(server: Any, due: list[int], now: datetime, alive: Callable[[], None]) -> Iterator[int]:
+    for number in due:
+        alive()
+        yield deliver_one(server, number, now)
 
 
 def outstanding(now: datetime) -> list[AlertMail]:

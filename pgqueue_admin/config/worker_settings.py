@@ -36,6 +36,7 @@ PGQUEUE = {
     "ENVIRONMENT": env("ENVIRONMENT", default="demo" if given.EMBEDDED else ""),
     "ENVIRONMENT_COLOUR": env("ENVIRONMENT_COLOUR", default="plum"),
     "SAMPLE_SECONDS": float(env("SAMPLE_SECONDS", default="") or 1.0),
+    "HUNG_SECONDS": float(env("HUNG_SECONDS", default="") or 60.0),
     "ALERT_TO": given.listed("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,

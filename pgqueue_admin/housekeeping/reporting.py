@@ -15,6 +15,7 @@ from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers import identity, ledger, vitals
 from pgqueue_admin.workers.busy import BusyTime
 from pgqueue_admin.workers.counters import Recent
+from pgqueue_admin.workers.pulse import Pulse
 
 log = logging.getLogger(__name__)
 EVERY = 2.0
@@ -65,7 +66,9 @@ class Reporting(threading.Thread):
 
     def run(self) -> None:
         self._say(lambda: ledger.close_dead(self._me.host, self._role))
+        pulse = Pulse()
         while not self._over.is_set():
+            pulse.beat()
             self._say(self.beat)
             self._over.wait(EVERY)
 

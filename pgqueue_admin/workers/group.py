@@ -27,6 +27,8 @@ class Group:
         for process in list(self.processes):
             process.kill_if_due()
             self._weigh(process)
+            if self.role.hung_after:
+                process.kill_if_hung(self.role.hung_after)
             if (code := process.exit_code()) is not None:
                 self.processes.remove(process)
                 self._ended(process, code)

@@ -73,7 +73,8 @@ def take_away(identity: Identity) -> list[InHand]:
 
 def sweep() -> None:
     """Files of processes that ended while nobody watched."""
-    for path in run_folder.folder("run").glob("*.hand"):
+    run = run_folder.folder("run")
+    for path in [*run.glob("*.hand"), *run.glob("*.pulse")]:
         pid, _, ticks = path.stem.partition("-")
         if start_ticks(int(pid)) != int(ticks):
             path.unlink(missing_ok=True)

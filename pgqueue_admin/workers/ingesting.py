@@ -15,6 +15,7 @@ from pgqueue_admin.workers import identity, vitals
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ingest_choice import IngestChoice
 from pgqueue_admin.workers.ledger import record
+from pgqueue_admin.workers.pulse import Pulse
 
 log = logging.getLogger(__name__)
 SECONDS = 1.0  # foreign endpoints send no wake-up
@@ -23,8 +24,9 @@ AT_MOST = 5.0  # seconds of one turn: a flood must not keep it from its heartbea
 
 def run() -> None:
     """Until SIGTERM or SIGINT."""
-    ending, ingesting = Ending(), Ingesting()
+    ending, ingesting, pulse = Ending(), Ingesting(), Pulse()
     while not ending.asked:
+        pulse.beat()
         more = ingesting.turn()
         ending.wait(0 if more else SECONDS)
 

@@ -4,7 +4,11 @@ import signal
 import subprocess
 import time
 
+from django.conf import settings
+
 from pgqueue_admin.embedded import child
+from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.workers import identity, pulse
 from pgqueue_admin.workers.backoff import Backoff
 from pgqueue_admin.workers.programs import Program
 from pgqueue_admin.workers.run_folder import plain_log
@@ -19,15 +23,21 @@ class Kept:
         self._backoff = Backoff(time.monotonic, longest=LONGEST)
         self._child: subprocess.Popen[bytes] | None = None
         self._since = self._told_wait = 0.0
+        self._hung, self._silence = "", pulse.Silence()
 
     def start(self) -> None:
         name, argv = self.program.name, self.program.argv
         self._since = time.monotonic()
+        self._hung, self._silence = "", pulse.Silence()
         log = plain_log(name)
         self._child = child.spawn(argv, log=log, env={**self.program.environment, LOG: str(log)})
 
     def look(self) -> str | None:
-        """Note an end nobody asked for, and start again when it is time; the sentence to tell, if any."""
+        """Note an end nobody asked for, and start again when it is time; the sentence to tell, if any.
+
+        One that hangs alive is killed, and told like any other end at the next look.
+        """
+        self._end_if_hung()
         if self._child and self._child.poll() is not None:
             return self._ended(self._child.returncode)
         if not self._child and not self._backoff.waiting:
@@ -43,16 +53,27 @@ class Kept:
         if self._child:
             child.end(self._child, (signal.SIGTERM, seconds))
 
+    def _end_if_hung(self) -> None:
+        if self.running and self._child:
+            silent = self._silence.look(pulse.of(identity.of(self._child.pid)))
+            if silent > settings.PGQUEUE["HUNG_SECONDS"]:
+                self._hung = f"it showed no sign of life for {plain(settings.PGQUEUE['HUNG_SECONDS'])}, "
+                child.kill_session(self._child)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid if self._child else 0
+
     @property
     def running(self) -> bool:
         return self._child is not None and self._child.poll() is None
 
     def _ended(self, code: int) -> str | None:
-        self._child = None
+        self._child, hung = None, self._hung
         wait = self._backoff.crashed(time.monotonic() - self._since)
         if wait == self._told_wait == LONGEST:
             return None  # it keeps ending, and that was said
         self._told_wait = wait
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
         again = f"started again in {wait:.1f} s{', and so on' if wait == LONGEST else ''}"
-        return f"{self.program.name} ended ({how}); {again}, see {plain_log(self.program.name)}"
+        return f"{self.program.name} ended ({hung}{how}); {again}, see {plain_log(self.program.name)}"

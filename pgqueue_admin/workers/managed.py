@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgqueue_admin.workers import identity, in_hand, readiness, run_folder, vitals
+from pgqueue_admin.wording.durations import plain
+from pgqueue_admin.workers import identity, in_hand, pulse, readiness, run_folder, vitals
 from pgqueue_admin.workers.role import Role
 from pgqueue_admin.workers.start import PARENT
 
@@ -31,6 +32,8 @@ class Managed:
         self.kill_at: float | None = None
         self.held: list[in_hand.InHand] = []  # what it had in hand when it ended
         self.too_large = ""  # why it was drained or killed for its memory
+        self.hung = ""  # why it was killed though it had not ended
+        self._silence = pulse.Silence()
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "pgqueue_admin.workers.start", *role.command],
@@ -66,12 +69,20 @@ class Managed:
         if self.kill_at is not None and time.monotonic() > self.kill_at:
             self._kill_group()
 
+    def kill_if_hung(self, after: float) -> None:
+        """Where it has shown no sign of life for so many seconds; one that drains has a deadline already."""
+        silent = self._silence.look(pulse.of(self.identity))
+        if silent > after and not self.draining:
+            self.hung = f"it showed no sign of life for {plain(after)}"
+            self._kill_group()
+
     def exit_code(self) -> int | None:
         """None while it runs. While the dead leader is not yet reaped no other group can have its number."""
         if self._popen.returncode is None and _has_ended(self._popen.pid):
             self._kill_group()
             self._popen.wait()
             self.held = in_hand.take_away(self.identity)
+            pulse.forget(self.identity)
         return self._popen.returncode
 
     def last_words(self) -> str:
@@ -84,6 +95,8 @@ class Managed:
     def how(self) -> str:
         """By which signal, with which exit code, or for which memory it ended."""
         code = self._popen.returncode or 0
+        if self.hung:
+            return f"killed: {self.hung}"
         if self.too_large:
             return f"{'killed' if code < 0 else 'drained'} at {self.too_large}"
         return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -26,6 +26,7 @@ class Role:
     ceiling: Ceiling = NONE
     rolling: bool = False  # a restart is under way
     replace: Identity | None = None  # the one whose turn it is in that
+    hung_after: float = 0  # seconds without a sign of life at which it is killed; 0: it gives none
 
     @property
     def label(self) -> str:
@@ -34,10 +35,11 @@ class Role:
 
 def singletons() -> list[Role]:
     """One of each among all supervisors, however many hosts there are."""
+    hung = settings.PGQUEUE["HUNG_SECONDS"]
     history = [Role(Key("pipeline"), ("pipeline",), drain_seconds=30)] if settings.PGQUEUE["SPARK_MASTER"] else []
     return [
         *history,
-        Role(Key("sampler"), ("sampler",)),
-        Role(Key("ingester"), ("ingester",)),
-        Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings"),
+        Role(Key("sampler"), ("sampler",), hung_after=hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
+        Role(Key("ingester"), ("ingester",), hung_after=hung),
+        Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings", hung_after=hung),
     ]

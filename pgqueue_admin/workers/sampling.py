@@ -23,6 +23,7 @@ from pgqueue_admin.workers.dead_counts import DeadCounts
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ledger import record
 from pgqueue_admin.workers.lifetime_notes import LifetimeNotes
+from pgqueue_admin.workers.pulse import Pulse
 from pgqueue_admin.workers.roster import Roster
 from pgqueue_admin.workers.sample_rows import Differences
 from pgqueue_admin.workers.sole import Sole
@@ -35,10 +36,11 @@ MOST_QUEUES = 2000  # whose statements stay planned
 
 def run() -> None:
     """Until SIGTERM or SIGINT."""
-    ending, sampling = Ending(), Sampling()
+    ending, sampling, pulse = Ending(), Sampling(), Pulse()
     seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
     while not ending.asked:
         began = time.monotonic()
+        pulse.beat()
         sampling.turn()
         spent = time.monotonic() - began
         ending.wait(max(seconds - spent, spent))  # never more than half of the time, however slow the database

@@ -1,0 +1,58 @@
+"""A sign of life that needs no database: a process turns a counter in a file, and whoever keeps it looks on.
+
+A process that hangs (stopped, or stuck in a call) has not ended, so nothing else would tell that it does nothing.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pgqueue_admin.workers import identity, run_folder
+from pgqueue_admin.workers.identity import Identity
+
+LONGEST_LOOK = 2.0  # seconds between two looks that are counted: who was held up itself has seen nothing
+
+
+class Pulse:
+    """Of this process. ``beat`` once a turn, from the thread whose work it is."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._file = os.open(path(identity.mine()), os.O_WRONLY | os.O_CREAT, 0o600)
+
+    def beat(self) -> None:
+        self._count += 1
+        os.pwrite(self._file, b"%020d" % self._count, 0)
+
+
+class Silence:
+    """For how long a process has not turned its counter; nothing is said of one that never did."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic):
+        self._monotonic = monotonic
+        self._shown, self._looked = b"", monotonic()
+        self._seconds = 0.0
+
+    def look(self, shown: bytes) -> float:
+        now = self._monotonic()
+        between, self._looked = min(now - self._looked, LONGEST_LOOK), now
+        self._seconds = self._seconds + between if shown and shown == self._shown else 0.0
+        self._shown = shown
+        return self._seconds
+
+
+def of(process: Identity) -> bytes:
+    """What it shows now; empty where it shows nothing."""
+    try:
+        return path(process).read_bytes()
+    except OSError:
+        return b""
+
+
+def forget(process: Identity) -> None:
+    path(process).unlink(missing_ok=True)
+
+
+def path(process: Identity) -> Path:
+    return run_folder.folder("run") / f"{process.pid}-{process.start_ticks}.pulse"
