@@ -1,10 +1,12 @@
 """The Celery application and what beat sends when: `celery -A pgqueue_admin.config.celery worker` and `… beat`."""
 
 import logging
+import logging.config
 import os
 from typing import Any
 
 from celery import Celery
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
 
@@ -29,6 +31,16 @@ app.conf.beat_schedule = {
     "lapse frozen operations": _every(60, "lapse_operations"),
     "thin samples": _every(300, "thin_samples"),
 }
+
+
+def _as_everybody_does(**options: Any) -> None:
+    from django.conf import settings
+
+    logging.config.dictConfig(settings.LOGGING)
+
+
+if os.environ.get("LOG_FORMAT") == "json":  # else Celery's own lines
+    setup_logging.connect(_as_everybody_does, weak=False)
 
 # A line for each of these a second would bury everything else in the log.
 for _name in ("celery.app.trace", "celery.worker.strategy", "celery.beat"):

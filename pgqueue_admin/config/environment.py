@@ -45,6 +45,14 @@ def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "URL_OPTIONS": said, "OPTIONS": {**entry["OPTIONS"], "options": f"{said} {only}".strip()}}
 
 
+def one_of(name: str, default: str, *others: str) -> str:
+    """A variable that may be one of a few words."""
+    said: str = env(name, default="") or default
+    if said not in (default, *others):
+        raise SystemExit(f"{name} must be {' or '.join((default, *others))}; it is {said}.")
+    return said
+
+
 def listed(name: str, default: str = "") -> list[str]:
     """A comma-separated variable, without blanks and empty entries."""
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]

@@ -1,5 +1,6 @@
 """What an engine child runs on: records, and the apps whose handlers it calls. No Celery, no web."""
 
+import logging
 import secrets
 from pathlib import Path
 
@@ -64,11 +65,18 @@ EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env("EMAIL_FROM", default="pgqueue-admin@localhost")
 
+LOG_FORMAT = given.one_of("LOG_FORMAT", "line", "json")
+logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints as two lines of text
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"of_message": {"()": "pgqueue_admin.transport.logs.OfMessage"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s"},
+        "json": {"()": "pgqueue_admin.transport.logs.JsonLines"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
     "root": {"handlers": ["stderr"], "level": env("LOG_LEVEL", default="INFO")},
-    "loggers": {"django": {"handlers": [], "propagate": True}},
+    # what these would say by handlers of their own
+    "loggers": {name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},
 }

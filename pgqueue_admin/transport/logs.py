@@ -47,6 +47,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
+            "process": record.process,
             "text": record.getMessage(),
             **{name: value for name in FIELDS if (value := getattr(record, name, ""))},
         }

@@ -1,6 +1,7 @@
 """What the supervisor knows of processes, written down when the console's database can take it."""
 
 import threading
+from copy import copy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -49,13 +50,20 @@ class Ledger:
         with self._lock:
             held = list(self._held)
         if held:
-            HeldAtDeath.objects.bulk_create(held, ignore_conflicts=True)
+            HeldAtDeath.objects.bulk_create(map(_by_the_one_clock, held), ignore_conflicts=True)
             with self._lock:
                 del self._held[: len(held)]
 
     def _snapshot(self) -> list[tuple[Identity, Facts]]:
         with self._lock:
             return [(identity, dict(facts)) for identity, facts in self._pending.items()]
+
+
+def _by_the_one_clock(held: HeldAtDeath) -> HeldAtDeath:
+    """A copy: what cannot be written now is moved again at the next try, by what the clocks then say."""
+    held = copy(held)
+    held.held_since, held.died_at = clock.of_host(held.held_since), clock.of_host(held.died_at)
+    return held
 
 
 def record(identity: Identity, facts: Facts) -> None:

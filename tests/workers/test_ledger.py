@@ -1,11 +1,12 @@
 """What the supervisor writes down can be written, whatever messages, logs and exceptions say."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers.deaths import held_at_death
 from pgqueue_admin.workers.identity import Identity
@@ -46,3 +47,16 @@ def test_the_same_death_told_twice_is_one() -> None:
     ledger.hold(held)
     ledger.write()
     assert HeldAtDeath.objects.count() == 1
+
+
+def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    behind = timedelta(hours=3)
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + behind)
+    ledger, (held,) = Ledger(), dead("a")
+    noted = held.died_at
+    ledger.hold([held])
+    ledger.write()
+    written = HeldAtDeath.objects.get()
+    for instant in (written.died_at, written.held_since):
+        assert abs(instant - noted - behind) < timedelta(minutes=1)
+    assert held.died_at == noted
