@@ -51,7 +51,7 @@ def measure(stack: ExitStack, server: PostgreSQL, folder: Path) -> list[Row]:
     queues.lay_out(connection, QUEUES, DEEP_ROWS)
     sampler = stack.enter_context(process("-m", "django", "sampler"))
     wait_for_samples()
-    web = ("-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(port), "--log-level", "error")
+    web = ("-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(port), "--no-access-log")
     stack.enter_context(process(*web, DJANGO_SETTINGS_MODULE="pgqueue_admin.config.web_settings"))
     wait_until(lambda: ports.answers(port, "127.0.0.1"))
     rows = pages(port, cookie, "")
