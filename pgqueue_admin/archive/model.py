@@ -73,6 +73,8 @@ class Filter:
     exception: str = ""  # likewise
     message_id: str = ""
     operation: int | None = None
+    since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
+    until: str = ""
     words: tuple[str, ...] = ()
 
     def asked(self) -> dict[str, Any]:

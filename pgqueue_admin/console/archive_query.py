@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.archive.model import Filter
@@ -103,6 +104,20 @@ def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
     return {"operation": number}
 
 
+def _time(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
+    """Without a zone it is UTC, without a time the day's beginning."""
+
+    def reader(_found: Filter, value: str, term: str) -> dict[str, Any]:
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            raise NotUnderstood(term, "write a time as 2026-11-21T09:30Z, or a day as 2026-11-21.") from None
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        return {field_name: found.isoformat()}
+
+    return reader
+
+
 def _id(_found: Filter, value: str, term: str) -> dict[str, Any]:
     if value.isdecimal():
         raise NotUnderstood(term, "id: takes a message id; type an archive number into the box at the top.")
@@ -137,4 +152,6 @@ _READERS: dict[str, Callable[[Filter, str, str], dict[str, Any]]] = {
     "result": _one_of("result", RESULTS),
     "kind": _one_of("kind", KINDS),
     "op": _operation,
+    "since": _time("since"),
+    "until": _time("until"),
 }

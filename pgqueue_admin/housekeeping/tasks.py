@@ -4,7 +4,7 @@ from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up
 from pgqueue_admin.operations import service
-from pgqueue_admin.records import clock, samples
+from pgqueue_admin.records import clock, depths, samples
 
 
 @shared_task(ignore_result=True)
@@ -23,5 +23,7 @@ def lapse_operations() -> int:
 
 @shared_task
 def thin_samples() -> int:
-    """Keep less of what is older."""
-    return samples.thin(clock.now())
+    """Fold samples into history, then keep less of what is older."""
+    now = clock.now()
+    depths.fold(now)
+    return samples.thin(now)

@@ -48,10 +48,29 @@ class Kind(NamedTuple):
 
 
 class Failure(NamedTuple):
+    """All of one fingerprint: ``message`` is without ids, texts and numbers."""
+
+    fingerprint: str
     exception: str
+    message: str
     first: datetime
     last: datetime
     messages: int
+    is_new: bool  # history reaches further back than the window, and it was not in there
+
+
+class Story(NamedTuple):
+    """One message that failed, by all that any batch knows of it. ``succeeded``: after its last failure, or None."""
+
+    message_id: str
+    type: str
+    exception: str
+    failed: int
+    first: datetime
+    last_failed: datetime
+    succeeded: datetime | None
+    of_all: int  # how many such messages there are in the window, and how many of them succeeded
+    of_succeeded: int
 
 
 def counts(asked: Asked) -> dict[int, Counts]:
@@ -72,7 +91,14 @@ def kinds(asked: Asked, name: str) -> list[Kind]:
 
 
 def failures(asked: Asked) -> list[Failure]:
-    return [Failure(*row) for row in _ask(postgresql().trends.failures(asked=postgresql().trends.asked), asked)]
+    """The most frequent first."""
+    statements = postgresql().trends
+    return [Failure(*row) for row in _ask(statements.failures(between=statements.between, of=statements.of), asked)]
+
+
+def stories(asked: Asked) -> list[Story]:
+    """Those that failed last come first."""
+    return [Story(*row) for row in _ask(postgresql().trends.stories(of=postgresql().trends.of), asked)]
 
 
 def _ask(query: Any, asked: Asked) -> list[Any]:

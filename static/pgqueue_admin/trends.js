@@ -26,17 +26,47 @@
   const newest = () => data.at.length - 1;
 
   const bars = (stroke) => ({ stroke, fill: alpha(stroke, 0.35), paths: uPlot.paths.bars({ size: [0.8, 40], align: 1 }), points: { show: false } });
+  const filled = (stroke) => ({ ...line(stroke), fill: alpha(stroke, 0.2) });
   const line = (stroke, dash) => ({ stroke, width: 1.75, dash, points: { show: true, size: 4 }, spanGaps: false });
+  // where history ends and live samples begin
+  function seam(u) {
+    const { ctx, bbox } = u, ratio = devicePixelRatio;
+    if (!data.live_from || data.live_from < u.scales.x.min) return;
+    const x = Math.round(u.valToPos(data.live_from, "x", true)) + 0.5;
+    ctx.save();
+    ctx.strokeStyle = colours.edge; ctx.lineWidth = ratio; ctx.setLineDash([2 * ratio, 3 * ratio]);
+    ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
+    ctx.font = `600 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    ctx.fillStyle = colours["ink-2"]; ctx.textAlign = "right";
+    ctx.fillText("history", x - 6 * ratio, bbox.top + 12 * ratio);
+    ctx.restore();
+  }
+
   const charts = [];
-  function add(plot, names, styles, label) {
+  function add(plot, names, styles, label, hooks = []) {
     const place = document.querySelector(`[data-plot="${plot}"]`);
-    charts.push({ u: draw(place, data, names, styles, { under: 20, hooks: [], label, readout }), place });
+    if (place) charts.push({ u: draw(place, data, names, styles, { under: 20, hooks, label, readout }), place });
   }
   function draw_all() {
     add("many", ["succeeded", "failed", "before"], [bars(colours.ready), bars(colours.dead), line(colours.out, [5, 3])]);
     add("long", ["p50", "p95", "p99"], [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4])], span);
+    add("depth", ["median", "low", "high"], [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3])], whole, [seam]);
     readout(null);
   }
-  document.querySelectorAll("[data-plot]").forEach((place, i) => walk(place, data, () => charts[i].u, newest, readout));
-  keep(source, charts, draw_all);
+  // a press on a step with failures leads to them, as Enter does; the table has the same links
+  const iso = (at) => `${new Date(at * 1000).toISOString().slice(0, 19)}Z`;
+  function go(u) {
+    const i = u.cursor.idx;
+    if (i === null || i === undefined || !data.failed[i]) return;
+    const until = data.at[i + 1] || 2 * data.at[i] - data.at[i - 1];
+    location.href = data.messages.replace("SINCE", encodeURIComponent(iso(data.at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
+  }
+  const many = document.querySelector('[data-plot="many"]');
+  if (many) {
+    many.addEventListener("click", () => go(charts[0].u));
+    many.addEventListener("keydown", (event) => { if (event.key === "Enter") go(charts[0].u); });
+  }
+  const drawn = [...document.querySelectorAll("[data-plot]")];
+  drawn.forEach((place, i) => walk(place, data, () => charts[i].u, newest, readout));
+  if (drawn.length) keep(drawn[0].parentElement, charts, draw_all);
 })();

@@ -53,6 +53,28 @@ def test_importing_the_package_starts_nothing_and_loads_nothing() -> None:
     assert loaded.strip() == "['pgqueue_admin'] 1"
 
 
+@pytest.mark.parametrize(
+    ("settings", "loaded"),
+    [
+        ("web_settings", "config.asgi config.urls console.pages.trends console.pages.pipeline"),
+        ("worker_settings", "management.commands.worker management.commands.sampler workers.child workers.pipelining"),
+        ("settings", "management.commands.alerter alerts.alerter"),
+        ("settings", "config.celery housekeeping.tasks"),
+    ],
+    ids=["web", "worker", "alerter", "celery"],
+)
+def test_spark_is_loaded_by_nobody_but_its_driver(settings: str, loaded: str) -> None:
+    """Not the driver's own process either, before there is a batch: it is the largest thing that could be loaded."""
+    program = """
+import sys, importlib, django
+django.setup()
+for name in sys.argv[1].split():
+    importlib.import_module(f"pgqueue_admin.{name}")
+print([name for name in ("pyspark", "py4j", "pyarrow", "pandas", "adbc_driver_postgresql") if name in sys.modules])
+"""
+    assert python(program, loaded, DJANGO_SETTINGS_MODULE=f"pgqueue_admin.config.{settings}").strip() == "[]"
+
+
 def test_an_engine_child_has_no_celery_and_no_web() -> None:
     """Its settings, its apps, its handlers and its commands, as `manage.py worker` loads them."""
     program = """

@@ -1,19 +1,39 @@
 """The recorded archive and audit queue go the whole way: files, rollups and ledger agree with plain SQL."""
 
+import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset
 import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models import Count, Sum
 
-from pgqueue_admin.pipeline import trends
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import archive_query
+from pgqueue_admin.console.trends import links
+from pgqueue_admin.pipeline import planning, trends
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.rejections import rejections
+from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.pipeline.transforms import parsed
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Queue, Rollup
+from pgqueue_admin.records import history as asking
+from pgqueue_admin.records.models import (
+    FailureRollup,
+    HistoryBatch,
+    HistoryFile,
+    HistorySource,
+    Queue,
+    Rollup,
+    StoryPart,
+)
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.spark
 WEEK = {"since": datetime(2026, 11, 13, tzinfo=UTC), "until": datetime(2026, 11, 22, tzinfo=UTC)}
@@ -29,8 +49,11 @@ def test_the_recorded_shop(
     files_agree(history, database)
     rollups_agree(database)
     timings_agree(database)
+    failures_agree(database)
+    queues_lead_to_their_messages(database)
 
     assert driver().turn() == 0
+    recomputed_is_the_same(driver())
     assert not HistorySource.objects.filter(complete_to=None).exists()
     assert {batch.state for batch in HistoryBatch.objects.all()} == {"done"}
 
@@ -75,6 +98,74 @@ def timings_agree(database: Any) -> None:
     found = trends.percentiles(trends.Asked(grain="day", **WEEK), "processing")[exact.day]
     for approximate, true in zip(found, exact.p, strict=True):
         assert approximate == pytest.approx(float(true), rel=0.0101)
+
+
+def failures_agree(database: Any) -> None:
+    """Every failure has a fingerprint of its own error, and every message that died its one story."""
+    died = "from messages.message_archive where kind <> 'control'"
+    errors = FailureRollup.objects.values("exception").distinct().count()
+    assert errors == database.value(f"select count(distinct exception_type) {died}")
+    counted = FailureRollup.objects.aggregate(messages=Sum("messages"))["messages"]
+    assert counted == database.value(f"select count(exception_type) {died}")
+    stories = trends.stories(trends.Asked(grain="day", **WEEK))
+    assert stories[0].of_all == database.value(f"select count(distinct message_id) {died} and message_id <> ''")
+
+
+def queues_lead_to_their_messages(database: Any) -> None:
+    """What the archive finds for a queue's window is what Trends counts of it."""
+    asked = trends.Asked(grain="day", **WEEK)
+    queues = trends.kinds(asked, "queue")
+    assert len(queues) > 1
+    for queue in queues:
+        narrowed = links.narrowed(replace(asked, queue=queue.name))
+        q = " ".join([*narrowed, "since:2026-11-13", "until:2026-11-22", "kind:transport"])
+        assert store.count(database, archive_query.read(q).filter, 10_000).number == queue.messages
+
+
+def recomputed_is_the_same(driver: Driver) -> None:
+    """From the files, without the tables: all figures of a day's batches once more, and nothing else."""
+    before = figures()
+    asked = asking.recompute(User(username="ana"), "console", date(2026, 11, 14), date(2026, 11, 14))
+    assert asked.batches > 0
+    assert driver.turn() == asked.batches
+    assert not asking.wanted_now()
+    assert figures() == before
+
+
+def figures() -> list[Any]:
+    names = ("batch", "grain", "at", "queue", "endpoint", "type", "result", "exception", "messages", "critical")
+    stories = ("batch", "message_id", "failed", "succeeded", "last_failed_at")
+    found = [Rollup.objects.values_list(*names), StoryPart.objects.values_list(*stories)]
+    return [*map(sorted, found), FailureRollup.objects.aggregate(rows=Count("id"), messages=Sum("messages"))]
+
+
+def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
+    console_database: str, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
+) -> None:
+    """Spark waits for a lock on the table that it reads: it is at work for certain when the batch is cancelled."""
+    database, locking = connect(console_database), connect(console_database)
+    store.bury(database, DeadMessage(queue="q", headers="{}"))
+    batch = planning.plan(database, sources(database)[0])
+    assert batch is not None
+    with locking.transaction():
+        locking.run("lock table messages.message_archive in access exclusive mode")
+        turning = threading.Thread(target=turn, args=(driver(),))
+        turning.start()
+        until(lambda: database.value("select count(*) from pg_locks where not granted") > 0, what="Spark waits")
+        assert asking.cancel(User(username="ana"), "console") == 1
+        turning.join(PATIENCE)
+        assert not turning.is_alive()
+    batch.refresh_from_db()
+    assert (batch.state, batch.error) == ("abandoned", "Cancelled by ana.")
+    assert not list(history.glob("*/batch-*"))
+    assert driver().turn() == 0
+    asking.read_now(User(username="ana"), "console")
+    assert driver().turn() == 1
+
+
+def turn(driver: Driver) -> None:
+    driver.turn()
+    connections.close_all()
 
 
 def test_what_cannot_be_kept_is_counted_and_stops_nothing(

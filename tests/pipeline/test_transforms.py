@@ -163,18 +163,18 @@ def test_rollups_of_nothing_measured_have_empty_histograms(spark: Any) -> None:
         assert (row.messages, row.critical, row.critical_n, row.exception) == (1, [], [], "Refused")
 
 
-def test_failures_are_counted_by_hour_and_fingerprint(spark: Any) -> None:
+def test_failures_are_counted_by_minute_and_fingerprint(spark: Any) -> None:
     rows = [
-        {"ended_at": ENDED + timedelta(minutes=m), "result": "failed", **failed(f"Card {m} refused", "")}
-        for m in (0, 5, 70)
+        {"ended_at": ENDED + timedelta(seconds=seconds), "result": "failed", **failed(f"Card {seconds} refused", "")}
+        for seconds in (0, 30, 90)
     ]
     found = failures(history(parsed(raw(spark, *rows)), "archive")).orderBy("at").collect()
-    assert [(utc(row.at).hour, row.messages, row.exception, row.message) for row in found] == [
-        (12, 2, "Refused", "Card <n> refused"),
-        (13, 1, "Refused", "Card <n> refused"),
+    assert [(f"{utc(row.at):%H:%M:%S}", row.messages, row.exception, row.message) for row in found] == [
+        ("12:00:00", 2, "Refused", "Card <n> refused"),
+        ("12:01:00", 1, "Refused", "Card <n> refused"),
     ]
     assert len({row.fingerprint for row in found}) == 1
-    assert (utc(found[0].first_at), utc(found[0].last_at)) == (ENDED, ENDED + timedelta(minutes=5))
+    assert (utc(found[0].first_at), utc(found[0].last_at)) == (ENDED, ENDED + timedelta(seconds=30))
 
 
 def test_a_message_has_one_story(spark: Any) -> None:

@@ -7,29 +7,15 @@ import pytest
 
 from pgqueue_admin.pipeline import waits_of_types
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import (
-    Endpoint,
-    ExpiredCount,
-    HistoryBatch,
-    HistorySource,
-    Queue,
-    Rollup,
-    SmallestTtbr,
-)
+from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, Rollup, SmallestTtbr
+from tests.pipeline import counted
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
 
-def rolled_up(endpoint: str, type: str, buckets: dict[int, int], **changes: Any) -> None:
-    source, _ = HistorySource.objects.get_or_create(table="audit")
-    about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": clock.now()}
-    batch = HistoryBatch.objects.create(source=source, state="done", **about)
-    empty: dict[str, list[int]] = {name: [] for name in ("critical", "critical_n", "processing", "processing_n")}
-    names = {"queue": "", "endpoint": endpoint, "type": type, "result": "success", "exception": ""}
-    counted = {"messages": sum(buckets.values()), "skewed": 0}
-    spans = {"delivery": list(buckets), "delivery_n": list(buckets.values())}
-    when = {"grain": "day", "at": clock.now().replace(hour=0)}
-    Rollup.objects.create(batch=batch, **{**empty, **names, **counted, **spans, **when, **changes})
+def rolled_up(endpoint: str, type: str, delivery: dict[int, int], **changes: Any) -> None:
+    day = {"grain": "day", "at": clock.now().replace(hour=0), **changes}
+    counted.rolled_up(delivery=delivery, endpoint=endpoint, type=type, **day)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Is it slower than usual, and when did it start?"""
 
 import csv
+from collections.abc import Iterable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,8 +22,8 @@ NAMES = ("queue", "endpoint", "type")
 def page(request: HttpRequest) -> HttpResponse:
     found = window.read(request.GET, clock.now())
     view = View(found, request.GET.get("m", ""))
-    if request.GET.get("format") == "csv":
-        return _csv(view)
+    if request.GET.get("format") in CSVS:
+        return CSVS[request.GET["format"]](view)
     choices = [(name, trends.kinds(found.asked, name), getattr(found.asked, name)) for name in NAMES]
     about = {
         "view": view,
@@ -36,16 +37,30 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "pgqueue_admin/trends/page.html", about)
 
 
-def _csv(view: View) -> HttpResponse:
-    """Every step of the window in which something finished, times in UTC, spans in milliseconds."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="trends-{view.window.name}-{view.measure}.csv"'
-    lines = csv.writer(answer)
-    lines.writerow(["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms"])
+def _finished(view: View) -> HttpResponse:
+    """Every step of the window in which something finished, spans in milliseconds."""
+    rows: list[list[object]] = []
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
-        lines.writerow([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans])
+        rows.append([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans])
+    heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms"]
+    return _csv(f"{view.window.name}-{view.measure}", heads, rows)
+
+
+def _depth(view: View) -> HttpResponse:
+    rows = [[times.iso(row.at), *row.depth] for row in reversed(view.depth.rows)]
+    return _csv(f"{view.window.name}-depth", ["at", "least", "median", "most", "live"], rows)
+
+
+def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpResponse:
+    """Times in UTC."""
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="trends-{name}.csv"'
+    lines = csv.writer(answer)
+    lines.writerow(heads)
+    lines.writerows(rows)
     return answer
 
 
+CSVS = {"csv": _finished, "depth": _depth}
 urlpatterns = [path("trends/", page, name="trends")]

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from pgqueue_admin.console.trends import links
+from pgqueue_admin.console.trends.depth import Depths
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
@@ -27,15 +29,17 @@ class Step:
     counts: Counts
     percentiles: trends.Percentiles | None
 
+    messages: str  # the address of those that failed
+
     @property
-    def cells(self) -> list[str]:
-        spans = self.percentiles or (None, None, None)
-        return [integer(self.counts.succeeded), integer(self.counts.failed), *map(_span, spans)]
+    def spans(self) -> list[str]:
+        return [_span(each) for each in self.percentiles or (None, None, None)]
 
 
 class View:
     def __init__(self, window: Window, measure: str):
         self.window, self.measure = window, measure if measure in MEASURES else "critical"
+        self.depth = Depths(window)
 
     @cached_property
     def counts(self) -> dict[int, Counts]:
@@ -52,8 +56,18 @@ class View:
         return {at + shift: counts for at, counts in trends.counts(self.window.before(WEEK)).items()}
 
     @cached_property
-    def failures(self) -> list[trends.Failure]:
-        return trends.failures(self.window.asked)
+    def failures(self) -> list[tuple[trends.Failure, str]]:
+        """Each with the address of its messages."""
+        asked = self.window.asked
+        return [(each, links.caused(asked, each.exception)) for each in trends.failures(asked)]
+
+    @property
+    def new_failures(self) -> int:
+        return sum(each.is_new for each, _ in self.failures)
+
+    @cached_property
+    def stories(self) -> list[trends.Story]:
+        return trends.stories(self.window.asked)
 
     @property
     def measure_words(self) -> str:
@@ -115,10 +129,14 @@ class View:
         }
         for place, name in enumerate(("p50", "p95", "p99")):
             lines[name] = [round(each[place], 1) if each else None for each in spans]
+        lines["messages"] = links.pattern(self.window.asked)
+        lines |= self.depth.lines(at) | {"live_from": self.depth.live_from}
         return json.dumps(lines, separators=(",", ":"))
 
     def _step(self, at: int) -> Step:
-        return Step(datetime.fromtimestamp(at, UTC), self.counts.get(at, _NOTHING), self.percentiles.get(at))
+        instant = datetime.fromtimestamp(at, UTC)
+        messages = links.died(self.window.asked, instant, self.window.step)
+        return Step(instant, self.counts.get(at, _NOTHING), self.percentiles.get(at), messages)
 
 
 def _span(milliseconds: float | None) -> str:

@@ -77,6 +77,8 @@ select id, %(who)s, 'succeeded', operation, queue from former
        or right(a.message_type, length(%(type)s) + 1) in ('.' || %(type)s, '+' || %(type)s))
   and (%(exception)s::text is null or a.exception_type = %(exception)s
        or right(a.exception_type, length(%(exception)s) + 1) in ('.' || %(exception)s, '+' || %(exception)s))
+  and (%(since)s::timestamptz is null or a.died_at >= %(since)s)
+  and (%(until)s::timestamptz is null or a.died_at < %(until)s)
   and (%(words)s::text[] is null or a.exception_message ilike all (%(words)s::text[]))
 
 -- name: is_queue

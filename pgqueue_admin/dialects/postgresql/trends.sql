@@ -45,11 +45,51 @@ where grain = %(grain)s and at >= %(since)s and at < %(until)s and {name} <> ''
 group by 1 order by 2 desc, 1 limit 200
 
 -- name: failures
--- Which errors, how often, first and last seen in the window.
-select exception, min(at) as first, max(at) as last, sum(messages)::int8 as messages
-from pgqueue_rollup
-where {asked} and exception <> ''
-group by 1 order by 4 desc, 1 limit 10
+-- Which failures by fingerprint, the most frequent first; new is what was never seen before the window.
+with shown as (
+    select
+        fingerprint, min(exception) as exception, min(message) as message, min(first_at) as first, max(last_at) as last,
+        sum(messages)::int8 as messages
+    from pgqueue_failurerollup
+    where {between} and {of}
+    group by 1 order by messages desc, fingerprint limit 20
+)
+select
+    shown.*,
+    exists (select from pgqueue_rollup where grain = 'day' and at < date_trunc('day', %(since)s::timestamptz, 'UTC'))
+    and not exists (
+        select from pgqueue_failurerollup ever where ever.fingerprint = shown.fingerprint and ever.at < %(since)s
+    ) as is_new
+from shown order by messages desc, fingerprint
+
+-- name: between
+-- Of rows that know their minute.
+at >= %(since)s and at < %(until)s
+
+-- name: of
+-- Of these kinds; an empty name asks for all.
+(%(queue)s = '' or queue = %(queue)s) and (%(endpoint)s = '' or endpoint = %(endpoint)s)
+    and (%(type)s = '' or type = %(type)s)
+
+-- name: stories
+-- What became of what failed in a window: all that any batch knows of it, the last to fail first, and how many of all.
+with here as (
+    select distinct message_id from pgqueue_storypart
+    where last_failed_at >= %(since)s and last_failed_at < %(until)s and {of}
+), told as (
+    select
+        message_id, (array_agg(type order by last_failed_at desc nulls last))[1] as type,
+        (array_agg(exception order by last_failed_at desc nulls last))[1] as exception,
+        sum(failed)::int8 as failed, min(first_at) as first, max(last_failed_at) as last_failed,
+        max(last_succeeded_at) as succeeded
+    from pgqueue_storypart join here using (message_id)
+    group by 1
+)
+select
+    message_id, type, exception, failed, first, last_failed,
+    case when succeeded > last_failed then succeeded end as succeeded,
+    count(*) over () as of_all, count(*) filter (where succeeded > last_failed) over () as of_succeeded
+from told order by last_failed desc, message_id limit 20
 
 -- name: rejected
 -- What could not be kept, over all batches that count.

@@ -1,4 +1,4 @@
-"""Which failures, in which hour? One row per fingerprint and kind of message."""
+"""Which failures, in which minute? One row per fingerprint and kind of message."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +13,7 @@ KEYS = ("at", "fingerprint", *_NAMES)
 def failures(history: DataFrame) -> DataFrame:
     """KEYS, message (folded: the same for all of one fingerprint), messages, first_at, last_at."""
     failed = named(history, _NAMES).where(F.col("fingerprint").isNotNull())
-    told = failed.withColumns({"at": F.date_trunc("hour", "ended_at"), "message": folded(F.col("exception_message"))})
+    told = failed.withColumns({"at": F.date_trunc("minute", "ended_at"), "message": folded(F.col("exception_message"))})
     return told.groupBy(*KEYS).agg(
         F.coalesce(F.max("message"), F.lit("")).alias("message"),
         F.count("*").alias("messages"),

@@ -31,7 +31,7 @@ class Rollup(models.Model):
 
 
 class FailureRollup(models.Model):
-    """One failure in one hour. Its fingerprint says that it is the same one; docs/history.md says how."""
+    """One failure in one minute. Its fingerprint says that it is the same one; docs/history.md says how."""
 
     batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="failures")
     at = models.DateTimeField()

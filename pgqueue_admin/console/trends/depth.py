@@ -1,0 +1,75 @@
+"""The depth of what is chosen on Trends: its queue's, its endpoint's input queue's, or that of all input queues."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.records import depths
+from pgqueue_admin.records.depths import Depth
+from pgqueue_admin.records.models import Endpoint, Queue
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.figures import integer
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    at: datetime
+    depth: Depth
+
+
+class Depths:
+    def __init__(self, window: Window):
+        self.window = window
+
+    @cached_property
+    def queue(self) -> Queue | None:
+        """None: all together, also where the chosen one was never sampled."""
+        address = _address(self.window.asked)
+        return Queue.objects.filter(schema=address.schema, table=address.table).first() if address else None
+
+    @cached_property
+    def steps(self) -> dict[int, Depth]:
+        asked = self.window.asked
+        if _address(asked) and not self.queue:
+            return {}
+        return depths.steps(self.queue.pk if self.queue else depths.ALL, asked.grain, asked.since, asked.until)
+
+    @property
+    def of(self) -> str:
+        return str(self.queue) if self.queue else "all input queues together"
+
+    @property
+    def live_from(self) -> int | None:
+        """Where history ends and samples that are not folded yet begin, in Unix seconds."""
+        return next((at for at, depth in self.steps.items() if depth.is_live), None)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Newest first."""
+        return [Row(datetime.fromtimestamp(at, UTC), depth) for at, depth in reversed(self.steps.items())]
+
+    @property
+    def sentence(self) -> str:
+        if not self.steps:
+            return "Nothing was sampled in this window."
+        worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
+        when = datetime.fromtimestamp(worst, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}."
+
+    def lines(self, at: list[int]) -> dict[str, list[int | None]]:
+        found = [self.steps.get(each) for each in at]
+        return {name: [getattr(each, name) if each else None for each in found] for name in ("low", "median", "high")}
+
+
+def _address(asked: Asked) -> Address | None:
+    if asked.queue:
+        try:
+            return source().dialect.parse_address(asked.queue, source().default_schema)
+        except AddressNotUnderstood:
+            return Address("", asked.queue)  # nobody's
+    endpoint = Endpoint.objects.filter(name=asked.endpoint).first() if asked.endpoint else None
+    return Address(endpoint.schema, endpoint.table) if endpoint else None

@@ -1,0 +1,54 @@
+"""Depth over years: samples folded to least, median and most of each minute, hour and day, and live ones after them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connections, transaction
+
+from pgqueue_admin.dialects.postgresql import postgresql
+
+STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+KEPT_FOR = {"minute": timedelta(days=30), "hour": timedelta(days=800)}
+LATE = timedelta(seconds=30)  # a look at many queues is written when it is over
+ALL = 0  # all input queues together
+
+
+class Depth(NamedTuple):
+    low: int
+    median: int
+    high: int
+    is_live: bool  # of a step that is not folded yet, because it is not over or only just
+
+
+@transaction.atomic
+def fold(now: datetime) -> int:
+    """Fold what is over, forget what is too old; how many steps came. Samples may be thinned after it, not before."""
+    over = now - LATE
+    made = _run(postgresql().samples.fold_minutes(depths=postgresql().samples.depths), until=_floor(over, "minute"))
+    for grain in ("hour", "day"):
+        made += _run(postgresql().samples.fold_larger(), grain=grain, step=STEPS[grain], until=_floor(over, grain))
+    for grain, kept in KEPT_FOR.items():
+        _run(postgresql().samples.forget_depths(), grain=grain, before=now - kept)
+    return made
+
+
+def steps(queue: int, grain: str, since: datetime, until: datetime) -> dict[int, Depth]:
+    """By the second (Unix) at which a step begins; steps without a sample are absent. ``queue``: its id, or ALL."""
+    query = postgresql().samples.depth(depths=postgresql().samples.depths)
+    about: dict[str, Any] = {"queue": queue, "grain": grain, "step": STEPS[grain], "since": since, "until": until}
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().samples.folded(), about)
+        upto = [max(since, each or since) for each in cursor.fetchone()]
+        cursor.execute(query, {**about, "steps": upto[0], "minutes": max(upto)})
+        return {at: Depth(*figures) for at, *figures in cursor.fetchall()}
+
+
+def _run(query: Any, **values: Any) -> int:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(query, values)
+        return max(0, cursor.rowcount)
+
+
+def _floor(at: datetime, grain: str) -> datetime:
+    step = int(STEPS[grain].total_seconds())
+    return datetime.fromtimestamp(int(at.timestamp()) // step * step, UTC)

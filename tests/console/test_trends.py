@@ -1,0 +1,103 @@
+"""Trends: each figure leads to its messages, what is new is marked, and depth goes on live where history ends."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import archive_query
+from pgqueue_admin.records import clock, depths
+from pgqueue_admin.records.models import Endpoint, Queue, Sample
+from tests.pipeline.counted import failed, rolled_up, told
+
+TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+HOUR = {"w": "1h", "at": "2026-11-14T10:40:00Z"}
+BILLING = '"public"."Billing"'
+
+
+@pytest.fixture
+def database(console_database, connect):
+    return connect(console_database)
+
+
+def page(client, **asked) -> str:
+    return client.get("/trends/", {**HOUR, **asked}).content.decode()
+
+
+def linked(text: str, words: str) -> str:
+    """What the link with these words asks the archive for."""
+    found = re.search(rf'<a href="(/archive/[^"]*)">\s*(?:<[^>]*>)*{words}', text)
+    assert found, words
+    return parse_qs(urlsplit(unescape(found[1])).query)["q"][0]
+
+
+def test_a_point_leads_to_exactly_its_messages(as_viewer, database):
+    for minute, queue, kind in ((5, BILLING, "Bill"), (5, BILLING, "Other"), (6, BILLING, "Bill"), (5, "q", "Bill")):
+        store.bury(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
+    for minute, messages in ((5, 41), (6, 42)):
+        rolled_up(TEN + minute * MINUTE, messages, result="failed", queue=BILLING, type="Bill")
+    query = archive_query.read(linked(page(as_viewer, queue=BILLING, type="Bill"), "41"))
+    assert query.error is None
+    (found,) = store.page(database, query.filter, None, 10).messages
+    assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
+
+
+def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_database):
+    rolled_up(TEN - DAY, grain="day")
+    rolled_up(TEN, result="failed")
+    failed(TEN, "a", 7)
+    text = page(as_viewer)
+    assert "1 is new" in text
+    assert "Card &lt;n&gt; refused" in text
+    assert linked(text, "Shop").startswith("error:Shop.Refused since:2026-11-14T09:41:00Z")
+
+
+def test_one_story_a_message_stands_there(as_viewer, console_database):
+    rolled_up(TEN, result="failed")
+    told("m-1", TEN, failed=3, last_failed_at=TEN)
+    told("m-1", TEN, succeeded=1, last_succeeded_at=TEN + DAY)
+    text = re.sub(r"\s+", " ", page(as_viewer))
+    assert "1 message failed in this window, 1 of them succeeded since" in text
+    assert "3 times" in text
+    assert "m-1/" in text
+
+
+def drawn(text: str) -> dict:
+    return json.loads(unescape(re.search(r'data-trends="([^"]*)"', text)[1]))
+
+
+def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
+    """Also where nothing ever finished: samples alone are enough."""
+    queue = Queue.objects.create(schema="public", table="Sales", kind="input")
+    Endpoint.objects.create(name="Shop.Sales", table="Sales")
+    ended = clock.now().replace(second=0, microsecond=0) - 3 * MINUTE
+    live = ended + MINUTE
+    Sample.objects.bulk_create(Sample(queue=queue, at=at, depth=depth) for at, depth in ((ended, 4), (live, 9)))
+    depths.fold(live + MINUTE / 2)
+    for narrowed in ({}, {"queue": "Sales"}, {"endpoint": "Shop.Sales"}):
+        text = page(as_viewer, at="", **narrowed)
+        data = drawn(text)
+        assert [each for each in data["median"] if each is not None] == [4, 9]
+        assert data["live_from"] == int(live.timestamp())
+        assert data["high"][data["at"].index(data["live_from"])] == 9
+        assert "live behind the dotted line" in text
+    rows = page(as_viewer, at="", format="depth").splitlines()
+    assert rows[0] == "at,least,median,most,live"
+    assert [row.partition(",")[2] for row in rows[1:]] == ["4,4,4,False", "9,9,9,True"]
+    assert "Nothing was sampled in this window" in page(as_viewer, at="", queue="Nobody")
+
+
+@pytest.mark.parametrize("wrong", ["since:yesterday", "until:2026-99-99", "since:"])
+def test_a_time_that_is_none_searches_nothing(wrong):
+    assert archive_query.read(wrong).error is not None
+
+
+def test_a_time_without_a_zone_is_utc():
+    found = archive_query.read("since:2026-11-14 until:2026-11-14T10:30").filter
+    assert (found.since, found.until) == ("2026-11-14T00:00:00+00:00", "2026-11-14T10:30:00+00:00")

@@ -1,0 +1,34 @@
+"""Figures of history written by hand, as a batch of the driver would leave them."""
+
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import FailureRollup, HistoryBatch, HistorySource, Rollup, StoryPart
+
+_NAMES = {"queue": "", "endpoint": "", "type": ""}
+
+
+def batch() -> HistoryBatch:
+    source, _ = HistorySource.objects.get_or_create(table="audit")
+    about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": clock.now()}
+    return HistoryBatch.objects.create(source=source, state="done", ended_at=clock.now(), kept=1, **about)
+
+
+def rolled_up(at: datetime, messages: int = 1, delivery: dict[int, int] | None = None, **changes: Any) -> Rollup:
+    """Of a minute, succeeded, timed by nothing but ``delivery`` (numbers by bucket)."""
+    spans = {"delivery": list(delivery or {}), "delivery_n": list((delivery or {}).values())}
+    spans |= {name: [] for name in ("critical", "critical_n", "processing", "processing_n")}
+    what = {"grain": "minute", "result": "success", "exception": "", "skewed": 0, **_NAMES}
+    return Rollup.objects.create(batch=batch(), at=at, messages=messages, **{**what, **spans, **changes})
+
+
+def failed(at: datetime, fingerprint: str, messages: int = 1, **changes: Any) -> FailureRollup:
+    what = {"exception": "Shop.Refused", "message": "Card <n> refused", "first_at": at, "last_at": at, **_NAMES}
+    about = {"fingerprint": fingerprint, "messages": messages}
+    return FailureRollup.objects.create(batch=batch(), at=at, **about, **{**what, **changes})
+
+
+def told(message_id: str, first_at: datetime, **changes: Any) -> StoryPart:
+    what = {"exception": "Shop.Refused", "failed": 0, "succeeded": 0, **_NAMES, "type": "Shop.PlaceOrder"}
+    return StoryPart.objects.create(batch=batch(), message_id=message_id, first_at=first_at, **{**what, **changes})
