@@ -28,13 +28,15 @@ class Handlers:
 
         def register(handler: Handler) -> Handler:
             for each in types:
-                self._by_type.setdefault(full_name(each), []).append(handler)
+                self._add(full_name(each), handler)
             return handler
 
         return register
 
     def of(self, types: list[str]) -> list[Handler]:
         """Each handler once, those of the concrete type first."""
+        if len(types) == 1:
+            return list(self._by_type.get(types[0], ()))
         return list(dict.fromkeys(handler for each in types for handler in self._by_type.get(each, ())))
 
     @property
@@ -46,8 +48,14 @@ class Handlers:
         both = Handlers(self.unrecoverable + other.unrecoverable)
         for registry in (self, other):
             for name, handlers in registry._by_type.items():
-                both._by_type.setdefault(name, []).extend(handlers)
+                for handler in handlers:
+                    both._add(name, handler)
         return both
+
+    def _add(self, name: str, handler: Handler) -> None:
+        known = self._by_type.setdefault(name, [])
+        if handler not in known:
+            known.append(handler)
 
 
 def handler_name(handler: Handler) -> str:

@@ -86,6 +86,7 @@ FAILURE_PREFIXES = (
     "ServiceControl.EditOf",
 )
 
+_VALUES = {str, type(None)}
 _decode = json.JSONDecoder().decode
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -106,8 +107,8 @@ def parse(text: str | None) -> Headers:
         raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
     if not isinstance(found, dict):
         raise HeadersUnreadable(f"the headers are {_kind(found)}, not an object")
-    plain = text.isascii() and not _ESCAPED_SURROGATE.search(text)
-    if not (plain and all(value is None or type(value) is str for value in found.values())):
+    plain = text.isascii() and not ("\\u" in text and _ESCAPED_SURROGATE.search(text))
+    if not (plain and _VALUES.issuperset(map(type, found.values()))):
         _refuse_unless_texts(found)
     return found
 

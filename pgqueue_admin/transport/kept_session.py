@@ -21,12 +21,14 @@ class KeptSession:
         """Raises DatabaseDown."""
         if self._session is None or self._session.closed:
             self._session = self._connect()
+            self._news = select.poll()
+            self._news.register(self._session.fileno(), select.POLLIN)
         return self._session
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        if self._session and not self._session.closed and _has_news(self._session):
-            self._session.close()
+        if self._session and not self._session.closed and self._news.poll(0):
+            self._session.close()  # nobody asked it anything: what there is to read is a farewell
         return self.get()
 
     def held(self) -> Connection:
@@ -78,10 +80,3 @@ class Sessions:
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
-
-
-def _has_news(session: Connection) -> bool:
-    """Nobody asked it anything: what there is to read is a farewell."""
-    poll = select.poll()
-    poll.register(session.fileno(), select.POLLIN)
-    return bool(poll.poll(0))
