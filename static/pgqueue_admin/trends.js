@@ -31,7 +31,8 @@
   // where history ends and live samples begin
   function seam(u) {
     const { ctx, bbox } = u, ratio = devicePixelRatio;
-    if (!data.live_from || data.live_from < u.scales.x.min) return;
+    const folded = (value, i) => value !== null && data.at[i] < data.live_from;
+    if (!data.live_from || !data.median.some(folded)) return; // all of it is live
     const x = Math.round(u.valToPos(data.live_from, "x", true)) + 0.5;
     ctx.save();
     ctx.strokeStyle = colours.edge; ctx.lineWidth = ratio; ctx.setLineDash([2 * ratio, 3 * ratio]);

@@ -86,7 +86,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
         assert [each for each in data["median"] if each is not None] == [4, 9]
         assert data["live_from"] == int(live.timestamp())
         assert data["high"][data["at"].index(data["live_from"])] == 9
-        assert "live behind the dotted line" in text
+        assert "behind the dotted line live samples" in text
     rows = page(as_viewer, at="", format="depth").splitlines()
     assert rows[0] == "at,least,median,most,live"
     assert [row.partition(",")[2] for row in rows[1:]] == ["4,4,4,False", "9,9,9,True"]

@@ -21,7 +21,7 @@ from pgqueue_admin.pipeline import planning, trends
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.rejections import rejections
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.tables import ARCHIVE, sources
 from pgqueue_admin.pipeline.transforms import parsed
 from pgqueue_admin.records import history as asking
 from pgqueue_admin.records.models import (
@@ -151,7 +151,7 @@ def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
         locking.run("lock table messages.message_archive in access exclusive mode")
         turning = threading.Thread(target=turn, args=(driver(),))
         turning.start()
-        until(lambda: database.value("select count(*) from pg_locks where not granted") > 0, what="Spark waits")
+        until(lambda: database.value(WAITING, {"table": ARCHIVE}), what="Spark waits for the table")
         assert asking.cancel(User(username="ana"), "console") == 1
         turning.join(PATIENCE)
         assert not turning.is_alive()
@@ -161,6 +161,9 @@ def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
     assert driver().turn() == 0
     asking.read_now(User(username="ana"), "console")
     assert driver().turn() == 1
+
+
+WAITING = "select exists (select from pg_locks where not granted and relation = %(table)s::regclass)"
 
 
 def turn(driver: Driver) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.db.models import Sum
 
 from pgqueue_admin.records.models import Endpoint, ExpiredCount
 from pgqueue_admin.workers import ttbrs
@@ -22,5 +23,6 @@ def test_each_is_added_once(tmp_path: Path) -> None:
             told[place] = ttbrs.lost(endpoint, counters.lost(), told[place])
     reporting[0].expired("Shop.Mail")
     ttbrs.lost(endpoint, reporting[0].lost(), told[0])
-    assert dict(ExpiredCount.objects.values_list("message_type", "number")) == {"Shop.Quote": 4, "Shop.Mail": 1}
+    by_type = ExpiredCount.objects.values_list("message_type").annotate(Sum("number"))  # midnight may pass
+    assert dict(by_type) == {"Shop.Quote": 4, "Shop.Mail": 1}
     assert str(ExpiredCount.objects.first().queue) == "public.Sales"
