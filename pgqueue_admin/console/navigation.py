@@ -126,8 +126,25 @@ def quick(rail: list[Group]) -> list[Entry]:
     return [by_name[name] for name in QUICK if name in by_name]
 
 
+def stands_under(request: HttpRequest, name: str) -> None:
+    """For a page whose address lies below another entry's: a delayed table's messages have their queue's address."""
+    request.rail_entry = name  # type: ignore[attr-defined]
+
+
+def _of(request: HttpRequest) -> str:
+    """The entry whose page, or whose noun's page, this is."""
+    if said := getattr(request, "rail_entry", ""):
+        return str(said)
+    names = [name for _, entries in GROUPS for name, _, _ in entries]
+    return next((name for name in names if _leads_to(path_of(name), request.path)), "")
+
+
+def _leads_to(url: str, path: str) -> bool:
+    return bool(url) and (path == url if url == "/" else path.startswith(url))
+
+
 def _entry(request: HttpRequest, counts: Counts, name: str, word: str, count: str) -> Entry:
     url = path_of(name)
-    current = request.path == url if url == "/" else request.path.startswith(url)
+    current = name == _of(request)
     said, tone = getattr(counts, count) if count else ("", "")
     return Entry(name, word, url, current, said, bool(count), tone)

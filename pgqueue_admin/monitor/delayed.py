@@ -5,12 +5,15 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.tables import QueueTable
 
 LATE = timedelta(seconds=90)  # foreign movers look once a minute at the least (wire sheet 3)
+
+EDGES = (0, 60, 600, 3_600, 21_600, 86_400, 604_800)  # seconds from now: between them lie the stretches of a spread
+MOST = 10_000  # of each table; more than a picture needs, and read from the index
 
 Cursor = tuple[str, str]  # due as the database writes it, and the row's id
 FIRST: Cursor = ("-infinity", str(UUID(int=0)))
@@ -51,6 +54,14 @@ def message(connection: Connection, table: QueueTable, row_id: UUID | str) -> De
     """One by its row id; None where it is not there any more."""
     found = _rows(connection, table, "delayed_message", {"id": row_id})
     return found[0] if found else None
+
+
+def spread(connection: Connection, table: Address, most: int = MOST) -> list[int]:
+    """How many of the soonest are due before, between and after the EDGES; what is never due is left out."""
+    query = postgresql().browse.due_spread(table=table)
+    found = connection.all(query, {"edges": list(map(float, EDGES)), "most": most})
+    by_stretch = {row.stretch: row.messages for row in found}
+    return [by_stretch.get(stretch, 0) for stretch in range(len(EDGES) + 1)]
 
 
 def unmoved_since(overdue: int | None, soonest: datetime | None, now: datetime) -> datetime | None:

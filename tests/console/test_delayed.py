@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from pgqueue_admin.console.delayed import rows
+from pgqueue_admin.console.delayed import rows, spread
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.monitor import delayed
 from pgqueue_admin.records.models import LatestSample, Queue
 from tests.console.sampled import sample
 
@@ -139,3 +141,34 @@ def test_a_database_that_is_down_leaves_the_figures(as_viewer):
         html = text(as_viewer)
     assert "Sales" in html
     assert "no message tells" in html
+
+
+def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded):
+    recorded.connection.run("""delete from "Sales.Delayed" """)
+    for due, number in (("- interval '1 h'", 3), ("+ interval '30 min'", 2), ("+ interval '30 d'", 1)):
+        rows_of = f"select '{{}}', now() {due} from generate_series(1, {number})"
+        recorded.connection.run(f'insert into "Sales.Delayed" (headers, due) {rows_of}')
+    with_sales = delayed.spread(recorded.connection, Address("public", "Sales.Delayed"))
+    assert with_sales == [3, 0, 0, 2, 0, 0, 0, 1]
+    sample()
+    html = text(recorded.operator)
+    assert "When it is due" in html
+    assert 'aria-label="Messages by when they are due: overdue' in html
+    assert "<style" not in html
+    assert " style=" not in html
+
+
+def test_the_largest_stretch_is_the_longest_bar():
+    found = spread.added_up([[1, 0, 0, 0, 0, 0, 0, 4], [1, 0, 0, 0, 0, 0, 0, 0]])
+    assert [(each.messages, each.percent) for each in found.stretches if each.messages] == [(2, 50.0), (4, 100.0)]
+    assert not found.is_cut
+    assert spread.added_up([]).total == 0
+
+
+def test_its_messages_stand_under_delayed_in_the_rail(looked_at):
+    row = looked_at.connection.one("""select id from "Shop.Web.Delayed" limit 1""")
+    for address in (MESSAGES, f"/queues/public/Shop.Web.Delayed/messages/{row.id}/"):
+        html = text(looked_at.operator, address)
+        assert re.findall(r'data-page="(\w+)" aria-current="page"', html)[:1] == ["delayed"]
+    html = text(looked_at.operator, "/queues/public/Sales/messages/")
+    assert re.findall(r'data-page="(\w+)" aria-current="page"', html)[:1] == ["queues"]

@@ -6,29 +6,33 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import trouble
-from pgqueue_admin.console.delayed import rows
+from pgqueue_admin.console.delayed import rows, spread
+from pgqueue_admin.console.delayed.spread import Spread
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.monitor import skew
+from pgqueue_admin.monitor import delayed, skew
 from pgqueue_admin.monitor.skew import Skew
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     found = rows.load()
-    skews, problem = trouble.read(lambda connection: _skews(connection, [row.address for row in found]))
+    looked, problem = trouble.read(lambda connection: _look(connection, [row.address for row in found]))
+    skews, when_due = looked or ({}, None)
     state, sentence = rows.verdict(found)
     about = {
-        "rows": [(row, (skews or {}).get(row.address)) for row in found],
+        "rows": [(row, skews.get(row.address)) for row in found],
+        "spread": when_due,
         "verdict": sentence,
         "verdict_state": state,
-        "skewed": [(row, told) for row in found if (told := (skews or {}).get(row.address)) and told.is_zone],
+        "skewed": [(row, told) for row in found if (told := skews.get(row.address)) and told.is_zone],
         "trouble": problem,
     }
     return render(request, "pgqueue_admin/delayed/page.html", about)
 
 
-def _skews(connection: Connection, tables: list[Address]) -> dict[Address, Skew | None]:
-    return {table: skew.read(connection, table) for table in tables}
+def _look(connection: Connection, tables: list[Address]) -> tuple[dict[Address, Skew | None], Spread]:
+    skews = {table: skew.read(connection, table) for table in tables}
+    return skews, spread.added_up([delayed.spread(connection, table) for table in tables])
 
 
 urlpatterns = [path("delayed/", page, name="delayed")]

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import ArchivedMessage
-from pgqueue_admin.console import trouble
+from pgqueue_admin.console import navigation, trouble
 from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, timeline
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import bodies, browse, discovery
@@ -64,6 +64,8 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
 def _read_waiting(connection: Connection, address: Address, row_id: str, request: HttpRequest) -> Waiting | None:
     """In a queue, or in a table of delayed messages."""
     table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    if table is not None and table.kind is Kind.DELAYED:
+        navigation.stands_under(request, "delayed")
     known = _facts(connection, table, row_id) if table else None
     if table is None or known is None:
         return None

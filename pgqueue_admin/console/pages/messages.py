@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import paging, trouble
+from pgqueue_admin.console import navigation, paging, trouble
 from pgqueue_admin.console.reading import kept_back, waiting
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import discovery
@@ -36,6 +36,8 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address = Address(schema, table)
     queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
     found, problem = trouble.read(lambda connection: _read(connection, address, request.GET.dict(), queue))
+    if isinstance(found, kept_back.Found):
+        navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)
     about = {"address": address, "queue": queue, "asked": waiting.asked(request.GET.dict()), "trouble": problem}
     template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"

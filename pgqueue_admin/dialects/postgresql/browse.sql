@@ -86,6 +86,12 @@ order by due desc, id desc limit %(limit)s
 -- All of a delayed message but its body.
 select {columns} from {table} where id = %(id)s::uuid
 
+-- name: due_spread
+-- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
+select width_bucket(extract(epoch from due - now())::float8, %(edges)s::float8[]) as stretch, count(*) as messages
+from (select due from {table} where isfinite(due) order by due limit %(most)s) soonest
+group by 1
+
 -- name: due_and_headers
 -- Of the soonest: what a due time became, beside what its sender wrote into the headers (wire sheet 3).
 select due, headers from (
