@@ -44,11 +44,12 @@
     ctx.restore();
   };
 
+  const let_through = () => {}; // uPlot keeps presses to itself otherwise, and some lead to messages
   // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
   function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, label = whole, readout }) {
     const u = new uPlot({
       width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      cursor: { y: false, drag: { x: false, y: false, click: let_through }, points: { size: 6 } },
       scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: (u, low, high) => [0, top(high)] } },
       axes: [{ show: false }, { show: false }],
       series: [{}, ...styles],
