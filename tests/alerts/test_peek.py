@@ -119,7 +119,8 @@ def test_a_delay_below_the_ttbr_is_judged_by_what_was_seen(observed: Lifetime, e
 def test_shares_and_the_largest_safe_delay_are_named() -> None:  # T16
     (found,) = peek.faults(Settings(2_000), [seen(ms_100=900, ms_3800=60, expired=40)])
     safe = peek.risks(Settings(2_000), [seen(ms_100=900, ms_3800=60, expired=40)])[0].safe_ms
-    assert safe is not None and safe == pytest.approx(1_162, abs=80)
+    assert safe is not None
+    assert safe == pytest.approx(1_162, abs=80)
     assert found.sentence.replace("\u00a0", " ") == (
         "StockHold lives 5 s (its time to be received), the peek delay is 2 s; "
         "of 1,000 in 7 days: 4 % lost, 6 % at risk. "

@@ -109,7 +109,7 @@ def is_definition(statement: Statement) -> bool:
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
     filled = parts | IDENTIFIERS | {"between": parts["between_snapshots"]}
-    if noun == "delayed" or "delayed" in statement.name or statement.name == "due_and_headers":
+    if noun == "delayed" or "delayed" in statement.name or statement.name.startswith("due_"):
         filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
     if noun == "subscription" and statement.name != "published":
         filled |= {"table": SUBSCRIPTIONS}
