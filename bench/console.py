@@ -6,13 +6,13 @@ import secrets
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench import queues
+from bench.folder import temporary
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> None:
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pgqueue-bench-")))
+        folder = stack.enter_context(temporary())
         server = PostgreSQL(folder / "postgresql")
         server.start()
         stack.callback(server.stop)

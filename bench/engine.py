@@ -9,11 +9,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from bench import floor, idle, worker
+from bench.folder import temporary
 from bench.queues import hold_snapshot
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects import Address, Connection
@@ -38,8 +38,7 @@ from generate_series(1, {rows}) n
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as name:
-        folder = Path(name)
+    with temporary() as folder:
         server = PostgreSQL(folder / "postgresql")
         server.start()
         try:

@@ -10,12 +10,12 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.folder import temporary
 from bench.table import RESULTS
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -57,8 +57,8 @@ def main() -> None:
     chosen = os.environ.get("PEERS", ",".join(PEERS)).split(",")
     install(with_npm=bool(FROM_NPM & {*chosen}))
     found: dict[str, list[float]] = {name: [] for name in chosen}
-    with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as name:
-        server, redis = PostgreSQL(Path(name) / "postgresql"), Valkey(Path(name) / "valkey")
+    with temporary() as folder:
+        server, redis = PostgreSQL(folder / "postgresql"), Valkey(folder / "valkey")
         server.start()
         redis.start()
         try:

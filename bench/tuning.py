@@ -8,13 +8,13 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.engine import Bench
+from bench.folder import temporary
 from bench.table import RESULTS
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
@@ -52,8 +52,8 @@ def points() -> Iterator[Point]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as name:
-        server = PostgreSQL(Path(name) / "postgresql")
+    with temporary() as folder:
+        server = PostgreSQL(folder / "postgresql")
         server.start()
         try:
             publish(measure(Bench(server, Path())))

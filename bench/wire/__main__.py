@@ -2,9 +2,9 @@
 
 import logging
 import sys
-import tempfile
 from pathlib import Path
 
+from bench.folder import temporary
 from bench.wire import make
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -13,8 +13,8 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 def main() -> None:
     logging.getLogger("pgqueue_admin").addHandler(logging.NullHandler())  # everything fails on purpose
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "var/wire").resolve()
-    with tempfile.TemporaryDirectory(prefix="pgqueue-wire-") as temporary:
-        server = PostgreSQL(Path(temporary) / "postgresql")
+    with temporary() as place:
+        server = PostgreSQL(place / "postgresql")
         server.start()
         try:
             with postgresql().connect(server.dsn()) as admin:
