@@ -22,6 +22,7 @@ from pgqueue_admin.transport.receivers import OneOfSeveral, Receivers
 from pgqueue_admin.transport.recoverability import Failures
 from pgqueue_admin.transport.recovery import Recovery
 from pgqueue_admin.transport.sender import Sender
+from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.signals import Signals
 from pgqueue_admin.transport.slots import Slot, Slots
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -73,8 +74,8 @@ def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: 
     failures = Failures()
     shared = sender(endpoint)
 
-    def mode(slot: Slot) -> ReceiveMode:
-        return MODES[endpoint.settings.transaction_mode](slot, shared, endpoint.subscriptions)
+    def mode(slot: Slot, settings: EndpointSettings) -> ReceiveMode:
+        return MODES[settings.transaction_mode](slot, shared, endpoint.subscriptions)
 
     return Work(
         queue,

@@ -18,9 +18,10 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 def next_task(work: Work, receives: Receives) -> ReceiveTask:
     """A batch where the settings say so, unless the one before it could not be committed."""
-    if work.settings().batch_size > 1 and not work.one_by_one.is_next():
-        return BatchTask(work, receives)
-    return ReceiveTask(work, receives)
+    settings = work.settings()
+    if settings.batch_size > 1 and not work.one_by_one.is_next():
+        return BatchTask(work, receives, settings)
+    return ReceiveTask(work, receives, settings)
 
 
 class BatchTask(ReceiveTask):
@@ -44,7 +45,7 @@ class BatchTask(ReceiveTask):
 
     @contextmanager
     def receiving_batch(self, connection: Connection) -> Iterator[tuple[IncomingMessage, ...]]:
-        size, since = self._work.settings().batch_size, self._work.mark
+        size, since = self._settings.batch_size, self._mark
         with self._work.queue.receiving_many(connection, size, since.seq) as messages:
             self._messages = tuple(messages)
             if messages:

@@ -35,7 +35,7 @@ class Work:
 
     queue: TableQueue
     processing: Processing
-    mode: Callable[[Slot], ReceiveMode]
+    mode: Callable[[Slot, EndpointSettings], ReceiveMode]
     low_water: LowWater
     one_by_one: OneByOne
     observer: Observer
@@ -43,25 +43,23 @@ class Work:
     settings: Callable[[], EndpointSettings]
     signals: Signals
 
-    @property
-    def mark(self) -> Mark:
-        """Where to receive from. One receiver alone keeps each producer's order, also where one commits late (T7)."""
-        mark = self.low_water.mark
-        return mark if self.settings().concurrency > 1 else Mark(LOWEST, mark.turn)
-
 
 class ReceiveTask:
-    """Given to a slot; tells when the receive has answered and when the message is done with."""
+    """Given to a slot; tells when the receive has answered and when the message is done with.
 
-    def __init__(self, work: Work, receives: Receives):
+    It keeps the settings that it began with: a batch must not end in a mode that was chosen for single messages.
+    """
+
+    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
         self._work = work
         self._receives = receives
+        self._settings = settings
         self._has_answered = False
         self._message: IncomingMessage | None = None
 
     def __call__(self, slot: Slot) -> None:
         self._slot = slot
-        self._mode = self._work.mode(slot)
+        self._mode = self._work.mode(slot, self._settings)
         try:
             self._run()
         finally:
@@ -79,13 +77,19 @@ class ReceiveTask:
         else:
             self._succeeded(told)
 
+    @property
+    def _mark(self) -> Mark:
+        """Where to receive from. One receiver alone keeps each producer's order, also where one commits late (T7)."""
+        mark = self._work.low_water.mark
+        return mark if self._settings.concurrency > 1 else Mark(LOWEST, mark.turn)
+
     def receive(self, connection: Connection) -> IncomingMessage | None:
-        since = self._work.mark
+        since = self._mark
         return self._received(self._work.queue.receive(connection, since.seq), since)
 
     @contextmanager
     def receiving(self, connection: Connection) -> Iterator[IncomingMessage | None]:
-        since = self._work.mark
+        since = self._mark
         with self._work.queue.receiving(connection, since.seq) as message:
             yield self._received(message, since)
 

@@ -7,6 +7,7 @@ import pytest
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.one_by_one import OneByOne
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.transport.statements_log import StatementsLog
@@ -237,3 +238,25 @@ def test_it_is_changed_while_it_runs(endpoint, handled, log):
     until(lambda: len(handled) == 11)
     until(lambda: len(log.asked()) >= 6)
     assert log.asked() == one * 2
+
+
+def test_a_batch_ends_in_the_mode_it_began_in(endpoint, handlers, make_endpoint, database, monkeypatch):
+    """Settings change to none just after it was decided to take a batch: sends still wait for its one commit."""
+    none = replace(QUICK, concurrency=1, transaction_mode="none", immediate_retries=0)
+    make_endpoint("Billing")
+    seen = []
+
+    def changed_meanwhile(self):
+        endpoint.apply(none)
+        return False
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        seen.append((context.connection is not None, len(rows(database, "Billing"))))
+        context.send("Billing", number, type="Shop.Charge")
+
+    monkeypatch.setattr(OneByOne, "is_next", changed_meanwhile)
+    fill(endpoint, range(3), PING)
+    endpoint.start()
+    until(lambda: len(rows(database, "Billing")) == 3)
+    assert seen == [(True, 0)] * 3
