@@ -9,6 +9,7 @@ from pgqueue_admin.transport.composer import Composer
 from pgqueue_admin.transport.due_mover import DueMover
 from pgqueue_admin.transport.exhaustion import Exhaustion
 from pgqueue_admin.transport.forwarding import Forwarding
+from pgqueue_admin.transport.held import Held
 from pgqueue_admin.transport.low_water import LowWater
 from pgqueue_admin.transport.one_by_one import OneByOne
 from pgqueue_admin.transport.outbound import Outbound
@@ -82,6 +83,7 @@ def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: 
         _processing(endpoint, queue, failures),
         mode,
         low_water,
+        Held(),
         OneByOne(),
         observer,
         endpoint.breakers.new(f"Receiving from {queue}"),

@@ -51,6 +51,7 @@ class BatchTask(ReceiveTask):
             if messages:
                 self._work.low_water.taken(messages[-1].seq, since)
             self._answer(found=len(messages) == size, took=bool(messages))
+            self._hold(*(each.seq for each in messages))
             yield self._messages
 
     def settle(self, message: IncomingMessage) -> Told:

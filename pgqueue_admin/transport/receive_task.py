@@ -11,6 +11,7 @@ from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.held import Held
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.low_water import LowWater, Mark
 from pgqueue_admin.transport.message import IncomingMessage
@@ -37,6 +38,7 @@ class Work:
     processing: Processing
     mode: Callable[[Slot, EndpointSettings], ReceiveMode]
     low_water: LowWater
+    held: Held
     one_by_one: OneByOne
     observer: Observer
     breaker: CircuitBreaker
@@ -56,6 +58,7 @@ class ReceiveTask:
         self._settings = settings
         self._has_answered = False
         self._message: IncomingMessage | None = None
+        self._held: tuple[int, ...] = ()
 
     def __call__(self, slot: Slot) -> None:
         self._slot = slot
@@ -65,6 +68,7 @@ class ReceiveTask:
         finally:
             self._answer(found=False, took=False)
             if self._message:
+                self._work.held.let_go(self._held)
                 self._work.observer.in_hand(slot.number, None)
             self._receives.finished()
 
@@ -98,7 +102,13 @@ class ReceiveTask:
         if message:
             self._work.low_water.taken(message.seq, since)
         self._answer(found=message is not None, took=message is not None)
+        if message:
+            self._hold(message.seq)
         return message
+
+    def _hold(self, *seqs: int) -> None:
+        self._held = seqs
+        self._work.held.take(seqs)
 
     def process(self, message: IncomingMessage) -> Told:
         """What nobody takes stays locked for a pause, so that others are handled meanwhile."""

@@ -8,11 +8,15 @@ import pytest
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Unrecoverable
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.held import Held
+from pgqueue_admin.transport.recoverability import Failures
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
+RECEIVED = """select count(*) from pg_stat_activity where datname = current_database()
+              and state = 'idle in transaction' and query like 'delete from "public"."Sales"%'"""
 ARCHIVING = replace(QUICK, on_exhausted="archive")
 
 
@@ -185,19 +189,33 @@ def test_sends_of_a_failed_handler_are_rolled_back(endpoint, handlers, make_endp
 
 
 def test_a_missing_destination_fails_the_message(make_endpoint, handlers, spy):
-    """One slot: a refused statement gives up the row before we can count, and a second slot may be there first."""
     endpoint = make_endpoint(settings=replace(QUICK, concurrency=1))
-
-    @handlers.handle(PLACE)
-    def place(order, context):
-        context.send("Nowhere", {}, type="Shop.Charge")
-
+    handlers.handle(PLACE)(lambda order, context: context.send("Nowhere", {}, type="Shop.Charge"))
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))
     headers = h.parse(rows(endpoint.dsn, "error")[0].headers)
     assert headers[h.EXCEPTION_TYPE].endswith("TableMissing")
     assert spy.counts["failed"] == 6
+
+
+def test_another_slot_waits_until_a_refused_send_is_counted(make_endpoint, handlers, connection, spy, monkeypatch):
+    """PostgreSQL gives up the row at the refused statement: the second slot has it before the first can count."""
+    remember, has_it = Failures.remember, []
+
+    def looking(self, *given):
+        has_it.append(until(lambda: connection.value(RECEIVED)))
+        return remember(self, *given)
+
+    monkeypatch.setattr(Failures, "remember", looking)
+    monkeypatch.setattr(Held, "longest", 600.0)
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=2, immediate_retries=0))
+    handlers.handle(PLACE)(lambda order, context: context.send("Nowhere", {}, type="Shop.Charge"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
+    assert (len(has_it), spy.counts["failed"]) == (1, 1)
 
 
 def test_a_swallowed_sql_error_is_a_failure_not_a_loop(endpoint, handlers, spy):
