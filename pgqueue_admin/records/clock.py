@@ -32,8 +32,10 @@ class Clock:
     def _ask(self) -> None:
         try:
             with connections["default"].cursor() as cursor:
+                asked = time.monotonic()
                 cursor.execute(postgresql().monitor.server_time())
-                self._told = cursor.fetchone()[0], time.monotonic()
+                told = cursor.fetchone()[0]
+                self._told = told, (asked + time.monotonic()) / 2  # a slow answer is off by half of it at most
         except django.db.Error:
             return
 

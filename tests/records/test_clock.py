@@ -1,8 +1,10 @@
 """Ages and stale marks are judged by the database's clock: a host that is an hour off shows no wrong figure."""
 
 import re
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth.models import User
@@ -71,6 +73,17 @@ def test_while_the_database_is_away_time_goes_on(console_database: str, connect)
     with elsewhere("default", HOST="127.0.0.1", PORT="1"):
         after = ours.now()
     assert before < after < before + timedelta(minutes=1)
+
+
+def test_a_slow_answer_is_off_by_half_of_it_at_most(console_database: str, connect, monkeypatch) -> None:
+    slow = "with told as materialized (select clock_timestamp() as at) select at from told, pg_sleep(0.5)"
+    monkeypatch.setattr(clock, "postgresql", lambda: SimpleNamespace(monitor=SimpleNamespace(server_time=lambda: slow)))
+    session, ours = connect(console_database), clock.Clock()
+    began = time.monotonic()
+    ours.now()
+    off = timedelta(seconds=(time.monotonic() - began) / 2)
+    before, shown, after = _server(session), ours.now(), _server(session)
+    assert before - off <= shown <= after + off
 
 
 def test_nobody_else_asks_the_host() -> None:
