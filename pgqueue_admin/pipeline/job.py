@@ -19,6 +19,8 @@ from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.transforms.parsed import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
+Step = HistoryBatch.Step
+
 
 class NotAsPlanned(Exception):
     """What was read or written is not what was planned: nothing of it counts, and it is tried again."""
@@ -58,11 +60,15 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
     messages = parsed(raw).cache()
     try:
         turned_away = _write_rejected(messages, batch, places[1])
+        ledger.reached(batch, token, Step.READ)
         rows = history(messages, batch.source.table).repartition(1).sortWithinPartitions("endpoint", "ended_at")
         rows.write.partitionBy("day").parquet(str(places[0]))
+        ledger.reached(batch, token, Step.WRITTEN)
         written = read(spark, [places[0]])
         _compare(batch, written, turned_away)
+        ledger.reached(batch, token, Step.COMPARED)
         made = list(figures(batch, written))
+        ledger.reached(batch, token, Step.COUNTED)
         files = list(manifest(batch, folder, *places))
         kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
         ledger.done(batch, token, kept, turned_away, files, made)

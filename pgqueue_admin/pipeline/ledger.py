@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import F, Min, Model
+from django.db.models import F, Min, Model, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
@@ -23,8 +23,12 @@ def open_batch(source: HistorySource) -> HistoryBatch | None:
     return source.batches.filter(state__in=OPEN).first()
 
 
-def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch:
-    return HistoryBatch.objects.create(
+@transaction.atomic
+def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | None:
+    """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
+    if _unmoved(source).select_for_update().first() is None:
+        return None
+    return open_batch(source) or HistoryBatch.objects.create(
         source=source,
         snapshot_from=found.snapshot_from,
         snapshot_to=found.snapshot_to,
@@ -40,9 +44,13 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch:
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
     snapshots = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
-    HistorySource.objects.filter(pk=source.pk).update(
-        complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **snapshots
-    )
+    _unmoved(source).update(complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **snapshots)
+
+
+def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
+    """Its row, if it is still where it was: what another driver read meanwhile would be read twice."""
+    place = {"snapshot": source.snapshot, "ahead": source.ahead, "seq_done": source.seq_done}
+    return HistorySource.objects.filter(pk=source.pk, **place)
 
 
 def held_back(source: HistorySource, why: str) -> None:
@@ -58,11 +66,19 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
         attempt=F("attempt") + 1,
         started_at=Now(),
         code_version=code_version,
+        step="",
         error="",
     )
     if not changed:
         raise Superseded(f"Batch {batch.pk} is no longer open.")
     return token
+
+
+def reached(batch: HistoryBatch, token: UUID, step: str) -> None:
+    """How far the attempt is, for whoever looks at it. Raises Superseded where it can no longer commit."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if not mine.update(step=step):
+        raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
 
 
 def is_mine(batch: HistoryBatch, token: UUID) -> bool:
@@ -73,7 +89,7 @@ def is_mine(batch: HistoryBatch, token: UUID) -> bool:
 def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
     """It stays planned, to be tried again."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
-    mine.update(state=HistoryBatch.State.PLANNED, error=error[:2000])
+    mine.update(state=HistoryBatch.State.PLANNED, step="", error=error[:2000])
 
 
 @transaction.atomic
@@ -87,7 +103,7 @@ def done(
 ) -> None:
     """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
-    if not mine.update(state=HistoryBatch.State.DONE, ended_at=Now(), kept=kept, rejected=rejected, error=""):
+    if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
     HistoryFile.objects.bulk_create(files)
     _count(figures)

@@ -38,7 +38,11 @@ def plan(connection: Connection, source: HistorySource, most: int = MOST) -> His
     if found.rows == 0:
         ledger.nothing_came(source, found)
         return None
-    return ledger.planned(source, found, is_last=found.rows < most)
+    batch = ledger.planned(source, found, is_last=found.rows < most)
+    if batch is None:
+        source.refresh_from_db()
+        return plan(connection, source, most)
+    return batch
 
 
 def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found | None:

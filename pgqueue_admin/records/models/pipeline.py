@@ -32,8 +32,17 @@ class HistoryBatch(models.Model):
         DONE = "done"
         ABANDONED = "abandoned"
 
+    class Step(models.TextChoices):
+        """What an attempt has behind it."""
+
+        READ = "read"
+        WRITTEN = "written"
+        COMPARED = "compared", "read back and compared"
+        COUNTED = "counted"
+
     source = models.ForeignKey(HistorySource, on_delete=models.CASCADE, related_name="batches")
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
+    step = models.CharField(max_length=10, choices=Step.choices, blank=True, help_text="Of the attempt that runs.")
     snapshot_from = models.TextField(blank=True)
     snapshot_to = models.TextField(blank=True)
     seq_lo = models.BigIntegerField()
