@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 
@@ -51,6 +52,14 @@ def one_of(name: str, default: str, *others: str) -> str:
     if said not in (default, *others):
         raise SystemExit(f"{name} must be {' or '.join((default, *others))}; it is {said}.")
     return said
+
+
+def zone(name: str) -> str:
+    """One that this machine knows, as Europe/Berlin."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError):
+        raise SystemExit(f"USUAL_ZONE must be a time zone such as Europe/Berlin; it is {name}.") from None
 
 
 def listed(name: str, default: str = "") -> list[str]:

@@ -45,6 +45,7 @@ PGQUEUE = {
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
     "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),
     "HISTORY_BODIES": env("HISTORY_BODIES", default="cut"),
+    "USUAL_ZONE": given.zone(env("USUAL_ZONE", default="UTC")),
     "MASKED_HEADERS": given.listed("MASKED_HEADERS"),
     "CAP": 10_000,  # C2: counted exactly up to here
     "EMBEDDED": given.EMBEDDED,

@@ -114,7 +114,7 @@ def done(
 def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Model]) -> None:
     """The batch's figures in place of those before, or none of them. Raises Superseded where nobody asks any more."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
-    if batch.recompute_at is None or not mine.update(recompute_at=None):
+    if batch.recompute_at is None or not mine.update(recompute_at=None, summed_at=None):
         raise Superseded(f"Batch {batch.pk} is not to be recomputed any more.")
     for model in models:
         model._default_manager.filter(batch=batch).delete()

@@ -11,6 +11,7 @@ from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
 from pgqueue_admin.records.models.trend import DepthStep, FailureRollup, Rollup, StoryPart
+from pgqueue_admin.records.models.usual import SeenStep, Unusual
 
 __all__ = [
     "Alert",
@@ -33,6 +34,8 @@ __all__ = [
     "Queue",
     "Rollup",
     "Sample",
+    "SeenStep",
     "SmallestTtbr",
     "StoryPart",
+    "Unusual",
 ]

@@ -61,6 +61,7 @@ class HistoryBatch(models.Model):
     rejected = models.JSONField(default=dict, help_text="How many rows, by reason.")
     error = models.TextField(blank=True)
     recompute_at = models.DateTimeField(null=True, help_text="Its figures are to be made anew from its files.")
+    summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual.")
 
     class Meta:
         constraints = [

@@ -1,0 +1,90 @@
+"""Hours and days that are over, summed from the rollups once, to be compared with: again where later batches add to them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import findings, ledger
+from pgqueue_admin.pipeline.usual import WEEKS
+from pgqueue_admin.pipeline.weeks_before import asked
+from pgqueue_admin.records.models import HistoryBatch, SeenStep, Unusual
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
+AT_ONCE = 168  # hours a transaction
+SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
+
+
+def see(now: datetime) -> int:
+    """Sum and judge what is over and was not, up to where history is complete; how many hours. Costs little when idle."""
+    seen = sum(_some(hours, until) for until, hours in _due(now))
+    findings.judge_depths(list(_hours(_floor(now - SAMPLED, HOUR), _floor(now, HOUR))))
+    for grain, kept in KEPT_FOR.items():
+        SeenStep.objects.filter(grain=grain, at__lt=now - kept).delete()
+    Unusual.objects.filter(at__lt=now - KEPT_FOR["hour"]).delete()
+    return seen
+
+
+def newest() -> datetime | None:
+    """Up to where hours were judged: all kinds together have a row in each."""
+    last = SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="").order_by("-at").first()
+    return last.at + HOUR if last else None
+
+
+def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
+    """The oldest first, since later ones are compared with them; each part with where history ends."""
+    complete, earliest = ledger.complete_to(), _floor(now - KEPT_FOR["hour"], HOUR)
+    begun = newest() or asked(postgresql().usual.first_hour(), {"since": earliest})[0][0]
+    if complete is None or begun is None:
+        return
+    until = _floor(complete, HOUR)
+    batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
+    touched = (at for (at,) in asked(postgresql().usual.touched(), {"batches": batches}))
+    due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
+    for place in range(0, len(due), AT_ONCE):
+        yield until, due[place : place + AT_ONCE]
+    HistoryBatch.objects.filter(pk__in=batches, summed_at=None).update(
+        summed_at=now
+    )  # hours to come are due by themselves
+
+
+@transaction.atomic
+def _some(hours: list[datetime], until: datetime) -> int:
+    """None where another process is at it: it sees the same."""
+    if not asked(postgresql().usual.alone(), {})[0][0]:
+        return 0
+    before = newest() or hours[0]
+    _sum("hour", hours)
+    _sum("day", sorted({day for hour in hours if (day := _floor(hour, DAY)) + DAY <= until}))
+    findings.judge_depths(hours)
+    findings.judge_messages(sorted({*hours, *(later for hour in hours for later in _later(hour) if later < before)}))
+    return len(hours)
+
+
+def _sum(grain: str, at: list[datetime]) -> None:
+    usual = postgresql().usual
+    SeenStep.objects.filter(grain=grain, at__in=at).delete()
+    asked(usual.see(subject=usual.subject, subjects=usual.subjects), {"grain": grain, "at": at})
+
+
+def _later(hour: datetime) -> Iterator[datetime]:
+    """The hours that are compared with this one."""
+    zone = ZoneInfo(settings.PGQUEUE["USUAL_ZONE"])
+    local = hour.astimezone(zone).replace(tzinfo=None)
+    for week in range(1, WEEKS + 1):
+        yield (local + week * 7 * DAY).replace(tzinfo=zone).astimezone(UTC)
+
+
+def _hours(since: datetime, until: datetime) -> Iterator[datetime]:
+    while since < until:
+        yield since
+        since += HOUR
+
+
+def _floor(at: datetime, step: timedelta) -> datetime:
+    seconds = int(step.total_seconds())
+    return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, UTC)
