@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from django.db import connections
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import value
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -40,6 +41,13 @@ class Percentiles(NamedTuple):
     p50: float
     p95: float
     p99: float
+
+
+class Timings(NamedTuple):
+    """``bands``: how many in each band of pipeline.bands, those in which there are any."""
+
+    percentiles: Percentiles
+    bands: dict[int, int]
 
 
 class Kind(NamedTuple):
@@ -79,10 +87,14 @@ def counts(asked: Asked) -> dict[int, Counts]:
     return {at: Counts(*figures) for at, *figures in rows}
 
 
-def percentiles(asked: Asked, measure: str) -> dict[int, Percentiles]:
+def timings(asked: Asked, measure: str) -> dict[int, Timings]:
     """Of one of MEASURES, by step; steps in which nothing was measured are absent."""
-    query = postgresql().trends.percentiles(asked=postgresql().trends.asked, buckets=measure, numbers=f"{measure}_n")
-    return {at: Percentiles(*map(value, buckets)) for at, *buckets in _ask(query, asked)}
+    query = postgresql().trends.timings(asked=postgresql().trends.asked, buckets=measure, numbers=f"{measure}_n")
+    rows = _ask(query, asked, starts=bands.STARTS)
+    return {
+        at: Timings(Percentiles(*map(value, cuts)), dict(zip(found, numbers, strict=True)))
+        for at, *cuts, found, numbers in rows
+    }
 
 
 def kinds(asked: Asked, name: str) -> list[Kind]:
@@ -101,7 +113,7 @@ def stories(asked: Asked) -> list[Story]:
     return [Story(*row) for row in _ask(postgresql().trends.stories(of=postgresql().trends.of), asked)]
 
 
-def _ask(query: Any, asked: Asked) -> list[Any]:
+def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:
     with connections["default"].cursor() as cursor:
-        cursor.execute(query, asked.params())
+        cursor.execute(query, {**asked.params(), **more})
         return cursor.fetchall()

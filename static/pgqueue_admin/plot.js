@@ -44,16 +44,24 @@
     ctx.restore();
   };
 
+  // a step reaches from its instant to the next one: not the nearest instant, but the last one before the cursor
+  function under_cursor(u, data) {
+    const { idx, left } = u.cursor;
+    if (!data.until || !idx) return idx ?? null;
+    const [before, at] = [data.at[idx - 1], data.at[idx]];
+    return u.posToVal(left, "x") < at - (at - before) / 100 ? idx - 1 : idx;
+  }
+
   const let_through = () => {}; // uPlot keeps presses to itself otherwise, and some lead to messages
   // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
   function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, label = whole, readout }) {
     const u = new uPlot({
       width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
       cursor: { y: false, drag: { x: false, y: false, click: let_through }, points: { size: 6 } },
-      scales: { x: { time: false, range: (u, low, high) => [low, high] }, y: { range: (u, low, high) => [0, top(high)] } },
+      scales: { x: { time: false, range: (u, low, high) => [low, data.until || high] }, y: { range: (u, low, high) => [0, top(high)] } },
       axes: [{ show: false }, { show: false }],
       series: [{}, ...styles],
-      hooks: { drawClear: [lines(label)], draw: hooks, setCursor: [(u) => readout(u.cursor.idx ?? null)] },
+      hooks: { drawClear: [lines(label)], draw: hooks, setCursor: [(u) => readout(under_cursor(u, data))] },
     }, [data.at, ...names.map((name) => data[name])], place);
     names.forEach((name, i) => { u.series[i + 1].name = name; });
     return u;
@@ -65,11 +73,16 @@
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], u = drawn();
       if (!by) return;
       event.preventDefault();
-      const i = Math.min(data.at.length - 1, Math.max(0, (u.cursor.idx ?? newest()) + by));
+      const i = Math.min(data.at.length - 1, Math.max(0, (under_cursor(u, data) ?? newest()) + by));
       u.setCursor({ left: u.valToPos(data.at[i], "x"), top: 10 });
       readout(i);
     });
     place.addEventListener("blur", () => { drawn().setCursor({ left: -10, top: -10 }); readout(null); });
+    listened(place);
+  }
+
+  // while a place has the focus, its legend is heard
+  function listened(place) {
     for (const [type, live] of [["focus", "polite"], ["blur", "off"]]) {
       place.addEventListener(type, () => place.parentElement.querySelector(".legend").setAttribute("aria-live", live));
     }
@@ -89,5 +102,5 @@
     document.fonts.ready.then(anew);
   }
 
-  window.pgqueue.plot = { alpha, colours, day, draw, keep, time, walk, whole };
+  window.pgqueue.plot = { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole };
 })();

@@ -4,7 +4,7 @@
   const source = document.getElementById("trends");
   if (!source || !window.uPlot) return;
   const data = JSON.parse(source.dataset.trends);
-  const { alpha, colours, day, draw, keep, time, walk, whole } = window.pgqueue.plot;
+  const { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
   const figure = (value) => (value === null || value === undefined ? "–" : whole(value));
   const span = (ms) => {
@@ -56,18 +56,55 @@
   }
   // a press on a step with failures leads to them, as Enter does; the table has the same links
   const iso = (at) => `${new Date(at * 1000).toISOString().slice(0, 19)}Z`;
-  function go(u) {
-    const i = u.cursor.idx;
-    if (i === null || i === undefined || !data.failed[i]) return;
-    const until = data.at[i + 1] || 2 * data.at[i] - data.at[i - 1];
-    location.href = data.messages.replace("SINCE", encodeURIComponent(iso(data.at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
+  function go({ at, failed }, i) {
+    if (i === null || i === undefined || !failed[i]) return;
+    const until = at[i + 1] || data.until;
+    location.href = data.messages.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }
-  const many = document.querySelector('[data-plot="many"]');
-  if (many) {
-    many.addEventListener("click", () => go(charts[0].u));
-    many.addEventListener("keydown", (event) => { if (event.key === "Enter") go(charts[0].u); });
+  function leads(place, lines, current) {
+    place.addEventListener("click", () => go(lines, current()));
+    place.addEventListener("keydown", (event) => { if (event.key === "Enter") go(lines, current()); });
+  }
+  // ---- the heat map is there already: its cells are read by pointer and arrow keys
+  function heat(place) {
+    const cells = JSON.parse(place.dataset.heat), said = document.querySelector("[data-cell]"), mark = place.querySelector("[data-mark]");
+    const height = cells.words.length, step = (data.until - data.at[0]) / data.at.length;
+    let column = null, band = 0;
+    function show() {
+      mark.setAttribute("visibility", column === null ? "hidden" : "visible");
+      said.textContent = "";
+      if (column === null) return;
+      const at = cells.at[column], numbers = cells.numbers[column];
+      mark.setAttribute("x", (at - data.at[0]) / step);
+      mark.setAttribute("width", ((cells.at[column + 1] || data.until) - at) / step);
+      mark.setAttribute("y", height - 1 - band);
+      said.textContent = `from ${day(at)} ${time(at)}, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}`;
+    }
+    place.addEventListener("pointermove", ({ clientX, clientY }) => {
+      const { left, top, width } = place.getBoundingClientRect(), cell = mark.ownerSVGElement.getBoundingClientRect().height / height;
+      const at = data.at[0] + (clientX - left) / width * (data.until - data.at[0]);
+      column = Math.max(0, cells.at.findLastIndex((each) => each <= at));
+      band = Math.min(height - 1, Math.max(0, height - 1 - Math.floor((clientY - top) / cell)));
+      show();
+    });
+    place.addEventListener("keydown", (event) => {
+      const [right, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] || [0, 0];
+      if (!right && !up) return;
+      event.preventDefault();
+      column = Math.min(cells.at.length - 1, Math.max(0, (column ?? cells.at.length - 1) + right));
+      band = Math.min(height - 1, Math.max(0, band + up));
+      show();
+    });
+    for (const type of ["pointerleave", "blur"]) place.addEventListener(type, () => { column = null; show(); });
+    listened(place);
+    leads(place, cells, () => column);
   }
   const drawn = [...document.querySelectorAll("[data-plot]")];
-  drawn.forEach((place, i) => walk(place, data, () => charts[i].u, newest, readout));
+  drawn.forEach((place, i) => {
+    walk(place, data, () => charts[i].u, newest, readout);
+    leads(place, data, () => under_cursor(charts[i].u, data));
+  });
+  const map = document.querySelector("[data-heat]");
+  if (map) heat(map);
   if (drawn.length) keep(drawn[0].parentElement, charts, draw_all);
 })();

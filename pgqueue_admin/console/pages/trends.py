@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
-from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline import bands, trends
 from pgqueue_admin.pipeline.freshness import freshness
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
@@ -52,6 +52,17 @@ def _depth(view: View) -> HttpResponse:
     return _csv(f"{view.window.name}-depth", ["at", "least", "median", "most", "live"], rows)
 
 
+def _heat(view: View) -> HttpResponse:
+    """Every cell that is not empty; what is over ``over_ms`` and up to ``upto_ms``."""
+    rows: list[list[object]] = [
+        [times.iso(column.at), times.iso(column.until), *bands.limits(band), number]
+        for column in view.heat.columns
+        for band, number in zip(view.heat.bands, column.numbers, strict=True)
+        if number
+    ]
+    return _csv(f"{view.window.name}-{view.measure}-heat", ["at", "until", "over_ms", "upto_ms", "messages"], rows)
+
+
 def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpResponse:
     """Times in UTC."""
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
@@ -62,5 +73,5 @@ def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpRespo
     return answer
 
 
-CSVS = {"csv": _finished, "depth": _depth}
+CSVS = {"csv": _finished, "depth": _depth, "heat": _heat}
 urlpatterns = [path("trends/", page, name="trends")]

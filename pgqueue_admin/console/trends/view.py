@@ -8,6 +8,8 @@ from typing import Any
 
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.depth import Depths
+from pgqueue_admin.console.trends.drawing import Drawing
+from pgqueue_admin.console.trends.heat import Heat
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
@@ -46,8 +48,20 @@ class View:
         return trends.counts(self.window.asked)
 
     @cached_property
+    def timings(self) -> dict[int, trends.Timings]:
+        return trends.timings(self.window.asked, self.measure)
+
+    @cached_property
     def percentiles(self) -> dict[int, trends.Percentiles]:
-        return trends.percentiles(self.window.asked, self.measure)
+        return {at: timings.percentiles for at, timings in self.timings.items()}
+
+    @cached_property
+    def heat(self) -> Heat:
+        return Heat(self.window, self.timings, self.counts)
+
+    @property
+    def drawing(self) -> Drawing:
+        return Drawing(self.heat)
 
     @cached_property
     def week_before(self) -> dict[int, Counts]:
@@ -123,6 +137,7 @@ class View:
         spans = [self.percentiles.get(each) for each in at]
         lines: dict[str, Any] = {
             "at": at,
+            "until": int(self.window.asked.until.timestamp()),
             "succeeded": [each.succeeded for each in counted],
             "failed": [each.failed for each in counted],
             "before": [each.succeeded + each.failed if each else None for each in before],

@@ -9,7 +9,7 @@ from pgqueue_rollup
 where {asked}
 group by 1
 
--- name: percentiles
+-- name: timings
 -- Histograms add up: buckets are summed first and only then cut at shares of the whole. Never an average of percentiles.
 with counted as (
     select at, bucket, sum(number) as number
@@ -18,17 +18,23 @@ with counted as (
     group by at, bucket
 ), running as (
     select
-        at, bucket,
+        at, bucket, number, width_bucket(bucket, %(starts)s::int4[]) as band,
         sum(number) over (partition by at order by bucket) as upto,
         sum(number) over (partition by at) as whole
     from counted
+), banded as (
+    select
+        at, band, sum(number)::int8 as number,
+        min(bucket) filter (where upto >= whole * 0.5) as p50,
+        min(bucket) filter (where upto >= whole * 0.95) as p95,
+        min(bucket) filter (where upto >= whole * 0.99) as p99
+    from running
+    group by at, band
 )
 select
-    extract(epoch from at)::int8 as at,
-    min(bucket) filter (where upto >= whole * 0.5) as p50,
-    min(bucket) filter (where upto >= whole * 0.95) as p95,
-    min(bucket) filter (where upto >= whole * 0.99) as p99
-from running
+    extract(epoch from at)::int8 as at, min(p50) as p50, min(p95) as p95, min(p99) as p99,
+    array_agg(band) as bands, array_agg(number) as numbers
+from banded
 group by 1
 
 -- name: asked

@@ -1,0 +1,93 @@
+"""The heat map as a drawing: one path for each shade, so that a thousand cells are five elements."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from pgqueue_admin.console.trends.heat import Heat
+from pgqueue_admin.pipeline import bands
+from pgqueue_admin.wording import times
+
+HEIGHT = 180  # of the cells, in pixels; a line of times stands below
+_APART = 26  # pixels, from one label of a length to the next
+SHADES = ("0.2", "0.38", "0.56", "0.76", "1")  # of the series' colour, the fewest first
+
+
+class Shade(NamedTuple):
+    opacity: str
+    path: str
+
+
+class Line(NamedTuple):
+    """A hairline at the end of a band."""
+
+    y: float
+    words: str
+
+
+class Mark(NamedTuple):
+    """A time below the cells. ``x``: per cent of the width."""
+
+    x: int
+    anchor: str
+    words: str
+
+
+class Drawing:
+    """A step is one wide and a band one high; the drawing is stretched to the width that there is."""
+
+    def __init__(self, heat: Heat):
+        self.heat, self.width, self.bands = heat, len(heat.window.instants), len(heat.bands)
+        self.height, self.keys = HEIGHT, SHADES
+
+    @property
+    def shades(self) -> list[Shade]:
+        runs: dict[int, list[str]] = {}
+        for row in range(self.bands):
+            for shade, x, length in self._runs(row):
+                runs.setdefault(shade, []).append(f"M{x} {self.bands - row - 1}h{length}v1h-{length}z")
+        return [Shade(SHADES[shade], "".join(paths)) for shade, paths in sorted(runs.items())]
+
+    @property
+    def lines(self) -> list[Line]:
+        """As many as there is room for."""
+        high = HEIGHT / self.bands
+        every = ceil(_APART / high)
+        return [
+            Line(round(HEIGHT - (row + 1) * high, 1), bands.end(band))
+            for row, band in enumerate(self.heat.bands[:-1])
+            if row % every == every - 1 or self.bands == 1
+        ]
+
+    @property
+    def marks(self) -> list[Mark]:
+        """At the ends and quarters, as the other charts have them."""
+        at = self.heat.window.instants
+        first, last = at[0], at[-1] + self.heat.window.step.total_seconds()
+        anchors = ("start", "middle", "middle", "middle", "end")
+        return [
+            Mark(25 * place, anchor, _said(first + (last - first) * place / 4, last - first > 90_000))
+            for place, anchor in enumerate(anchors)
+        ]
+
+    def _runs(self, row: int) -> Iterator[tuple[int, int, int]]:
+        """Neighbours of one shade: which, where, how long."""
+        x = 0
+        for shade, run in groupby(self._shade(column.numbers[row]) for column in self.heat.columns):
+            upto = min(self.width, x + len(list(run)) * self.heat.together)
+            if shade is not None:
+                yield shade, x, upto - x
+            x = upto
+
+    def _shade(self, number: int) -> int | None:
+        """By the square root: one message among thousands is still seen, and the crowded ones still differ."""
+        return ceil(len(SHADES) * sqrt(number / self.heat.most)) - 1 if number else None
+
+
+def _said(at: float, is_long: bool) -> str:
+    local = times.local(datetime.fromtimestamp(at, UTC), timezone.get_current_timezone())
+    return f"{local.day} {local:%b}" if is_long else f"{local:%H:%M}"

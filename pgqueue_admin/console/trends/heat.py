@@ -1,0 +1,96 @@
+"""How long it took as a heat map: time across, bands of latency up, how many as shade."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from pgqueue_admin.console.trends import links
+from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.pipeline import bands
+from pgqueue_admin.pipeline.trends import Counts, Timings
+from pgqueue_admin.wording.figures import counted, integer
+
+COLUMNS = 96  # at most: more steps than that share columns
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``numbers``: of every band from the fastest found to the slowest. ``failed`` lie at ``messages``."""
+
+    at: datetime
+    until: datetime
+    numbers: list[int]
+    failed: int
+    messages: str
+
+    @property
+    def cells(self) -> list[str]:
+        return [integer(number) for number in self.numbers]
+
+
+class Heat:
+    def __init__(self, window: Window, timings: Mapping[int, Timings], counts: Mapping[int, Counts]):
+        self.window, self.timings, self.counts = window, timings, counts
+
+    @cached_property
+    def bands(self) -> range:
+        """From the fastest that was found to the slowest; empty where nothing was timed."""
+        found = {band for timing in self.timings.values() for band in timing.bands}
+        return range(min(found), max(found) + 1) if found else range(0)
+
+    @property
+    def words(self) -> list[str]:
+        return [bands.words(band) for band in self.bands]
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Oldest first, also those in which nothing was timed."""
+        at = self.window.instants
+        return [self._column(at[place : place + self.together]) for place in range(0, len(at), self.together)]
+
+    @property
+    def together(self) -> int:
+        """So many steps share a column; the last one may have fewer."""
+        return -(-len(self.window.instants) // COLUMNS)
+
+    @property
+    def timed(self) -> list[Column]:
+        """Newest first."""
+        return [column for column in reversed(self.columns) if any(column.numbers)]
+
+    @cached_property
+    def most(self) -> int:
+        """In one cell."""
+        return max(number for column in self.columns for number in column.numbers)
+
+    @property
+    def sentence(self) -> str:
+        """The shape in words: what the drawing tells those who do not see it."""
+        sums = [sum(column) for column in zip(*(column.numbers for column in self.columns), strict=True)]
+        common = max(range(len(sums)), key=sums.__getitem__)
+        slowest = next(column for column in reversed(self.columns) if column.numbers[-1])
+        when = slowest.at.strftime("%Y-%m-%d %H:%M UTC")
+        return (
+            f"{counted(sum(sums), 'message')} timed. Most, {integer(sums[common])}, took {self.words[common]}; "
+            f"the slowest, {integer(sums[-1])}, took {self.words[-1]}, last from {when} on."
+        )
+
+    @property
+    def as_json(self) -> str:
+        """What the readout says of a cell: columns by their beginning, and the end of the last."""
+        at = [int(column.at.timestamp()) for column in self.columns]
+        told = {"at": at, "words": self.words, "numbers": [column.numbers for column in self.columns]}
+        return json.dumps(told | {"failed": [column.failed for column in self.columns]}, separators=(",", ":"))
+
+    def _column(self, steps: list[int]) -> Column:
+        at, until = (datetime.fromtimestamp(each, UTC) for each in (steps[0], steps[-1] + self._step))
+        found = [timing.bands for each in steps if (timing := self.timings.get(each))]
+        numbers = [sum(each.get(band, 0) for each in found) for band in self.bands]
+        failed = sum(each.failed for step in steps if (each := self.counts.get(step)))
+        return Column(at, until, numbers, failed, links.died(self.window.asked, at, until - at))
+
+    @property
+    def _step(self) -> int:
+        return int(self.window.step.total_seconds())

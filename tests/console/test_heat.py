@@ -1,0 +1,79 @@
+"""The heat map of Trends: every message stands in exactly one cell, however steps and buckets are folded."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+
+from pgqueue_admin.pipeline import bands
+from pgqueue_admin.pipeline.histogram import GAMMA, bucket
+from tests.pipeline.counted import rolled_up
+
+TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+SIX_HOURS = {"w": "6h", "at": "2026-11-14T11:59:00Z", "m": "delivery"}  # four minutes share a column
+
+
+def waited(at: datetime, milliseconds: dict[float, int], **names: str) -> None:
+    rolled_up(at, sum(milliseconds.values()), {bucket(ms): number for ms, number in milliseconds.items()}, **names)
+
+
+@pytest.fixture
+def page(as_viewer):
+    return lambda **asked: as_viewer.get("/trends/", {**SIX_HOURS, **asked}).content.decode()
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split(",") for line in text.splitlines()[1:]]
+
+
+def test_each_message_is_in_one_cell_and_batches_and_minutes_add_up(page) -> None:
+    waited(TEN, {0: 1, 3: 2, 150: 5}, queue="q")
+    waited(TEN + 3 * MINUTE, {150: 1, 200: 1, 203: 4}, queue="q")
+    waited(TEN + 4 * MINUTE, {90_000_000: 1}, queue="q")
+    waited(TEN, {3: 100}, queue="other")
+    first, second = ["2026-11-14T10:00:00Z", "2026-11-14T10:04:00Z"], ["2026-11-14T10:04:00Z", "2026-11-14T10:08:00Z"]
+    assert rows(page(format="heat", queue="q")) == [
+        [*first, "0", "1", "1"],
+        [*first, "2", "5", "2"],
+        [*first, "100", "200", "7"],
+        [*first, "200", "500", "4"],
+        [*second, "86400000", "", "1"],
+    ]
+
+
+def test_the_drawing_its_table_and_its_sentence_say_the_same(page) -> None:
+    waited(TEN, {3: 2, 30: 9})
+    waited(TEN + 8 * MINUTE, {3: 1})
+    rolled_up(TEN + MINUTE, 3, result="failed")
+    text = page()
+    told = json.loads(unescape(re.search(r'data-heat="([^"]*)"', text)[1]))
+    at = told["at"].index(int(TEN.timestamp()))
+    assert (told["words"][0], told["numbers"][at], told["failed"][at]) == ("2\u00a0ms to 5\u00a0ms", [2, 0, 0, 9], 3)
+    assert "12 messages timed. Most, 9, took 20\u00a0ms to 50\u00a0ms" in text
+    assert re.findall(r'<td class="num">(\d+)</td>', text)[-8:] == ["1", "0", "0", "0", "2", "0", "0", "9"]
+    assert "until%3A2026-11-14T10%3A04%3A00Z" in text, "the column's failures, not the step's"
+    assert re.findall(r'fill-opacity="([^"]*)" d="([^"]*)"', text) == [
+        ("0.38", "M248 3h4v1h-4z"),
+        ("0.56", "M240 3h4v1h-4z"),
+        ("1", "M240 0h4v1h-4z"),
+    ]
+
+
+def test_without_any_timing_there_is_no_map(page) -> None:
+    rolled_up(TEN, 3)
+    text = page()
+    assert "data-heat" not in text
+    assert "Nothing tells how long they took." in text
+    assert rows(page(format="heat")) == []
+
+
+def test_bands_meet_and_their_words_are_true_within_two_per_cent() -> None:
+    for band, end in enumerate(bands.ENDS):
+        first_above = GAMMA ** (bands.STARTS[band] - 1)
+        assert end <= first_above < end * GAMMA
+    assert [bands.words(each) for each in (0, 9, len(bands.ENDS))] == [
+        "up to 1\u00a0ms", "500\u00a0ms to 1\u00a0s", "over 1\u00a0d",
+    ]  # fmt: skip
