@@ -41,6 +41,7 @@ PGQUEUE = {
     "ALERT_TO": given.listed("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,
+    "ARCHIVE_DAYS": env.int("ARCHIVE_DAYS", default=0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
     "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from pgqueue_admin.housekeeping import pick_up
+from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
 from pgqueue_admin.records import clock, depths, samples
 
@@ -27,3 +27,9 @@ def thin_samples() -> int:
     now = clock.now()
     depths.fold(now)
     return samples.thin(now)
+
+
+@shared_task
+def prune_archive() -> int:
+    """Forget what was decided longer ago than ARCHIVE_DAYS, and is in history where that is kept."""
+    return pruning.prune_archive()

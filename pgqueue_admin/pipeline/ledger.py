@@ -28,6 +28,7 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
     """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
     if _unmoved(source).select_for_update().first() is None:
         return None
+    _unmoved(source).update(cluster=found.cluster)
     return open_batch(source) or HistoryBatch.objects.create(
         source=source,
         snapshot_from=found.snapshot_from,
@@ -156,3 +157,9 @@ def complete_to() -> datetime | None:
         return None
     found: datetime | None = there.aggregate(least=Min("complete_to"))["least"]
     return found
+
+
+def read_to(table: str, cluster: str) -> str:
+    """The snapshot of which history has every row of a table, in this cluster; empty: of none."""
+    source = HistorySource.objects.filter(table=table, cluster=cluster).first()
+    return source.snapshot if source else ""

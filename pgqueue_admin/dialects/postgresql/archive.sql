@@ -186,3 +186,12 @@ where id = any (%(ids)s::integer[]) and state = %(state)s
 insert into messages.archive_event (archive_id, who, verb, operation, target)
 select id, %(who)s, %(verb)s, %(operation)s, target
 from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
+
+-- name: prune
+-- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to.
+delete from messages.message_archive where id in (
+    select id from messages.message_archive
+    where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
+        and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
+    limit %(most)s for update skip locked
+)

@@ -1,0 +1,122 @@
+"""The archive forgets what was decided long ago: behind the history's ledger, and never what waits for somebody."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import pruning as archive_pruning
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.housekeeping import pruning, tasks
+from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def database(console_database: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(console_database)
+
+
+@pytest.fixture(autouse=True)
+def thirty_days(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]"}
+
+
+def ended(connection: Connection, days: int = 40, result: str = "success") -> int:
+    return store.bury(connection, DeadMessage(queue="q", result=result, headers="{}", died_at=clock.now() - days * DAY))
+
+
+def left(connection: Connection) -> list[int]:
+    return [row.id for row in connection.all("select id from messages.message_archive order by id")]
+
+
+def planned(connection: Connection, most: int = 100) -> HistoryBatch:
+    batch = planning.plan(connection, sources(connection)[0], most)
+    assert batch is not None
+    return batch
+
+
+def read(batch: HistoryBatch) -> None:
+    ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
+
+
+def test_what_is_old_decided_and_read_goes(database: Connection) -> None:
+    old, dead, young = ended(database), ended(database, result="failed"), ended(database, days=29)
+    read(planned(database))
+    assert tasks.prune_archive() == 1
+    assert left(database) == [dead, young]
+    store_discarded(database, dead)
+    assert tasks.prune_archive() == 1
+    assert old not in left(database)
+    assert left(database) == [young]
+
+
+def store_discarded(connection: Connection, dead: int) -> None:
+    connection.run("update messages.message_archive set became = 'discarded' where id = %s", [dead])
+
+
+def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None:
+    """Planned, begun, or one of several parts of a difference: it may have to be read again."""
+    ids = [ended(database) for _ in range(4)]
+    assert tasks.prune_archive() == 0
+    first = planned(database, most=2)
+    assert tasks.prune_archive() == 0
+    read(first)
+    assert tasks.prune_archive() == 0
+    read(planned(database, most=2))
+    assert tasks.prune_archive() == 0  # that nothing is left of this difference is not known yet
+    assert planning.plan(database, HistorySource.objects.get(), 2) is None
+    late = ended(database)
+    assert tasks.prune_archive() == len(ids)
+    assert left(database) == [late]
+
+
+def test_who_commits_late_is_kept_whatever_his_number(
+    database: Connection, console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    slow = connect(console_database)
+    with slow.transaction():
+        late = ended(slow)
+        ended(database)
+        read(planned(database))
+    assert tasks.prune_archive() == 1
+    assert left(database) == [late]
+    read(planned(database))
+    assert tasks.prune_archive() == 1
+
+
+def test_on_another_server_nothing_goes(database: Connection) -> None:
+    ended(database)
+    read(planned(database))
+    assert planning.plan(database, HistorySource.objects.get()) is None
+    HistorySource.objects.update(cluster="of yesterday")
+    assert tasks.prune_archive() == 0
+
+
+def test_in_chunks_and_for_so_long(database: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (pruning, archive_pruning):
+        monkeypatch.setattr(module, "CHUNK", 2)
+    for _ in range(5):
+        ended(database)
+    read(planned(database))
+    assert pruning.prune_archive(seconds=0) == 2
+    assert pruning.prune_archive() == 3
+
+
+def test_without_history_age_decides(database: Connection, settings: Any) -> None:
+    ended(database)
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    assert tasks.prune_archive() == 1
+
+
+def test_nothing_goes_unasked(database: Connection, settings: Any) -> None:
+    ended(database)
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0, "SPARK_MASTER": ""}
+    assert tasks.prune_archive() == 0
