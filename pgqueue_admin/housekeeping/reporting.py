@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import django.db
-from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_ready
+from celery.signals import beat_init, task_failure, task_postrun, task_prerun, worker_init, worker_ready
 from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import Process
-from pgqueue_admin.workers import identity, ledger, vitals
+from pgqueue_admin.workers import identity, ledger, pulse, vitals
 from pgqueue_admin.workers.busy import BusyTime
 from pgqueue_admin.workers.counters import Recent
-from pgqueue_admin.workers.pulse import Pulse
 
 log = logging.getLogger(__name__)
 EVERY = 2.0
@@ -66,9 +65,7 @@ class Reporting(threading.Thread):
 
     def run(self) -> None:
         self._say(lambda: ledger.close_dead(self._me.host, self._role))
-        pulse = Pulse()
         while not self._over.is_set():
-            pulse.beat()
             self._say(self.beat)
             self._over.wait(EVERY)
 
@@ -96,6 +93,13 @@ def report(role: str, tasks: Tasks | None = None, slots: int = 0) -> Reporting:
     reporting.start()
     atexit.register(reporting.end)
     return reporting
+
+
+@worker_init.connect
+@beat_init.connect
+def _lives(**signal: Any) -> None:
+    """From before the broker answers: a worker that waits for it is none that hangs."""
+    pulse.keep_beating()
 
 
 @worker_ready.connect

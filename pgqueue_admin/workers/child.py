@@ -11,7 +11,7 @@ from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.errors import QueueUnfit
-from pgqueue_admin.workers import code_version, identity, registry, run_folder, settings
+from pgqueue_admin.workers import code_version, identity, pulse, registry, run_folder, settings
 from pgqueue_admin.workers.counters import Counters
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.exhausted import bury
@@ -26,6 +26,7 @@ State = Process.State
 
 def run(name: str) -> int:
     """Until SIGTERM. Returns the exit code."""
+    pulse.keep_beating()  # before the applications' handlers are imported: that may take its time
     declared = registry.find().get(name)
     if declared is None:
         log.error("No application declares the endpoint %s: write endpoint(%r) in its handlers.py.", name, name)

@@ -1,5 +1,6 @@
 """What should run on this host, read from the console's database."""
 
+from django.conf import settings
 from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import Endpoint, Process
@@ -39,6 +40,7 @@ def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
         ceiling=Ceiling(row.memory_mb, row.memory_kill_mb),
         rolling=rolling.under_way(row),
         replace=rolling.turn(row, host),
+        hung_after=settings.PGQUEUE["HUNG_SECONDS"],
     )
 
 

@@ -7,7 +7,6 @@ import time
 from django.conf import settings
 
 from pgqueue_admin.embedded import child
-from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.workers import identity, pulse
 from pgqueue_admin.workers.backoff import Backoff
 from pgqueue_admin.workers.programs import Program
@@ -54,11 +53,11 @@ class Kept:
             child.end(self._child, (signal.SIGTERM, seconds))
 
     def _end_if_hung(self) -> None:
-        if self.running and self._child:
-            silent = self._silence.look(pulse.of(identity.of(self._child.pid)))
-            if silent > settings.PGQUEUE["HUNG_SECONDS"]:
-                self._hung = f"it showed no sign of life for {plain(settings.PGQUEUE['HUNG_SECONDS'])}, "
-                child.kill_session(self._child)
+        if not (self.program.beats and self.running and self._child):
+            return
+        if hung := self._silence.broken(identity.of(self._child.pid), settings.PGQUEUE["HUNG_SECONDS"]):
+            self._hung = f"{hung}, "
+            child.kill_session(self._child)
 
     @property
     def pid(self) -> int:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.workers import identity, in_hand, pulse, readiness, run_folder, vitals
 from pgqueue_admin.workers.role import Role
 from pgqueue_admin.workers.start import PARENT
@@ -71,9 +70,9 @@ class Managed:
 
     def kill_if_hung(self, after: float) -> None:
         """Where it has shown no sign of life for so many seconds; one that drains has a deadline already."""
-        silent = self._silence.look(pulse.of(self.identity))
-        if silent > after and not self.draining:
-            self.hung = f"it showed no sign of life for {plain(after)}"
+        hung = self._silence.broken(self.identity, after)
+        if hung and not self.draining:
+            self.hung = hung
             self._kill_group()
 
     def exit_code(self) -> int | None:

@@ -18,7 +18,7 @@ from pgqueue_admin.pipeline.retention import retain
 from pgqueue_admin.pipeline.sweep import sweep
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
-from pgqueue_admin.workers import identity, vitals
+from pgqueue_admin.workers import identity, pulse, vitals
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ledger import record
 from pgqueue_admin.workers.sole import Sole
@@ -37,6 +37,7 @@ def run() -> None:
     os.nice(NICE)
     ending = Ending()
     pipelining = Pipelining(ending)
+    pulse.keep_beating()  # of the process alone: nobody can say how long a batch may take
     threading.Thread(target=pipelining.beat, name="heartbeat", daemon=True).start()  # a batch takes longer than a beat
     while not ending.wait(BEAT):
         pipelining.turn()

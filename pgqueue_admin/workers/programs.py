@@ -21,6 +21,7 @@ class Program:
     argv: tuple[str, ...]
     drain_seconds: float
     env: dict[str, str] = field(default_factory=dict)
+    beats: bool = False  # it shows signs of life, and is killed where it shows none
 
     @property
     def environment(self) -> dict[str, str]:
@@ -57,8 +58,8 @@ def _supervisor() -> Program:
 def _celery_worker() -> Program:
     # threads: one process, so that none is left over when it is killed; one worker needs no gossip
     pool = ("--pool", "threads", "--concurrency", "2", "--without-gossip", "--without-mingle", "--without-heartbeat")
-    return Program("celery-worker", (*_CELERY, "worker", "--loglevel", "INFO", *pool), 15)
+    return Program("celery-worker", (*_CELERY, "worker", "--loglevel", "INFO", *pool), 15, beats=True)
 
 
 def _celery_beat() -> Program:
-    return Program("celery-beat", (*_CELERY, "beat", "--loglevel", "INFO", "--pidfile="), 5)
+    return Program("celery-beat", (*_CELERY, "beat", "--loglevel", "INFO", "--pidfile="), 5, beats=True)

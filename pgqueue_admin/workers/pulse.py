@@ -4,14 +4,18 @@ A process that hangs (stopped, or stuck in a call) has not ended, so nothing els
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.workers import identity, run_folder
 from pgqueue_admin.workers.identity import Identity
 
 LONGEST_LOOK = 2.0  # seconds between two looks that are counted: who was held up itself has seen nothing
+LONGEST_START = 120.0  # seconds until the first sign: a start imports much, and all may start at once
+EVERY = 1.0
 
 
 class Pulse:
@@ -26,8 +30,24 @@ class Pulse:
         os.pwrite(self._file, b"%020d" % self._count, 0)
 
 
+def keep_beating() -> None:
+    """In a thread of its own, for a process whose turns may take as long as they like.
+
+    It falls silent when the process as a whole does: stopped, or in native code that never lets the interpreter go on.
+    """
+
+    mine = Pulse()
+
+    def beat() -> None:
+        while True:
+            mine.beat()
+            time.sleep(EVERY)
+
+    threading.Thread(target=beat, name="pulse", daemon=True).start()
+
+
 class Silence:
-    """For how long a process has not turned its counter; nothing is said of one that never did."""
+    """For how long a process has not turned its counter."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic):
         self._monotonic = monotonic
@@ -37,9 +57,15 @@ class Silence:
     def look(self, shown: bytes) -> float:
         now = self._monotonic()
         between, self._looked = min(now - self._looked, LONGEST_LOOK), now
-        self._seconds = self._seconds + between if shown and shown == self._shown else 0.0
+        self._seconds = self._seconds + between if shown == self._shown else 0.0
         self._shown = shown
         return self._seconds
+
+    def broken(self, process: Identity, after: float) -> str:
+        """``it showed no sign of life for 60 s``; empty while it may live. ``after``: seconds that it may be silent."""
+        shown = of(process)
+        most = after if shown else max(after, LONGEST_START)
+        return f"it showed no sign of life for {plain(most)}" if self.look(shown) > most else ""
 
 
 def of(process: Identity) -> bytes:

@@ -36,9 +36,9 @@ class Role:
 def singletons() -> list[Role]:
     """One of each among all supervisors, however many hosts there are."""
     hung = settings.PGQUEUE["HUNG_SECONDS"]
-    history = [Role(Key("pipeline"), ("pipeline",), drain_seconds=30)] if settings.PGQUEUE["SPARK_MASTER"] else []
+    history = Role(Key("pipeline"), ("pipeline",), drain_seconds=30, hung_after=hung)
     return [
-        *history,
+        *([history] if settings.PGQUEUE["SPARK_MASTER"] else []),
         Role(Key("sampler"), ("sampler",), hung_after=hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
         Role(Key("ingester"), ("ingester",), hung_after=hung),
         Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings", hung_after=hung),

@@ -3,17 +3,23 @@
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers import identity, pulse
 from pgqueue_admin.workers.kept import Kept
-from pgqueue_admin.workers.programs import Program
+from pgqueue_admin.workers.programs import Program, programs
 from pgqueue_admin.workers.role import singletons
 from tests.waiting import until
-from tests.workers.house import House
+from tests.workers.house import House, want
+from tests.workers.shop.handlers import TYPE
 
+LIMITS = {"sampler": 10, "endpoint": 8}  # seconds
 BEATS = """
 import threading
 import django
@@ -36,7 +42,7 @@ class Clock:
 def test_silence_is_counted_from_the_last_turn() -> None:
     clock = Clock()
     silence = pulse.Silence(clock)
-    for shown, expected in ((b"", 0), (b"", 0), (b"1", 0), (b"1", 1), (b"1", 2), (b"2", 0), (b"2", 1)):
+    for shown, expected in ((b"", 1), (b"", 2), (b"1", 0), (b"1", 1), (b"1", 2), (b"2", 0), (b"2", 1)):
         clock.now += 1
         assert silence.look(shown) == expected
 
@@ -49,39 +55,86 @@ def test_who_was_held_up_itself_has_not_seen_a_silence() -> None:
     assert silence.look(b"1") == pulse.LONGEST_LOOK
 
 
-def test_a_stopped_sampler_is_killed_and_replaced(house: House) -> None:
+def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path}
+    clock = Clock()
+    silence, mine = pulse.Silence(clock), identity.mine()
+    said = []
+    while clock.now < 200:
+        clock.now += 1
+        said.append(silence.broken(mine, after=60))
+    assert [bool(each) for each in said] == [False] * 120 + [True] * 80
+    assert plain(said[-1]) == "it showed no sign of life for 2 min"
+
+
+def test_a_stopped_sampler_and_a_stopped_endpoint_are_killed_and_replaced(house: House, sales: Any, look: Any) -> None:
+    """What the endpoint had in hand for as long as it liked is handled by the next process."""
     house.environment["HUNG_SECONDS"] = "8"
+    want(1)
     house.supervise("--without", "ingester", "--without", "alerter")
-    stopped = until(lambda: sampler(state="running"), what="it samples")
-    os.kill(stopped.pid, signal.SIGSTOP)
-    until(lambda: sampler(pid=stopped.pid, last_error__contains="no sign of life for 10"), what="it is told")
-    fresh = until(lambda: sampler(state="running", ended_at=None), what="another one samples")
-    assert fresh.pid != stopped.pid
-    assert not pulse.of(identity.Identity(house.host, stopped.pid, stopped.start_ticks))
+    stopped = [until(partial(one, role, state="running"), what=f"{role} runs") for role in LIMITS]
+    hold = house.var / "hold"
+    sales.send("Sales", {"hold": str(hold)}, type=TYPE)
+    until(hold.with_suffix(".held").exists, what="it is in hand")
+    for each in stopped:
+        os.kill(each.pid, signal.SIGSTOP)
+    hold.touch()
+    for each in stopped:
+        told = {"pid": each.pid, "last_error__contains": f"no sign of life for {LIMITS[each.role]}"}
+        until(partial(one, each.role, **told), what=f"of the {each.role} it is told")
+        fresh = until(partial(one, each.role, state="running", ended_at=None), what=f"another {each.role} runs")
+        assert fresh.pid != each.pid
+        assert not pulse.of(identity.Identity(house.host, each.pid, each.start_ticks))
+    until(lambda: look.value("select count(*) from handled") == 1)
 
 
-def sampler(**wanted: Any) -> Process | None:
-    return Process.objects.filter(role="sampler", **wanted).first()
+def one(role: str, **wanted: Any) -> Process | None:
+    return Process.objects.filter(role=role, **wanted).first()
 
 
-def test_a_stopped_program_of_ours_is_killed_and_started_again(tmp_path: Path, settings: Any) -> None:
+def plain(said: str) -> str:
+    return said.replace("\u00a0", " ")
+
+
+@pytest.fixture
+def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], Kept]]:
+    """``keep(code)``: a program that may be silent for a second."""
     settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path, "HUNG_SECONDS": 1.0}
     worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "PGQUEUE_VAR": str(tmp_path)}
-    kept = Kept(Program("celery-beat", (sys.executable, "-c", BEATS), 5, worker))
-    kept.start()
-    try:
-        stopped = kept.pid
-        until(lambda: pulse.of(identity.of(stopped)), what="it beats")
-        os.kill(stopped, signal.SIGSTOP)
-        said = until(kept.look, what="it is told")
-        assert "celery-beat ended (it showed no sign of life for 1 s, killed by SIGKILL)" in said.replace("\u00a0", " ")
-        until(lambda: kept.look() or kept.running, what="another one runs")
-        assert kept.pid != stopped
-    finally:
+    started: list[Kept] = []
+
+    def keep(code: str) -> Kept:
+        started.append(Kept(Program("celery-beat", (sys.executable, "-c", code), 5, worker, beats=True)))
+        started[-1].start()
+        return started[-1]
+
+    yield keep
+    for kept in started:
         kept.end(0)
 
 
+def test_a_program_that_hangs_before_its_first_turn(keep: Callable[[str], Kept], monkeypatch: Any) -> None:
+    monkeypatch.setattr(pulse, "LONGEST_START", 2.0)
+    said = until(keep("import signal; signal.pause()").look, what="it is told")
+    assert "celery-beat ended (it showed no sign of life for 2 s, killed by SIGKILL)" in plain(said)
+
+
+def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[str], Kept]) -> None:
+    kept = keep(BEATS)
+    stopped = kept.pid
+    until(lambda: pulse.of(identity.of(stopped)), what="it beats")
+    os.kill(stopped, signal.SIGSTOP)
+    said = until(kept.look, what="it is told")
+    assert "celery-beat ended (it showed no sign of life for 1 s, killed by SIGKILL)" in plain(said)
+    until(lambda: kept.look() or kept.running, what="another one runs")
+    assert kept.pid != stopped
+
+
+def test_who_shows_no_signs_is_not_judged_by_them() -> None:
+    assert {program.name for program in programs() if program.beats} == {"celery-worker", "celery-beat"}
+
+
 def test_the_limit_leaves_room_for_a_slow_turn(settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 300.0, "HUNG_SECONDS": 60.0}
+    settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 300.0, "HUNG_SECONDS": 60.0, "SPARK_MASTER": "local"}
     limits = {role.key.kind: role.hung_after for role in singletons() if role.hung_after}
-    assert limits == {"sampler": 660, "ingester": 60, "alerter": 60}
+    assert limits == {"sampler": 660, "ingester": 60, "alerter": 60, "pipeline": 60}
