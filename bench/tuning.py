@@ -1,6 +1,7 @@
 """What concurrency, processes, batch size and peek delay do to a backlog and to a wait; ``make bench-tuning``.
 
-Curves for docs/tuning.md (T18): medians of interleaved rounds. ``ROUNDS`` and ``MESSAGES`` make it shorter.
+Curves for docs/tuning.md (T18): medians of interleaved rounds, written after each. ``ROUNDS``, ``MESSAGES`` and
+``WAITS`` make it shorter; with ``MINUTES`` no round but the first begins that would not end within them.
 """
 
 import json
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +22,12 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 MESSAGES = int(os.environ.get("MESSAGES", 10_000))
+WAITS = int(os.environ.get("WAITS", 20))
+MINUTES = float(os.environ.get("MINUTES", "inf"))
+LONGEST_POINT = 120.0  # seconds: what takes longer is no measurement, but a fault
 HANDLERS = {"does nothing": 0.0, "waits 10 ms": 0.01}
+CURVES = {"concurrency": "concurrency", "processes": "processes", "messages a transaction": "batch"}
+PEEK_DELAY = "peek delay"
 
 
 class Point(NamedTuple):
@@ -46,9 +53,9 @@ def points() -> Iterator[Point]:
         for processes in (1, 2, 4):
             yield Point("processes", seconds, processes=processes)
         for batch in (1, 10, 50, 200):
-            yield Point("batch", seconds, batch=batch)
+            yield Point("messages a transaction", seconds, batch=batch)
     for delay in (0.1, 0.5, 1.0, 2.0):
-        yield Point("peek delay", 0.0, peek_delay=delay)
+        yield Point(PEEK_DELAY, 0.0, peek_delay=delay)
 
 
 def main() -> None:
@@ -56,57 +63,99 @@ def main() -> None:
         server = PostgreSQL(folder / "postgresql")
         server.start()
         try:
-            publish(measure(Bench(server, Path())))
+            for found in measured(Bench(server, Path())):
+                publish(found)
         finally:
             server.stop()
+    print(markdown(found))
 
 
-def measure(bench: Bench) -> dict[Point, float]:
+def measured(bench: Bench) -> Iterator[dict[Point, float]]:
+    """The medians of the rounds so far, after each."""
     wanted = list(points())
     found: dict[Point, list[float]] = {each: [] for each in wanted}
-    for _ in range(ROUNDS):
+    began = time.monotonic()
+    for number in range(1, ROUNDS + 1):
         for each in wanted:
             bench.empty()
-            found[each].append(waited(bench, each) if each.curve == "peek delay" else rate(bench, each))
-    return {each: statistics.median(figures) for each, figures in found.items()}
+            found[each].append(waited(bench, each) if each.curve == PEEK_DELAY else rate(bench, each))
+        yield {each: statistics.median(figures) for each, figures in found.items()}
+        spent = time.monotonic() - began
+        print(f"round {number} of {ROUNDS}, {spent:.0f} s", flush=True)
+        if spent * (number + 1) / number > 60 * MINUTES:
+            return
 
 
 def rate(bench: Bench, point: Point) -> float:
     """Messages per second of all processes together, from the first start to an empty queue."""
     bench.fill("Engine", point.messages)
     asked = ["work_off", point.concurrency, point.messages, point.batch, point.seconds]
-    children = [side(bench, *asked) for _ in range(point.processes)]
-    for child in children:
-        assert child.stdout
-        child.stdout.readline()
-    began = time.monotonic()
-    for child in children:
-        print("go", file=child.stdin, flush=True)
-    while bench.connection.value('select exists (select from "Engine" for update skip locked)'):
-        time.sleep(0.02)
-    took = time.monotonic() - began
-    for child in children:
-        child.communicate("stop\n", timeout=120)
+    with ExitStack() as sides:
+        children = [sides.enter_context(side(bench, *asked)) for _ in range(point.processes)]
+        for child in children:
+            assert child.stdout
+            child.stdout.readline()
+        began = time.monotonic()
+        for child in children:
+            print("go", file=child.stdin, flush=True)
+        while bench.connection.value('select exists (select from "Engine" for update skip locked)'):
+            assert time.monotonic() < began + LONGEST_POINT, f"{point} was not done in {LONGEST_POINT:.0f} s"
+            time.sleep(0.02)
+        took = time.monotonic() - began
+        for child in children:
+            child.communicate("stop\n", timeout=LONGEST_POINT)
     return point.messages / took
 
 
 def waited(bench: Bench, point: Point) -> float:
     """Milliseconds, the median, that a message of a sender who tells nobody waits in an idle queue."""
-    child = side(bench, "waits", point.concurrency, 20, point.batch, point.peek_delay)
-    return float(child.communicate(timeout=600)[0])
+    with side(bench, "waits", point.concurrency, WAITS, point.batch, point.peek_delay) as child:
+        return float(child.communicate(timeout=LONGEST_POINT + 2 * WAITS * point.peek_delay)[0])
 
 
-def side(bench: Bench, *asked: object) -> "subprocess.Popen[str]":
+@contextmanager
+def side(bench: Bench, *asked: object) -> Iterator["subprocess.Popen[str]"]:
+    """It ends with the block, however that ends."""
     words = [sys.executable, "-m", "bench.tuning_side", bench.dsn, *map(str, asked)]
-    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def publish(found: dict[Point, float]) -> None:
     RESULTS.mkdir(exist_ok=True)
     kept = [{**point._asdict(), "figure": round(figure, 1)} for point, figure in found.items()]
     (RESULTS / "tuning.json").write_text(json.dumps(kept, indent=1) + "\n")
-    for point, figure in found.items():
-        print(f"{point!s:110} {figure:10.1f}")
+
+
+def markdown(found: dict[Point, float]) -> str:
+    """The curves as tables for docs/tuning.md."""
+    return "\n\n".join([*(_rates(found, curve) for curve in CURVES), _waits(found)])
+
+
+def _rates(found: dict[Point, float], curve: str) -> str:
+    along = CURVES[curve]
+    by_place = {
+        (getattr(point, along), point.seconds): figure for point, figure in found.items() if point.curve == curve
+    }
+    rows = [
+        [str(place), *(f"{by_place[place, seconds]:,.0f}" for seconds in HANDLERS.values())]
+        for place in dict.fromkeys(place for place, _ in by_place)
+    ]
+    return _table([curve, *(f"messages/s, handler {what}" for what in HANDLERS)], rows)
+
+
+def _waits(found: dict[Point, float]) -> str:
+    rows = [
+        [f"{point.peek_delay:g} s", f"{figure:,.0f} ms"] for point, figure in found.items() if point.curve == PEEK_DELAY
+    ]
+    return _table([PEEK_DELAY, "a message waits, median"], rows)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows])
 
 
 if __name__ == "__main__":
