@@ -30,6 +30,7 @@ app.conf.beat_schedule = {
     "run started operations": _every(1, "run_operations"),
     "lapse frozen operations": _every(60, "lapse_operations"),
     "thin samples": _every(300, "thin_samples"),
+    "compare hours": _every(300, "compare_hours"),
     "prune the archive": _every(600, "prune_archive"),
 }
 

@@ -4,6 +4,7 @@ from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
+from pgqueue_admin.pipeline import seen
 from pgqueue_admin.records import clock, depths, samples
 
 
@@ -33,3 +34,9 @@ def thin_samples() -> int:
 def prune_archive() -> int:
     """Forget what was decided longer ago than ARCHIVE_DAYS, and is in history where that is kept."""
     return pruning.prune_archive()
+
+
+@shared_task
+def compare_hours() -> int:
+    """Sum the hours of history that are over, and keep what was unusual in them."""
+    return seen.see(clock.now())

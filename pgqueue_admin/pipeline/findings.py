@@ -106,9 +106,8 @@ def _narrowed(rows: Iterable[Unusual]) -> Iterator[Unusual]:
     """Once is enough: the types where some are found, of a silence the whole queue where all of it is silent."""
     ordered = sorted(rows, key=lambda row: (row.kind, row.at, row.queue, row.endpoint, row.type))
     for (kind, *_), same in groupby(ordered, lambda row: (row.kind, row.at, row.queue, row.endpoint)):
-        whole, types = [], []
-        for row in same:
-            (types if row.type else whole).append(row)
+        rows_here = list(same)
+        whole, types = ([row for row in rows_here if bool(row.type) == typed] for typed in (False, True))
         yield from (whole or types) if kind == SILENCE else (types or whole)
 
 

@@ -20,7 +20,7 @@ SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at 
 
 
 def see(now: datetime) -> int:
-    """Sum and judge what is over and was not, up to where history is complete; how many hours. Costs little when idle."""
+    """Sum and judge what is over and was not, up to where history is complete; how many hours."""
     seen = sum(_some(hours, until) for until, hours in _due(now))
     findings.judge_depths(list(_hours(_floor(now - SAMPLED, HOUR), _floor(now, HOUR))))
     for grain, kept in KEPT_FOR.items():
@@ -54,7 +54,7 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
 
 @transaction.atomic
 def _some(hours: list[datetime], until: datetime) -> int:
-    """None where another process is at it: it sees the same."""
+    """None of them where another process is at it: it sees the same."""
     if not asked(postgresql().usual.alone(), {})[0][0]:
         return 0
     before = newest() or hours[0]

@@ -10,7 +10,7 @@ SLOWER, FAILURES, SILENCE, GROWTH = "slower", "failures", "silence", "growth"
 
 
 class Seen(NamedTuple):
-    """One hour of one kind. ``p95``, ``fifth`` slowest: milliseconds of critical time; None: nothing, fewer than five."""
+    """One hour of one kind. ``p95`` and ``fifth`` slowest: milliseconds of critical time; None: too few."""
 
     messages: int = 0
     failed: int = 0

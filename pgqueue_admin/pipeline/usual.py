@@ -24,7 +24,7 @@ class Usual(NamedTuple):
     weeks: int
 
     def band(self, least: float) -> Band:
-        """As wide as the weeks differed, and at least half of the median and ``least`` to either side; never below 0."""
+        """As wide as the weeks differed, at least half of the median and ``least`` to either side; never below 0."""
         far, wide = FENCE * (self.upper - self.lower), max(self.median / 2, least)
         return Band(max(0.0, min(self.lower - far, self.median - wide)), max(self.upper + far, self.median + wide))
 

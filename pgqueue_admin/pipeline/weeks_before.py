@@ -35,7 +35,7 @@ def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict
     """By second and queue, where enough weeks are known."""
     query = postgresql().usual.usual_depth(weeks=postgresql().usual.weeks, quartiles=postgresql().usual.quartiles)
     rows = asked(query, {**_weeks(grain, at), "queues": list(queues)})
-    return {(at, queue): Usual(*map(float, cuts), weeks) for at, queue, weeks, cuts in rows if weeks >= LEAST_WEEKS}
+    return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
 
 
 def asked(query: Any, values: Mapping[str, Any]) -> list[Any]:
@@ -69,4 +69,7 @@ def _usuals(weeks: int, busy: int, timed: int, *quartiles: Any) -> Usuals:
 
 
 def _usual(weeks: int, quartiles: Iterable[float] | None) -> Usual | None:
-    return Usual(*map(float, quartiles), weeks) if quartiles and weeks >= LEAST_WEEKS else None
+    if quartiles is None or weeks < LEAST_WEEKS:
+        return None
+    lower, median, upper = map(float, quartiles)
+    return Usual(lower, median, upper, weeks)

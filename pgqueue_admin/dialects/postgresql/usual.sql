@@ -70,17 +70,17 @@ with before as (
 )
 
 -- name: usual
--- Quartiles of what was seen in those weeks, counted from the first time a kind was seen; quiet steps are zeros.
-{weeks}, kinds as (
-    select
-        queue, endpoint, type,
-        (select min(at) from pgqueue_seenstep seen
-         where (seen.endpoint, seen.queue, seen.type) = (kind.endpoint, kind.queue, kind.type)
-             and seen.grain = %(grain)s) as first
+-- Quartiles of those weeks, from the first time a kind was seen; quiet steps are zeros. Lateral: always by the index.
+{weeks}, kinds as materialized (
+    select kind.*, begun.at as first
     from (
         select distinct queue, endpoint, type from pgqueue_seenstep
-        where grain = %(grain)s and at in (select earlier from before) and {of}
-    ) kind
+        where grain = %(grain)s and at = any(array(select earlier from before)) and {of}
+    ) kind, lateral (
+        select at from pgqueue_seenstep seen
+        where (seen.endpoint, seen.queue, seen.type) = (kind.endpoint, kind.queue, kind.type) and grain = %(grain)s
+        order by at limit 1
+    ) begun
 )
 select
     extract(epoch from before.at)::int8 as at, kinds.queue, kinds.endpoint, kinds.type,
@@ -90,18 +90,26 @@ select
     percentile_disc({quartiles}) within group (order by seen.failed::float8 / nullif(seen.messages, 0)) as failed,
     percentile_disc({quartiles}) within group (order by seen.{measure}[1]) as half,
     percentile_disc({quartiles}) within group (order by seen.{measure}[2]) as nearly_all
-from before
-join kinds on kinds.first <= before.earlier
-left join pgqueue_seenstep seen on (seen.endpoint, seen.queue, seen.type) = (kinds.endpoint, kinds.queue, kinds.type)
-    and seen.grain = %(grain)s and seen.at = before.earlier
+from before join kinds on kinds.first <= before.earlier
+left join lateral (
+    select * from pgqueue_seenstep step
+    where (step.endpoint, step.queue, step.type) = (kinds.endpoint, kinds.queue, kinds.type)
+        and step.grain = %(grain)s and step.at = before.earlier
+    limit 1
+) seen on true
 group by 1, 2, 3, 4
 
 -- name: usual_depth
 -- The same of depth, by its median in each step; a step without a sample is not counted.
 {weeks}
-select extract(epoch from before.at)::int8, queue, count(*)::int8, percentile_disc({quartiles}) within group (order by median)
-from before join pgqueue_depthstep step on step.grain = %(grain)s and step.at = before.earlier
-where queue = any(%(queues)s)
+select
+    extract(epoch from before.at)::int8, queue, count(*)::int8,
+    percentile_disc({quartiles}) within group (order by median)
+from before, unnest(%(queues)s::int8[]) as queue, lateral (
+    select median from pgqueue_depthstep step
+    where step.queue = queue.queue and step.grain = %(grain)s and step.at = before.earlier
+    limit 1
+) seen
 group by 1, 2
 
 -- name: quartiles
