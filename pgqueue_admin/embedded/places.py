@@ -1,14 +1,19 @@
 """Where a cluster is kept: in the folder asked for, or outside it when the server's account cannot enter there."""
 
+import fcntl
 import hashlib
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from pgqueue_admin.embedded.account import Account
 from pgqueue_admin.embedded.errors import ServerFailed
 
 _OUTSIDE = Path("/var/lib/pgqueue-admin")  # only root writes in /var/lib, so nobody can have put something there
+_marks: dict[Path, int] = {}  # open for as long as this process lives, which is how others know that it does
 
 
 def home(wanted: Path, account: Account) -> Path:
@@ -17,7 +22,11 @@ def home(wanted: Path, account: Account) -> Path:
     if account.uid is None:
         return wanted
     account.own(wanted)
-    return wanted if account.may_enter(wanted) else _made(outside(wanted), account)
+    if account.may_enter(wanted):
+        return wanted
+    folder = _made(outside(wanted), account)
+    _note_owner(folder, wanted)
+    return folder
 
 
 def outside(wanted: Path) -> Path:
@@ -30,6 +39,7 @@ def remove(wanted: Path) -> list[Path]:
     gone = [place for place in (wanted, outside(wanted)) if place.exists()]
     for place in gone:
         shutil.rmtree(place)
+    _remove_mark(_mark(outside(wanted)))
     if outside(wanted) in gone and not any(_OUTSIDE.iterdir()):
         _OUTSIDE.rmdir()
     return gone
@@ -43,3 +53,40 @@ def _made(folder: Path, account: Account) -> Path:
     if not account.may_enter(folder):
         raise ServerFailed(f"The account {account.name} can enter neither this folder nor {folder}: open one of them.")
     return folder
+
+
+def left_over(is_mine: Callable[[Path], bool]) -> Iterator[Path]:
+    """What is kept outside, and nobody lives who asked for it; only what ``is_mine``. Ours while it is looked at."""
+    for mark in _OUTSIDE.glob("*.of"):
+        with suppress(FileNotFoundError), mark.open() as file:
+            wanted = Path(file.read())
+            if is_mine(wanted) and _has_no_owner(file):
+                yield wanted
+
+
+def _has_no_owner(mark: TextIO) -> bool:
+    try:
+        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _note_owner(folder: Path, wanted: Path) -> None:
+    """The lock comes first: who finds a mark that nobody has locked finds nothing in it."""
+    mark = _mark(folder)
+    if mark not in _marks:
+        _marks[mark] = os.open(mark, os.O_RDWR | os.O_CREAT, 0o644)
+    fcntl.flock(_marks[mark], fcntl.LOCK_SH)
+    mark.write_text(str(wanted.resolve()))
+
+
+def _mark(folder: Path) -> Path:
+    """Says which folder it stands for."""
+    return folder.with_name(f"{folder.name}.of")
+
+
+def _remove_mark(mark: Path) -> None:
+    mark.unlink(missing_ok=True)
+    if mark in _marks:
+        os.close(_marks.pop(mark))

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.lock import only_one
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.embedded.reset import reset
+from tests import left_over
 
 AS_ROOT = os.geteuid() == 0  # a plain user keeps everything inside; the tests say which it is
 
@@ -55,6 +58,39 @@ def test_binaries_and_cluster_go_outside_and_reset_removes_both(closed: Path) ->
     assert server.home in reset(closed / "var")
     assert not server.home.exists()
     assert not (closed / "var").exists()
+
+
+def test_what_a_killed_process_left_outside_is_found_and_no_other(closed: Path) -> None:
+    wanted = closed / "var/postgresql"
+    program = (
+        "import sys; from pathlib import Path; from pgqueue_admin.embedded import account, places\n"
+        f"places.home(Path({str(wanted)!r}), account.unprivileged()); print(flush=True); sys.stdin.read()"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert owner.stdout
+    assert owner.stdout.readline() == b"\n"
+    assert found_below(closed) == []
+    owner.kill()
+    owner.communicate()
+    assert found_below(closed) == [wanted] * AS_ROOT
+    for each in places.left_over(lambda path: path == wanted):
+        assert found_below(closed) == []  # one at a time takes it away
+        places.remove(each)
+    assert not places.outside(wanted).exists()
+    assert found_below(closed) == []
+
+
+def found_below(folder: Path) -> list[Path]:
+    return list(places.left_over(lambda path: path.is_relative_to(folder)))
+
+
+def test_a_project_is_no_left_over_of_tests(tmp_path: Path) -> None:
+    temporary = Path(tempfile.gettempdir())
+    assert left_over.is_of_tests(tmp_path / "postgresql")
+    assert left_over.is_of_tests(temporary / "pgqueue-cluster-x1/postgresql")
+    assert not left_over.is_of_tests(temporary / "shop/var/postgresql")
+    assert not left_over.is_of_tests(Path("/opt/pgqueue-admin/var/postgresql"))
+    assert not left_over.is_of_tests(Path())
 
 
 def test_an_open_folder_is_used_as_it_is() -> None:
