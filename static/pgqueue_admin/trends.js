@@ -61,7 +61,14 @@
     const until = at[i + 1] || data.until;
     location.href = data.messages.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }
+  // a stretch that is chosen on a chart becomes the window; Back returns
+  function zoom(since, until) {
+    const address = new URL(location);
+    for (const [name, at] of [["since", since], ["until", until]]) address.searchParams.set(name, iso(at));
+    location.assign(address);
+  }
   function leads(place, lines, current) {
+    window.pgqueue.brush(place, { at: lines.at, until: data.until }, current, zoom);
     place.addEventListener("click", () => go(lines, current()));
     place.addEventListener("keydown", (event) => { if (event.key === "Enter") go(lines, current()); });
   }
@@ -80,6 +87,7 @@
       mark.setAttribute("y", height - 1 - band);
       said.textContent = `from ${day(at)} ${time(at)}, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}`;
     }
+    leads(place, cells, () => column);
     place.addEventListener("pointermove", ({ clientX, clientY }) => {
       const { left, top, width } = place.getBoundingClientRect(), cell = mark.ownerSVGElement.getBoundingClientRect().height / height;
       const at = data.at[0] + (clientX - left) / width * (data.until - data.at[0]);
@@ -97,12 +105,11 @@
     });
     for (const type of ["pointerleave", "blur"]) place.addEventListener(type, () => { column = null; show(); });
     listened(place);
-    leads(place, cells, () => column);
   }
   const drawn = [...document.querySelectorAll("[data-plot]")];
   drawn.forEach((place, i) => {
-    walk(place, data, () => charts[i].u, newest, readout);
     leads(place, data, () => under_cursor(charts[i].u, data));
+    walk(place, data, () => charts[i].u, newest, readout);
   });
   const map = document.querySelector("[data-heat]");
   if (map) heat(map);

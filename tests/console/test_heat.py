@@ -48,7 +48,7 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page) -> None:
     waited(TEN, {3: 2, 30: 9})
     waited(TEN + 8 * MINUTE, {3: 1})
     rolled_up(TEN + MINUTE, 3, result="failed")
-    text = page()
+    text = page(table="heat")
     told = json.loads(unescape(re.search(r'data-heat="([^"]*)"', text)[1]))
     at = told["at"].index(int(TEN.timestamp()))
     assert (told["words"][0], told["numbers"][at], told["failed"][at]) == ("2\u00a0ms to 5\u00a0ms", [2, 0, 0, 9], 3)

@@ -42,10 +42,28 @@ def test_a_point_leads_to_exactly_its_messages(as_viewer, database):
         store.bury(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
     for minute, messages in ((5, 41), (6, 42)):
         rolled_up(TEN + minute * MINUTE, messages, result="failed", queue=BILLING, type="Bill")
-    query = archive_query.read(linked(page(as_viewer, queue=BILLING, type="Bill"), "41"))
+    query = archive_query.read(linked(page(as_viewer, queue=BILLING, type="Bill", table="steps"), "41"))
     assert query.error is None
     (found,) = store.page(database, query.filter, None, 10).messages
     assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
+
+
+def test_a_stretch_stays_in_every_address_of_the_page(as_viewer, database):
+    """A table is there when asked for; a stretch is kept by the form, the tables and the files."""
+    rolled_up(TEN + 5 * MINUTE, 41)
+    stretch = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "w": "30d"}
+    text = as_viewer.get("/trends/", stretch).content.decode()
+    assert 'name="since" value="2026-11-14T10:00:00Z"' in text
+    assert "Half within" not in text
+    address = unescape(re.search(r'id="as-steps" href="([^"#]*)', text)[1])
+    shown = as_viewer.get(f"/trends/{address}").content.decode()
+    assert "Half within" in shown
+    assert drawn(shown)["succeeded"] == [0, 0, 0, 0, 0, 41, 0, 0, 0, 0]
+    file = unescape(re.search(r'href="([^"]*)">as CSV', shown)[1])
+    assert as_viewer.get(f"/trends/{file}").content.decode().splitlines()[1:] == ["2026-11-14T10:05:00Z,41,0,,,"]
+    length = unescape(re.search(r'href="([^"]*)" data-key', shown)[1])
+    assert "since" not in length
+    assert "w=1h" in length
 
 
 def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_database):

@@ -21,7 +21,7 @@ NAMES = ("queue", "endpoint", "type")
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     found = window.read(request.GET, clock.now())
-    view = View(found, request.GET.get("m", ""))
+    view = View(found, request.GET.get("m", ""), request.GET.get("table", ""))
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
     choices = [(name, trends.kinds(found.asked, name), getattr(found.asked, name)) for name in NAMES]
@@ -44,12 +44,12 @@ def _finished(view: View) -> HttpResponse:
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
         rows.append([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans])
     heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms"]
-    return _csv(f"{view.window.name}-{view.measure}", heads, rows)
+    return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
 
 
 def _depth(view: View) -> HttpResponse:
     rows = [[times.iso(row.at), *row.depth] for row in reversed(view.depth.rows)]
-    return _csv(f"{view.window.name}-depth", ["at", "least", "median", "most", "live"], rows)
+    return _csv(f"{view.window.file_name}-depth", ["at", "least", "median", "most", "live"], rows)
 
 
 def _heat(view: View) -> HttpResponse:
@@ -60,7 +60,7 @@ def _heat(view: View) -> HttpResponse:
         for band, number in zip(view.heat.bands, column.numbers, strict=True)
         if number
     ]
-    return _csv(f"{view.window.name}-{view.measure}-heat", ["at", "until", "over_ms", "upto_ms", "messages"], rows)
+    return _csv(f"{view.window.file_name}-{view.measure}-heat", ["at", "until", "over_ms", "upto_ms", "messages"], rows)
 
 
 def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpResponse:
@@ -73,5 +73,5 @@ def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpRespo
     return answer
 
 
-CSVS = {"csv": _finished, "depth": _depth, "heat": _heat}
+CSVS = {"steps": _finished, "depth": _depth, "heat": _heat}
 urlpatterns = [path("trends/", page, name="trends")]

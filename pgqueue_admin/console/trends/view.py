@@ -39,9 +39,10 @@ class Step:
 
 
 class View:
-    def __init__(self, window: Window, measure: str):
+    def __init__(self, window: Window, measure: str, table: str = ""):
+        """``table``: which chart is shown as a table too."""
         self.window, self.measure = window, measure if measure in MEASURES else "critical"
-        self.depth = Depths(window)
+        self.depth, self.table = Depths(window), table
 
     @cached_property
     def counts(self) -> dict[int, Counts]:

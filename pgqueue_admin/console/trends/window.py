@@ -1,6 +1,6 @@
 """Which stretch of time is asked for, and in what steps: the steps follow the length."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from django.http import QueryDict
@@ -19,14 +19,21 @@ LENGTHS = {
 }
 WORDS = {"1h": "1 h", "6h": "6 h", "24h": "24 h", "7d": "7 d", "30d": "30 d", "90d": "90 d", "2y": "2 y"}
 USUAL = "7d"
+STEPS_AT_MOST = 750  # of a stretch of its own: the finest grain with no more of them
 _YEARS = (1980, 2200)  # outside, arithmetic with times ends before the page does
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    name: str
+    name: str  # of LENGTHS; empty: a stretch of its own
     asked: Asked
     is_past: bool  # an end was asked for, rather than now
+    typed: tuple[str, str] = ("", "")  # its beginning and end, as the address has them
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def file_name(self) -> str:
+        return self.name or f"{self.asked.since:%Y%m%dT%H%M}-{self.asked.until:%Y%m%dT%H%M}"
 
     @property
     def step(self) -> timedelta:
@@ -45,15 +52,43 @@ class Window:
 
 
 def read(query: QueryDict, now: datetime) -> Window:
-    """From ``w`` (a length), ``at`` (an end) and the names; what is not understood falls back to the usual."""
+    """From ``since`` and ``until`` (now, if empty), or ``w`` (a length) and ``at`` (an end), and the names.
+
+    What is not understood falls back to the usual; of a beginning and an end it is said.
+    """
+    names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
+    typed = (query.get("since", "").strip(), query.get("until", "").strip())
+    faults = [f"“{text}” is no time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not _instant(text)]
+    since, until = map(_instant, typed)
+    if since and not faults:
+        if since < (until or now):
+            return _stretch(since, until or now, bool(until), typed, names)
+        faults.append("The stretch ends before it begins.")
+    elif until and not faults:
+        faults.append("The stretch has an end and no beginning.")
+    return _length(query, now, typed, names, faults)
+
+
+def _stretch(since: datetime, until: datetime, is_past: bool, typed: tuple[str, str], names: dict[str, str]) -> Window:
+    """Whole steps of the finest grain that is not too many of them; the newest, where even days are."""
+    grain = next((each for each, step in STEPS.items() if (until - since) / step <= STEPS_AT_MOST), "day")
+    step = STEPS[grain]
+    end = _floor(until + step - timedelta(microseconds=1), step)
+    begin = max(_floor(since, step), end - STEPS_AT_MOST * step)
+    faults = [f"Only the last {STEPS_AT_MOST} days of it are shown."] if begin > since else []
+    return Window("", Asked(begin, end, grain, **names), is_past, typed, faults)
+
+
+def _length(
+    query: QueryDict, now: datetime, typed: tuple[str, str], names: dict[str, str], faults: list[str]
+) -> Window:
     name = query.get("w", "")
     name = name if name in LENGTHS else USUAL
     length, grain = LENGTHS[name]
     at = _instant(query.get("at", ""))
     step = STEPS[grain]
     until = _floor(at or now, step) + step
-    names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
-    return Window(name, Asked(until - length, until, grain, **names), at is not None)
+    return Window(name, Asked(until - length, until, grain, **names), at is not None, typed, faults)
 
 
 def _instant(text: str) -> datetime | None:

@@ -1,0 +1,63 @@
+// A stretch of time chosen on a chart: dragged, or with Shift and the arrow keys (see docs/console.md).
+(() => {
+  "use strict";
+  const FAR = 5; // pixels: a press that moves less is a press
+  // at, until: the beginnings of its steps and the end of the last; current(): the step that is read now; show(since, until)
+  window.pgqueue.brush = (place, { at, until }, current, show) => {
+    const { day, time } = window.pgqueue.plot;
+    const shade = document.createElement("div"), said = document.createElement("span");
+    shade.className = "brush"; said.className = "at";
+    place.append(shade);
+    place.parentElement.querySelector(".legend").append(said);
+    const last = at.length - 1, end = (i) => (i < last ? at[i + 1] : until);
+    let from = null, to = null, pressed = null, dragged = false;
+
+    const chosen = () => [at[Math.min(from, to)], end(Math.max(from, to))];
+    function mark() {
+      shade.hidden = from === null;
+      said.textContent = "";
+      if (from === null) return;
+      const [since, upto] = chosen(), share = (seconds) => `${100 * seconds / (until - at[0])}%`;
+      shade.style.left = share(since - at[0]);
+      shade.style.width = share(upto - since);
+      said.textContent = `${day(since)} ${time(since)} to ${day(upto)} ${time(upto)}: Enter or let go to see it, Escape to leave it`;
+    }
+    function leave() { from = to = pressed = null; mark(); }
+    function step(x) {
+      const { left, width } = place.getBoundingClientRect();
+      const seconds = at[0] + (x - left) / width * (until - at[0]);
+      return Math.max(0, at.findLastIndex((each) => each <= seconds));
+    }
+
+    place.addEventListener("pointerdown", ({ button, clientX, isPrimary }) => {
+      dragged = false;
+      if (!button && isPrimary) pressed = clientX;
+    });
+    place.addEventListener("pointermove", ({ clientX, pointerId }) => {
+      if (pressed === null || (!dragged && Math.abs(clientX - pressed) < FAR)) return;
+      if (!dragged) { place.setPointerCapture(pointerId); from = step(pressed); }
+      dragged = true;
+      to = step(clientX);
+      mark();
+    });
+    place.addEventListener("pointerup", () => {
+      pressed = null;
+      if (dragged && from !== null) show(...chosen());
+    });
+    place.addEventListener("click", (event) => { if (dragged) event.stopImmediatePropagation(); }, true);
+    place.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], is_chosen = from !== null;
+      if (by && event.shiftKey) {
+        from ??= current() ?? last;
+        to = Math.min(last, Math.max(0, (to ?? from) + by));
+        mark();
+      } else if (is_chosen && event.key === "Enter") {
+        event.stopImmediatePropagation();
+        show(...chosen());
+      } else if (by || event.key === "Escape") leave();
+    });
+    for (const type of ["pointercancel", "blur"]) place.addEventListener(type, leave);
+    addEventListener("pagehide", leave);
+    mark();
+  };
+})();
