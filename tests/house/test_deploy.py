@@ -20,6 +20,12 @@ KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE", "PGQUEUE_HOST", "CODE_VER
 )
 WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens is the deployment's to say
 NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
+SERVICE: dict[str, type] = {  # of the Compose Specification: what is used here, and as what
+    **dict.fromkeys(("image", "hostname", "restart", "stop_grace_period"), str),
+    **dict.fromkeys(("command", "ports", "volumes", "tmpfs", "cap_drop", "security_opt"), list),
+    **dict.fromkeys(("build", "environment", "depends_on", "healthcheck"), dict),
+    **dict.fromkeys(("init", "read_only"), bool),
+}
 
 
 def unit(path: Path) -> dict[str, list[str]]:
@@ -95,6 +101,28 @@ def test_no_secret_stands_in_either() -> None:
     assert all(password.startswith("${") for password in passwords)
     example = (ROOT / "deploy/systemd/environment.example").read_text(encoding="utf-8")
     assert not re.search(r"^(?:# )?[A-Z_]+=\S", example, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMPOSE["services"])
+def test_a_service_says_what_the_compose_specification_knows(name: str) -> None:
+    """A key or a type that it does not know would be refused, or passed over in silence."""
+    service = COMPOSE["services"][name]
+    assert service.keys() <= SERVICE.keys()
+    assert [key for key, value in service.items() if not isinstance(value, SERVICE[key])] == []
+    texts = [*service.get("command", []), *service.get("environment", {}).values(), *service.get("ports", [])]
+    assert all(isinstance(text, str) for text in texts), "a bare no, 2 or 8000:8000 is no text in YAML"
+    for other, asked in service.get("depends_on", {}).items():
+        assert set(asked) == {"condition"}
+        assert asked["condition"] in ("service_healthy", "service_completed_successfully")
+        assert (asked["condition"] == "service_healthy") == ("healthcheck" in COMPOSE["services"][other])
+    assert service.get("healthcheck", {}).keys() <= {"test", "interval", "retries"}
+    assert service.get("build", {}).keys() <= {"context", "dockerfile"}
+    assert {volume.partition(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
+
+
+def test_compose_has_no_other_parts() -> None:
+    assert {key for key in COMPOSE if not key.startswith("x-")} == {"name", "services", "volumes"}
+    assert (ROOT / COMPOSE["services"]["web"]["build"]["dockerfile"]).is_file()
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
