@@ -1,4 +1,4 @@
-"""Hours and days that are over, summed from the rollups once, to be compared with: again where later batches add to them."""
+"""Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -54,13 +54,14 @@
 
   const let_through = () => {}; // uPlot keeps presses to itself otherwise, and some lead to messages
   // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
-  function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, label = whole, readout }) {
+  function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, bands, label = whole, readout }) {
     const u = new uPlot({
       width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
       cursor: { y: false, drag: { x: false, y: false, click: let_through }, points: { size: 6 } },
       scales: { x: { time: false, range: (u, low, high) => [low, data.until || high] }, y: { range: (u, low, high) => [0, top(high)] } },
       axes: [{ show: false }, { show: false }],
       series: [{}, ...styles],
+      bands,
       hooks: { drawClear: [lines(label)], draw: hooks, setCursor: [(u) => readout(under_cursor(u, data))] },
     }, [data.at, ...names.map((name) => data[name])], place);
     names.forEach((name, i) => { u.series[i + 1].name = name; });

@@ -14,11 +14,17 @@
   };
 
   // ---- the legend is the readout
+  const between = { usual: ["usual", whole], p50_usual: ["p50", span], p95_usual: ["p95", span] };
+  function range(i, name, label) {
+    const [low, high] = [data[`${name}_low`][i], data[`${name}_high`][i]];
+    return low === null ? "–" : `${label(low)} to ${label(high)}`;
+  }
   const reads = [...document.querySelectorAll("[data-read]")];
   function readout(i) {
     for (const place of reads) {
       const name = place.dataset.read;
       if (i === null) place.textContent = "";
+      else if (name in between) place.textContent = range(i, ...between[name]);
       else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}`;
       else place.textContent = name[0] === "p" ? `≈ ${span(data[name][i])}` : figure(data[name][i]);
     }
@@ -43,15 +49,23 @@
     ctx.restore();
   }
 
+  // what is usual lies behind the lines: two edges that are not drawn, and the area between them
+  const edge = { stroke: "transparent", width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };
   const charts = [];
-  function add(plot, names, styles, label, hooks = []) {
+  function add(plot, names, styles, label, { hooks = [], usual = [] } = {}) {
     const place = document.querySelector(`[data-plot="${plot}"]`);
-    if (place) charts.push({ u: draw(place, data, names, styles, { under: 20, hooks, label, readout }), place });
+    if (!place) return;
+    const edges = usual.flatMap(([name]) => [`${name}_high`, `${name}_low`]);
+    const bands = usual.map(([, colour], i) => ({ series: [2 * i + 1, 2 * i + 2], fill: alpha(colour, 0.18) }));
+    const options = { under: 20, hooks, bands, label, readout };
+    charts.push({ u: draw(place, data, [...edges, ...names], [...edges.map(() => edge), ...styles], options), place });
   }
   function draw_all() {
-    add("many", ["succeeded", "failed", "before"], [bars(colours.ready), bars(colours.dead), line(colours.out, [5, 3])]);
-    add("long", ["p50", "p95", "p99"], [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4])], span);
-    add("depth", ["median", "low", "high"], [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3])], whole, [seam]);
+    add("many", ["succeeded", "failed", "before"], [bars(colours.ready), bars(colours.dead), line(colours.out, [5, 3])], whole,
+      { usual: [["usual", colours.out]] });
+    add("long", ["p50", "p95", "p99"], [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4])], span,
+      { usual: [["p50", colours.ready], ["p95", colours.delayed]] });
+    add("depth", ["median", "low", "high"], [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3])], whole, { hooks: [seam] });
     readout(null);
   }
   // a press on a step with failures leads to them, as Enter does; the table has the same links

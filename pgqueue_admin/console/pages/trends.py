@@ -12,6 +12,7 @@ from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.pipeline import bands, trends
 from pgqueue_admin.pipeline.freshness import freshness
+from pgqueue_admin.pipeline.usual import Band
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
 
@@ -42,9 +43,15 @@ def _finished(view: View) -> HttpResponse:
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
-        rows.append([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans])
-    heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms"]
+        usual = [end for band in step.usual for end in _rounded(band)]
+        rows.append([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans, *usual])
+    ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms") for end in ("low", "high")]
+    heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms", *ends]
     return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
+
+
+def _rounded(band: Band | None) -> tuple[object, object]:
+    return (round(band.low, 1), round(band.high, 1)) if band else ("", "")
 
 
 def _depth(view: View) -> HttpResponse:

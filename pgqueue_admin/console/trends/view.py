@@ -10,11 +10,13 @@ from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.depth import Depths
 from pgqueue_admin.console.trends.drawing import Drawing
 from pgqueue_admin.console.trends.heat import Heat
+from pgqueue_admin.console.trends.unusual import Unusually
+from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
-from pgqueue_admin.wording.durations import duration
 from pgqueue_admin.wording.figures import UNKNOWN, integer
+from pgqueue_admin.wording.unusual import span
 
 WEEK = timedelta(days=7)
 MEASURE_WORDS = {
@@ -32,6 +34,7 @@ class Step:
     percentiles: trends.Percentiles | None
 
     messages: str  # the address of those that failed
+    usual: Bands
 
     @property
     def spans(self) -> list[str]:
@@ -43,6 +46,7 @@ class View:
         """``table``: which chart is shown as a table too."""
         self.window, self.measure = window, measure if measure in MEASURES else "critical"
         self.depth, self.table = Depths(window), table
+        self.usual, self.unusual = Usually(window, self.measure), Unusually(window)
 
     @cached_property
     def counts(self) -> dict[int, Counts]:
@@ -146,15 +150,14 @@ class View:
         for place, name in enumerate(("p50", "p95", "p99")):
             lines[name] = [round(each[place], 1) if each else None for each in spans]
         lines["messages"] = links.pattern(self.window.asked)
-        lines |= self.depth.lines(at) | {"live_from": self.depth.live_from}
+        lines |= self.depth.lines(at) | {"live_from": self.depth.live_from} | self.usual.lines(at)
         return json.dumps(lines, separators=(",", ":"))
 
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
         messages = links.died(self.window.asked, instant, self.window.step)
-        return Step(instant, self.counts.get(at, _NOTHING), self.percentiles.get(at), messages)
+        return Step(instant, self.counts.get(at, _NOTHING), self.percentiles.get(at), messages, self.usual.bands(at))
 
 
 def _span(milliseconds: float | None) -> str:
-    """Within one per cent is what is known: three digits say no more than that."""
-    return UNKNOWN if milliseconds is None else f"≈ {duration(float(f'{milliseconds / 1000:.3g}'))}"
+    return UNKNOWN if milliseconds is None else span(milliseconds)

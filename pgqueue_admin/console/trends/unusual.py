@@ -1,0 +1,130 @@
+"""What was unusual in a window, as Trends lists it: each with its numbers, its own window and its messages."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.urls import reverse
+
+from pgqueue_admin.console import paths
+from pgqueue_admin.console.trends import links
+from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.pipeline import findings, seen, usual
+from pgqueue_admin.pipeline.findings import Stretch
+from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.unusual import FAILURES
+from pgqueue_admin.records.models import Endpoint, Unusual
+from pgqueue_admin.records.source import source
+from pgqueue_admin.wording import times, unusual
+
+SHOWN = 20
+AROUND = timedelta(hours=12)  # shown before and after, to compare with
+Inputs = dict[str, Address]  # of endpoints that somebody named
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    stretch: Stretch
+    inputs: Inputs
+
+    @property
+    def row(self) -> Unusual:
+        return self.stretch.worst
+
+    @property
+    def queue(self) -> Address | None:
+        return _address(self.row.queue) if self.row.queue else self.inputs.get(self.row.endpoint)
+
+    @property
+    def name(self) -> str:
+        return self.row.endpoint or (self.queue.table if self.queue else self.row.queue)
+
+    @property
+    def what(self) -> str:
+        return unusual.WORDS[self.row.kind]
+
+    @property
+    def seen(self) -> str:
+        return unusual.seen(self.row.kind, self.row.seen, self.row.messages)
+
+    @property
+    def usual(self) -> str:
+        return unusual.usual(self.row.kind, self.row.median, self.row.low, self.row.high)
+
+    @property
+    def known(self) -> str:
+        return unusual.KNOWN[self.row.kind]
+
+    @property
+    def trends(self) -> str:
+        """The same page, of this alone, and some hours around it."""
+        names = {"endpoint": self.row.endpoint} if self.row.endpoint else {"queue": self.row.queue}
+        ends = {"since": self.stretch.since - AROUND, "until": self.stretch.until + AROUND}
+        return f"{reverse('trends')}?" + urlencode(
+            {
+                **names,
+                **({"type": self.row.type} if self.row.type else {}),
+                **{k: times.iso(at) for k, at in ends.items()},
+            }
+        )
+
+    @property
+    def messages(self) -> str:
+        """Those that failed, or what lies in the queue now; empty where nobody knows which queue it is."""
+        if self.row.kind == FAILURES:
+            asked = Asked(
+                self.stretch.since, self.stretch.until, "hour", self.row.queue, self.row.endpoint, self.row.type
+            )
+            return links.died(asked, self.stretch.since, self.stretch.until - self.stretch.since)
+        return paths.queue(self.queue, "messages") if self.queue else ""
+
+
+class Unusually:
+    def __init__(self, window: Window):
+        self.window = window
+
+    @cached_property
+    def found(self) -> list[Line]:
+        """Those that began last come first."""
+        asked, inputs = self.window.asked, _inputs()
+        return [Line(each, inputs) for each in findings.stretches(asked.since, asked.until, which(asked, inputs))]
+
+    @property
+    def lines(self) -> list[Line]:
+        return self.found[:SHOWN]
+
+    @cached_property
+    def judged_to(self) -> datetime | None:
+        return seen.newest()
+
+    @property
+    def least_weeks(self) -> int:
+        return usual.LEAST_WEEKS
+
+
+def which(asked: Asked, inputs: Inputs) -> Q:
+    """As the page is narrowed; what is said of a whole queue is said of each of its types."""
+    chosen = Q()
+    if asked.endpoint:
+        chosen &= Q(endpoint=asked.endpoint)
+    if asked.queue:
+        address = _address(asked.queue)
+        chosen &= Q(queue=asked.queue) | Q(endpoint__in=[name for name, each in inputs.items() if each == address])
+    if asked.type:
+        chosen &= Q(type__in=[asked.type, ""]) if asked.endpoint or asked.queue else Q(type=asked.type)
+    return chosen
+
+
+def _inputs() -> Inputs:
+    return {each.name: Address(each.schema, each.table) for each in Endpoint.objects.all()}
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return source().dialect.parse_address(text, source().default_schema)
+    except AddressNotUnderstood:
+        return None

@@ -1,0 +1,85 @@
+"""What is usual in each step of a window: the bands behind its lines, in words for those who do not see them."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.pipeline import usual, weeks_before
+from pgqueue_admin.pipeline.usual import Band, Usual, Usuals
+from pgqueue_admin.pipeline.weeks_before import Subject
+from pgqueue_admin.wording.figures import UNKNOWN, integer
+from pgqueue_admin.wording.unusual import span
+
+HOUR = 3600
+
+
+class Bands(NamedTuple):
+    """None: too few weeks, or of minutes, of which nobody knows how many are usual."""
+
+    messages: Band | None = None
+    half: Band | None = None
+    nearly_all: Band | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """Of the table: how many, and how long 19 in 20 take."""
+        many = (
+            f"{integer(round(self.messages.low))} to {integer(round(self.messages.high))}" if self.messages else UNKNOWN
+        )
+        long = f"{span(self.nearly_all.low)} to {span(self.nearly_all.high)}" if self.nearly_all else UNKNOWN
+        return [many, long]
+
+
+class Usually:
+    def __init__(self, window: Window, measure: str):
+        self.window, self.measure = window, measure
+
+    @cached_property
+    def known(self) -> dict[int, Usuals]:
+        """By hour, or by day where steps are days."""
+        asked = self.window.asked
+        if asked.queue and asked.endpoint:
+            return {}
+        grain = "day" if asked.grain == "day" else "hour"
+        at = [datetime.fromtimestamp(each, UTC) for each in sorted({self._compared(at) for at in self.window.instants})]
+        return weeks_before.of_one(Subject(asked.queue, asked.endpoint, asked.type), grain, at, self.measure)
+
+    def bands(self, at: int) -> Bands:
+        known = self.known.get(self._compared(at))
+        if known is None:
+            return Bands()
+        messages = None if self.window.asked.grain == "minute" else _band(known.messages, usual.of_messages)
+        return Bands(messages, _band(known.half, usual.of_span), _band(known.nearly_all, usual.of_span))
+
+    def lines(self, at: Iterable[int]) -> dict[str, list[float | None]]:
+        """Where each band begins and ends; messages, and milliseconds."""
+        found = [self.bands(each) for each in at]
+        return {
+            f"{name}_{end}": [
+                round(getattr(band, end), 1) if (band := getattr(each, field)) else None for each in found
+            ]
+            for name, field in (("usual", "messages"), ("p50", "half"), ("p95", "nearly_all"))
+            for end in ("low", "high")
+        }
+
+    @property
+    def sentence(self) -> str:
+        """From how many weeks, or why there is no band."""
+        weeks = [each.messages.weeks for each in self.known.values() if each.messages]
+        if not weeks:
+            return f"What is usual is known after {usual.LEAST_WEEKS} weeks of history of what is chosen."
+        of = {"day": "the same day of the week", "hour": "the same hour of the week"}.get(
+            self.window.asked.grain, "their hour"
+        )
+        least, most = min(weeks), max(weeks)
+        stand = f"{least} to {most}" if least < most else str(most)
+        return f"Shaded: what is usual, from {of} in the {stand} weeks before."
+
+    def _compared(self, at: int) -> int:
+        return at // HOUR * HOUR if self.window.asked.grain == "minute" else at
+
+
+def _band(known: Usual | None, of: Callable[[Usual], Band]) -> Band | None:
+    return of(known) if known else None

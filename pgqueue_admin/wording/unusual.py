@@ -1,0 +1,35 @@
+"""How something unusual is said: what was seen, and what is usual there."""
+
+from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.figures import NBSP, integer
+
+WORDS = {"slower": "Slower", "failures": "More failures", "silence": "Silence", "growth": "Growth"}
+KNOWN = {
+    "slower": "≈ within 1 %",
+    "failures": "counted",
+    "silence": "counted",
+    "growth": "sampled",
+}
+
+
+def span(milliseconds: float) -> str:
+    """Within one per cent is what is known: three digits say no more than that."""
+    return f"≈{NBSP}{duration(float(f'{milliseconds / 1000:.3g}'))}"
+
+
+def seen(kind: str, number: float, messages: int | None) -> str:
+    if kind == "slower":
+        return f"19 in 20 within {span(number)}, of {integer(messages or 0)}"
+    if kind == "failures":
+        return f"{integer(round(number))} of {integer(messages or 0)} failed"
+    if kind == "silence":
+        return "nothing finished"
+    return f"{integer(round(number))} waited, for half of the hour at least"
+
+
+def usual(kind: str, median: float, low: float, high: float) -> str:
+    if kind == "slower":
+        return f"{span(median)}, at most {span(high)}"
+    if kind == "silence":
+        return f"{integer(round(median))}, at least {integer(round(low))}"
+    return f"{integer(round(median))}, at most {integer(round(high))}"

@@ -1,0 +1,132 @@
+"""Which weeks stand behind a figure: enough of them, by the clocks of a zone, and anew where batches add to them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db.models import Q
+
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.pipeline import findings, seen, trends, weeks_before
+from pgqueue_admin.pipeline.usual import Usual
+from pgqueue_admin.pipeline.weeks_before import Subject
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, SeenStep, Unusual
+from tests.pipeline.counted import rolled_up
+
+pytestmark = pytest.mark.usefixtures("console_database")
+HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
+NOON = datetime(2026, 10, 21, 12, tzinfo=UTC)
+SALES = Subject(endpoint="Sales")
+
+
+def stepped(at: datetime, messages: int, grain: str = "hour") -> None:
+    SeenStep.objects.create(grain=grain, at=at, queue="", endpoint="Sales", type="", messages=messages, failed=0)
+
+
+def messages(at: datetime, grain: str = "hour") -> Usual | None:
+    found = weeks_before.of_one(SALES, grain, [at], "critical")
+    return found[int(at.timestamp())].messages if found else None
+
+
+def finished(at: datetime, number: int, **changes: Any) -> None:
+    rolled_up(at, number, grain="hour", endpoint="Sales", type="Bill", critical=[200], critical_n=[number], **changes)
+
+
+def read_up_to(at: datetime) -> int:
+    HistorySource.objects.update(complete_to=at)
+    return seen.see(at)
+
+
+def told() -> list[tuple[str, datetime, datetime]]:
+    return [(each.worst.kind, each.since, each.until) for each in findings.stretches(NOON - 9 * WEEK, NOON + WEEK, Q())]
+
+
+def test_two_weeks_say_nothing_and_three_do() -> None:
+    for week in (1, 2):
+        stepped(NOON - week * WEEK, 100)
+    assert messages(NOON) is None
+    stepped(NOON - 3 * WEEK, 130)
+    assert messages(NOON) == Usual(100, 100, 130, 3)
+
+
+def test_no_more_than_eight_weeks_count() -> None:
+    for week in range(1, 12):
+        stepped(NOON - week * WEEK, 10 * week)
+    assert messages(NOON) == Usual(20, 40, 60, 8)
+
+
+def test_a_quiet_hour_is_a_zero_once_something_was_seen_at_all() -> None:
+    stepped(NOON - 5 * WEEK - HOUR, 1)
+    stepped(NOON - WEEK, 100)
+    assert messages(NOON) == Usual(0, 0, 0, 5)
+
+
+def test_days_are_compared_with_days() -> None:
+    midnight = NOON.replace(hour=0)
+    for week in range(1, 5):
+        stepped(midnight - week * WEEK, week, grain="day")
+    assert messages(midnight, "day") == Usual(1, 2, 3, 4)
+    assert messages(midnight) is None
+
+
+@pytest.mark.parametrize(("zone", "found"), [("UTC", 7), ("Europe/Berlin", 100)])
+def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: str, found: int) -> None:
+    """On 25 October 2026 they went back in Berlin: eight in the morning there was six in UTC, and is seven."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": zone}
+    seven = datetime(2026, 10, 28, 7, tzinfo=UTC)
+    for week in range(1, 5):
+        stepped(seven - week * WEEK - HOUR, 100)
+        stepped(seven - week * WEEK, 7)
+    usual = messages(seven)
+    assert usual is not None
+    assert usual.median == found
+
+
+def test_a_week_s_last_hour_is_compared_with_the_last_hour_of_weeks() -> None:
+    last = datetime(2026, 10, 18, 23, tzinfo=UTC)  # a Sunday
+    for week in range(1, 4):
+        stepped(last - week * WEEK, 5)
+        stepped(last - week * WEEK + HOUR, 900)
+    assert messages(last) == Usual(5, 5, 5, 3)
+
+
+def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
+    """Also the hours that are compared with it; what was recomputed too."""
+    for week in range(1, 5):
+        finished(NOON - week * WEEK, 100)
+    assert read_up_to(NOON + 90 * timedelta(minutes=1)) == 4 * 168 + 1
+    assert told() == [("silence", NOON, NOON + HOUR)]
+    finished(NOON, 90)
+    assert read_up_to(NOON + 91 * timedelta(minutes=1)) == 1
+    assert told() == []
+    assert read_up_to(NOON + 92 * timedelta(minutes=1)) == 0
+    HistoryBatch.objects.filter(rollups__at=NOON).update(summed_at=None)
+    assert read_up_to(NOON + 93 * timedelta(minutes=1)) == 1
+
+
+def test_nothing_is_said_of_hours_that_are_not_read_to_their_end() -> None:
+    for week in range(1, 5):
+        finished(NOON - week * WEEK, 100)
+    read_up_to(NOON + timedelta(minutes=59))
+    assert told() == []
+    HistorySource.objects.update(complete_to=None)
+    assert tasks.compare_hours() == 0
+
+
+def test_a_night_without_traffic_is_not_silent() -> None:
+    for day in range(40):
+        finished(NOON - timedelta(days=day), 100)
+    read_up_to(NOON + HOUR)
+    assert Unusual.objects.count() == 0
+
+
+def test_percentiles_are_those_of_the_charts() -> None:
+    """Batches, results and types are merged by bucket before they are cut."""
+    rolled_up(NOON, 60, grain="hour", endpoint="Sales", type="Bill", critical=[100, 200], critical_n=[50, 10])
+    rolled_up(NOON, 40, grain="hour", endpoint="Sales", type="Order", critical=[50, 300], critical_n=[38, 2])
+    read_up_to(NOON + HOUR)
+    step = SeenStep.objects.get(grain="hour", endpoint="Sales", type="")
+    asked = trends.Asked(NOON, NOON + HOUR, "hour", endpoint="Sales")
+    (charted,) = (each.percentiles for each in trends.timings(asked, "critical").values())
+    assert step.critical == [100, 200, 200]
+    assert [weeks_before.value(each) for each in step.critical[:2]] == [charted.p50, charted.p95]
