@@ -66,10 +66,9 @@ def up(row: processes.Row) -> SafeString:
 
 
 def error(row: processes.Row) -> SafeString:
+    """On a line of its own, which is not there while this is empty."""
     said = row.process.last_error
-    if not said:
-        return SafeString('<span class="faint">none</span>')
-    return format_html('<span class="mono small wrap-any">{}</span>', visible.plain(said))
+    return format_html('Last error: <span class="mono">{}</span>', visible.plain(said)) if said else SafeString()
 
 
 CELLS: dict[str, Callable[[processes.Row], SafeString]] = {

@@ -1,6 +1,7 @@
 """Subscriptions: who receives which event, and those that lead nowhere (wire sheet 4)."""
 
 import json
+import re
 
 import pytest
 
@@ -37,6 +38,40 @@ def test_the_recorded_ones_are_all_there(looked_at):
     assert 'href="/queues/Legacy/Invoicing/"' in html
     assert "To unsubscribe" in html
     assert "None of these." in html
+
+
+def cells(html):
+    """By event: what stands under each endpoint."""
+    table = html[html.index('aria-label="Who gets which event') :]
+    heads, *lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in table.split("<tr>")[1:]]
+    said = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in line] for line in [heads, *lines]]
+    return {line[0]: dict(zip(said[0][1:], line[1:], strict=True)) for line in said[1:]}
+
+
+def test_the_matrix_says_what_the_list_says(looked_at):
+    found = cells(text(looked_at.viewer, **{"as": "matrix"}))
+    assert sum(word == "gets it" for event in found.values() for word in event.values()) == 10
+    assert len(found) == 6
+    assert {name for name, word in found["OrderPlaced"].items() if word} == listed(looked_at, "OrderPlaced")
+    html = text(looked_at.viewer, q="type:OrderPlaced", **{"as": "matrix"})
+    assert list(cells(html)) == ["OrderPlaced"]
+    assert 'href="?q=type%3AOrderPlaced">List</a>' in html
+
+
+def listed(looked_at, event):
+    html = text(looked_at.viewer, q=f"type:{event}")
+    return set(re.findall(r'data-l="Subscriber">(.*?)</td>', html))
+
+
+def test_the_matrix_marks_what_leads_nowhere_and_has_room_for_some_tens(recorded):
+    subscribe(recorded, '"public"."Ghost"', "Mailer")
+    html = text(recorded.operator, **{"as": "matrix"})
+    assert cells(html)["OrderPlaced"]["Mailer"] == "no such queue"
+    for number in range(41):
+        subscribe(recorded, "Mailer", f"Many{number}")
+    html = text(recorded.operator, **{"as": "matrix"})
+    assert "A matrix has room for 40 of each" in html
+    assert "Many40" in text(recorded.operator)
 
 
 @pytest.mark.parametrize(

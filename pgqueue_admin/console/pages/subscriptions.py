@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import subscriptions, terms, trouble
+from pgqueue_admin.console import subscription_matrix, subscriptions, terms, trouble
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor import subscriptions as monitor
@@ -17,12 +17,14 @@ def page(request: HttpRequest) -> HttpResponse:
     found, problem = trouble.read(_read)
     rows = subscriptions.rows(found) if found else []
     wanted = terms.read(request.GET.get("q", ""), subscriptions.FIELDS)
+    matching = [] if wanted.faults else subscriptions.matching(rows, wanted)
     state, sentence = subscriptions.verdict(rows)
     about = {
         "found": found,
         "trouble": problem,
         "all": rows,
-        "rows": [] if wanted.faults else subscriptions.matching(rows, wanted),
+        "rows": matching,
+        "matrix": subscription_matrix.matrix(matching) if request.GET.get("as") == "matrix" else None,
         "filter": wanted,
         "verdict": sentence if found else "Subscriptions cannot be read now",
         "verdict_state": state if found else "warn",
