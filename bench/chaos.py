@@ -14,6 +14,7 @@ from bench.table import RESULTS
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))
 PROCESSES = 3
 DISTURBANCES = ["kill", "cut", "kill", "restart", "kill", "cut", "kill", "kill", "cut", "restart", "kill", "cut"] * 2
+STEP = 400  # messages between two of them at least: more than can be in hand
 RUNS = [("sends_atomic_with_receive", 1), ("sends_atomic_with_receive", 20), ("receive_only", 1), ("none", 1)]
 
 
@@ -25,7 +26,8 @@ def main() -> None:
             folder = Path(name) / str(number)
             folder.mkdir()
             with world(folder) as made:
-                outcomes.append((batch_size, made.run(mode, MESSAGES, DISTURBANCES, PROCESSES, batch_size)))
+                disturbances = DISTURBANCES[: max(1, MESSAGES // STEP - 1)]
+                outcomes.append((batch_size, made.run(mode, MESSAGES, disturbances, PROCESSES, batch_size)))
     publish(outcomes)
 
 

@@ -1,5 +1,6 @@
 """A server of its own, a wire that can be cut, receiving processes that get kill -9, and what is left at the end."""
 
+import itertools
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.chaos_side import Gate
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import child
@@ -62,6 +64,7 @@ class World:
         self._server.start()
         self._proxy = Proxy(self._server.dsn())
         self._receivers: list[subprocess.Popen[bytes]] = []
+        self._runs = itertools.count(1)
         for name in ("Chaos", "Effects"):
             Endpoint(name, self._server.dsn(), settings=_WITH_ERROR_QUEUE).create_queues()
 
@@ -73,29 +76,42 @@ class World:
     def run(
         self, mode: str, messages: int, disturbances: Sequence[str], processes: int, batch_size: int = 1
     ) -> Outcome:
-        """Drain that many messages; the disturbances (kill, cut, restart) come at equal steps of the way."""
-        self._journal = self._folder / f"{mode}-{batch_size}.journal"
-        self._journal.unlink(missing_ok=True)
+        """Drain that many messages; the disturbances (kill, cut, restart) come at equal steps of the way.
+
+        Who is killed has a message in hand, by a gate there. More must be left between two steps than can be in hand.
+        """
+        self._journal = self._folder / f"{mode}-{batch_size}-{next(self._runs)}.journal"
         self._journal.touch(mode=0o666)
         self._fill(messages)
-        start = [sys.executable, "-m", "bench.chaos_side", self._proxy.dsn, mode, str(batch_size), str(self._journal)]
+        steps = [messages * number // (len(disturbances) + 1) for number in range(1, len(disturbances) + 1)]
+        way = list(zip(steps, disturbances, strict=True))
+        gates = [str(step) for step, disturbance in way if disturbance == "kill"]
+        asked = [self._proxy.dsn, mode, str(batch_size), str(self._journal), *gates]
+        start = [sys.executable, "-m", "bench.chaos_side", *asked]
         self._receivers = [self._spawn(start) for _ in range(processes)]
         began = time.monotonic()
-        for number, disturbance in enumerate(disturbances, 1):
-            self._until_left(messages - messages * number // (len(disturbances) + 1))
-            self._disturb(disturbance, start)
+        for step, disturbance in way:
+            if disturbance == "kill":
+                self._kill_at(Gate(self._journal, step))
+                self._receivers.append(self._spawn(start))
+            else:
+                self._until_left(messages - step)
+                self._disturb(disturbance)
         self._until_left(0)
         seconds = time.monotonic() - began
         self._stop(signal.SIGTERM)
         return self._outcome(mode, messages, seconds, Counter(disturbances))
 
-    def _disturb(self, what: str, start: list[str]) -> None:
-        if what == "kill":
-            victim = self._receivers.pop(0)
-            victim.kill()
-            victim.wait()
-            self._receivers.append(self._spawn(start))
-        elif what == "cut":
+    def _kill_at(self, gate: Gate) -> None:
+        pid = _until(lambda: gate.waiting)
+        (victim,) = [each for each in self._receivers if each.pid == pid]
+        self._receivers.remove(victim)
+        victim.kill()
+        victim.wait()
+        gate.open()
+
+    def _disturb(self, what: str) -> None:
+        if what == "cut":
             with self._proxy.down():
                 pass
         else:
@@ -158,9 +174,11 @@ def _numbers(connection: Any, queue: str) -> Counter[int]:
     return Counter(json.loads(row.body)["n"] for row in connection.all(f'select body from "{queue}"'))
 
 
-def _until(condition: Callable[[], bool]) -> None:
+def _until(condition: Callable[[], int]) -> int:
+    """What it is, once it is not 0."""
     deadline = time.monotonic() + _PATIENCE
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > deadline:
             raise Stuck(f"not within {_PATIENCE} s")
         time.sleep(0.02)
+    return found

@@ -31,7 +31,7 @@ def test_a_mode_keeps_its_promise(chaos, mode, batch_size):
     """Nothing lost, and sent once; receive_only may send twice, none may lose, and both are counted."""
     outcome = chaos.run(mode, 2_000, DISTURBANCES, processes=3, batch_size=batch_size)
     assert outcome.is_kept, outcome
-    assert outcome.handled_again + outcome.lost + outcome.dead > 0, "nothing was in hand when it was disturbed"
+    assert outcome.handled_again + outcome.lost >= outcome.kills, "each that was killed had a message in hand"
 
 
 def test_two_instances_handle_each_message_once(chaos):
