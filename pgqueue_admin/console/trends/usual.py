@@ -68,6 +68,8 @@ class Usually:
     def sentence(self) -> str:
         """From how many weeks, or why there is no band."""
         weeks = [each.messages.weeks for each in self.known.values() if each.messages]
+        if not weeks and self.window.asked.queue:
+            return "What is usual is known of endpoints: choose the one that receives from this queue."
         if not weeks:
             return f"What is usual is known after {usual.LEAST_WEEKS} weeks of history of what is chosen."
         of = {"day": "the same day of the week", "hour": "the same hour of the week"}.get(

@@ -1,0 +1,137 @@
+"""Trends: the band of what is usual, and what was unusual with its numbers, its own window and its messages."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.pipeline.histogram import bucket, value
+from pgqueue_admin.records.models import Endpoint, SeenStep, Unusual
+from tests.console.test_trends import drawn, linked
+from tests.pipeline.counted import rolled_up
+
+pytestmark = pytest.mark.usefixtures("console_database")
+NOON = datetime(2026, 11, 14, 12, tzinfo=UTC)
+HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
+DAY = {"w": "24h", "at": "2026-11-14T12:30:00Z"}
+SPAN = bucket(100)
+
+
+def seen(at: datetime, messages: int, grain: str = "hour", **names: str) -> None:
+    subject = {"queue": "", "endpoint": "", "type": "", **names}
+    spans = {"critical": [SPAN, SPAN, SPAN]}
+    SeenStep.objects.create(grain=grain, at=at, messages=messages, failed=0, **subject, **spans)
+
+
+def unusual(kind: str, hours: int = 2, **changes: Any) -> None:
+    """The hours up to noon, and noon's."""
+    about = {"queue": "", "endpoint": "Sales", "type": "Shop.Order", "seen": 31, "messages": 90, "median": 1, "low": 0}
+    numbers = {**about, "high": 10, "weeks": 8, **changes}
+    for back in range(hours):
+        Unusual.objects.create(kind=kind, at=NOON - back * HOUR, **numbers)
+
+
+def page(client: Client, **asked: str) -> str:
+    return re.sub(r"\s+", " ", client.get("/trends/", {**DAY, **asked}).content.decode())
+
+
+def rows(text: str) -> list[str]:
+    """What the list says, line by line, without its tags."""
+    (table,) = re.findall(r'aria-label="What was unusual, scrolls">.*?</table>', text) or [""]
+    lines = re.findall(r"<tr>(.*?)</tr>", table)[1:]
+    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
+
+
+def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client) -> None:
+    text = page(as_viewer)
+    assert "Usual is known after 3 weeks" in text
+    assert "No hour of history is complete yet" in text
+    seen(NOON - HOUR, 5)
+    assert "Nothing was slower, failed more, fell silent or grew" in page(as_viewer)
+
+
+def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> None:
+    rolled_up(NOON, 90, grain="hour", critical=[SPAN], critical_n=[90])
+    for week, messages in ((1, 100), (2, 104), (3, 108), (4, 112)):
+        seen(NOON - week * WEEK, messages)
+    text = page(as_viewer, table="steps")
+    data = drawn(text)
+    place = data["at"].index(int(NOON.timestamp()))
+    assert (data["usual_low"][place], data["usual_high"][place]) == (52, 156)
+    assert (data["p95_low"][place], data["p95_high"][place]) == (round(value(SPAN) / 2, 1), round(value(SPAN) * 1.5, 1))
+    assert data["usual_high"][place - 1] == 4, "in three weeks nothing finished then"
+    assert "Shaded: what is usual, from the same hour of the week in the 3 to 4 weeks before." in text
+    assert "52 to 156" in text
+    assert as_viewer.get("/trends/", {**DAY, "format": "steps"}).content.decode().splitlines()[1].split(",")[6:8] == [
+        "52.0",
+        "156.0",
+    ]
+
+
+def test_days_are_compared_with_days_and_minutes_with_their_hour(as_viewer: Client) -> None:
+    midnight = NOON.replace(hour=0)
+    rolled_up(NOON, 90, grain="day")
+    for week in range(1, 4):
+        seen(midnight - week * WEEK, 1_000, grain="day")
+        seen(NOON - week * WEEK, 100)
+    days = drawn(page(as_viewer, w="90d"))
+    assert days["usual_high"][days["at"].index(int(midnight.timestamp()))] == 1_500
+    rolled_up(NOON + timedelta(minutes=20), 2)
+    minutes = drawn(page(as_viewer, w="1h"))
+    assert set(minutes["usual_high"]) == {None}
+    assert minutes["p50_high"][minutes["at"].index(int(NOON.timestamp()))] == round(value(SPAN) * 1.5, 1)
+
+
+def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Client) -> None:
+    Endpoint.objects.create(name="Sales", table="SalesQueue")
+    unusual("failures")
+    unusual("growth", queue='"public"."SalesQueue"', type="", seen=500, messages=None, median=3, high=23)
+    text = page(as_viewer)
+    growth, failures = sorted(rows(text), reverse=True, key=lambda row: row.startswith("Growth"))
+    assert "31 of 90 failed 1, at most 10 8 weeks counted" in failures
+    assert "Sales, Shop. Order" in failures
+    assert "500 waited, for half of the hour at least 3, at most 23 8 weeks sampled" in growth
+    assert "/trends/?endpoint=Sales&amp;type=Shop.Order&amp;since=2026-11-13T23:00:00Z" in text.replace("%3A", ":")
+    assert 'href="/queues/public/SalesQueue/messages/"' in text
+    asked = linked(text.partition('id="h-u"')[2], "Messages")
+    assert asked == "endpoint:Sales type:Shop.Order since:2026-11-14T11:00:00Z until:2026-11-14T13:00:00Z"
+
+
+def test_what_lasts_says_so_and_hours_apart_are_two(as_viewer: Client) -> None:
+    seen(NOON, 5)
+    unusual("silence", seen=0, messages=0, median=150, low=60)
+    Unusual.objects.filter(at=NOON - HOUR).update(at=NOON - 3 * HOUR)
+    newest, older = rows(page(as_viewer))
+    assert "still nothing finished 150, at least 60" in newest
+    assert "still" not in older
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, 1),
+        ({"endpoint": "Sales"}, 1),
+        ({"endpoint": "Billing"}, 0),
+        ({"queue": '"public"."SalesQueue"'}, 1),
+        ({"queue": "Billing"}, 0),
+        ({"type": "Shop.Order"}, 1),
+        ({"type": "Shop.Bill"}, 0),
+        ({"at": "2026-11-13T10:00:00Z"}, 0),
+        ({"at": "2026-11-14T10:59:00Z"}, 0),
+        ({"at": "2026-11-14T11:30:00Z"}, 1),
+    ],
+)
+def test_the_list_is_narrowed_as_the_page_is(as_viewer: Client, asked: dict[str, str], found: int) -> None:
+    Endpoint.objects.create(name="Sales", table="SalesQueue")
+    unusual("slower")
+    assert len(rows(page(as_viewer, **asked))) == found
+
+
+def test_no_more_than_twenty_stand_there(as_viewer: Client) -> None:
+    for number in range(23):
+        unusual("slower", hours=1, type=f"Shop.Type{number}")
+    text = page(as_viewer)
+    assert len(rows(text)) == 20
+    assert "The last 20 of 23" in text
