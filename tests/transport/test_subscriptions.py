@@ -1,0 +1,45 @@
+"""The routing table is read at most every five seconds a topic, as the original does (wire sheet 4)."""
+
+from collections.abc import Callable
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.subscriptions import Subscriptions
+
+PLACED, SALES, BILLING = "Shop.OrderPlaced", Address("public", "Sales"), Address("public", "Billing")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -> None:
+    clock = Clock()
+    ours, theirs = Subscriptions(postgresql(), "public", clock), Subscriptions(postgresql(), "public")
+    ours.create(connection)
+    theirs.subscribe(connection, "Sales", SALES, PLACED)
+    asked = found(ours, connection)
+    assert asked() == [SALES]
+    theirs.subscribe(connection, "Billing", BILLING, PLACED)
+    clock.now = 4.9
+    assert asked() == [SALES]
+    clock.now = 5.0
+    assert sorted(asked()) == [BILLING, SALES]
+
+
+def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
+    ours = Subscriptions(postgresql(), "public", Clock())
+    ours.create(connection)
+    asked = found(ours, connection)
+    assert asked() == []
+    ours.subscribe(connection, "Sales", SALES, PLACED)
+    assert asked() == [SALES]
+    ours.unsubscribe(connection, "Sales", PLACED)
+    assert asked() == []
+
+
+def found(subscriptions: Subscriptions, connection: Connection) -> Callable[[], list[Address]]:
+    return lambda: subscriptions.subscribers(connection, [PLACED])
