@@ -6,6 +6,7 @@
   const data = JSON.parse(source.dataset.trends);
   const { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
+  const share = (value) => (value === null || value === undefined ? "–" : `${value}\u00a0%`);
   const figure = (value) => (value === null || value === undefined ? "–" : whole(value));
   const span = (ms) => {
     if (ms === null || ms === undefined) return "–";
@@ -26,6 +27,7 @@
       if (i === null) place.textContent = "";
       else if (name in between) place.textContent = range(i, ...between[name]);
       else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}`;
+      else if (name.startsWith("share")) place.textContent = share(data[name][i]);
       else place.textContent = name[0] === "p" ? `≈ ${span(data[name][i])}` : figure(data[name][i]);
     }
   }
@@ -34,6 +36,7 @@
   const bars = (stroke) => ({ stroke, fill: alpha(stroke, 0.35), paths: uPlot.paths.bars({ size: [0.8, 40], align: 1 }), points: { show: false } });
   const filled = (stroke) => ({ ...line(stroke), fill: alpha(stroke, 0.2) });
   const line = (stroke, dash) => ({ stroke, width: 1.75, dash, points: { show: true, size: 4 }, spanGaps: false });
+  const week_before = (stroke = colours.out, dash = [5, 3]) => ({ ...line(stroke, dash), points: { show: false } });
   // where history ends and live samples begin
   function seam(u) {
     const { ctx, bbox } = u, ratio = devicePixelRatio;
@@ -63,9 +66,12 @@
   function draw_all() {
     add("many", ["succeeded", "failed", "before"], [bars(colours.ready), bars(colours.dead), line(colours.out, [5, 3])], whole,
       { usual: [["usual", colours.out]] });
-    add("long", ["p50", "p95", "p99"], [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4])], span,
+    add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share);
+    add("long", ["p50", "p95", "p99", "p95_before"],
+      [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], span,
       { usual: [["p50", colours.ready], ["p95", colours.delayed]] });
-    add("depth", ["median", "low", "high"], [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3])], whole, { hooks: [seam] });
+    add("depth", ["median", "low", "high", "median_before"],
+      [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
     readout(null);
   }
   // a press on a step with failures leads to them, as Enter does; the table has the same links

@@ -44,10 +44,19 @@ def _finished(view: View) -> HttpResponse:
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
         usual = [end for band in step.usual for end in _rounded(band)]
-        rows.append([times.iso(step.at), step.counts.succeeded, step.counts.failed, *spans, *usual])
+        counts, before = step.counts, step.before.counts
+        week_before = [before.succeeded, before.failed] if before else ["", ""]
+        long_before = _or_nothing(step.before.p95)
+        figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before]
+        rows.append([times.iso(step.at), *figures])
     ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms") for end in ("low", "high")]
     heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms", *ends]
+    heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before"]
     return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
+
+
+def _or_nothing(figure: float | None) -> object:
+    return "" if figure is None else round(figure, 1)
 
 
 def _rounded(band: Band | None) -> tuple[object, object]:
@@ -55,8 +64,8 @@ def _rounded(band: Band | None) -> tuple[object, object]:
 
 
 def _depth(view: View) -> HttpResponse:
-    rows = [[times.iso(row.at), *row.depth] for row in reversed(view.depth.rows)]
-    return _csv(f"{view.window.file_name}-depth", ["at", "least", "median", "most", "live"], rows)
+    rows = [[times.iso(row.at), *row.depth, _or_nothing(row.before)] for row in reversed(view.depth.rows)]
+    return _csv(f"{view.window.file_name}-depth", ["at", "least", "median", "most", "live", "median_week_before"], rows)
 
 
 def _heat(view: View) -> HttpResponse:

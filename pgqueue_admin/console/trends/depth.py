@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
+from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -19,6 +20,7 @@ from pgqueue_admin.wording.figures import integer
 class Row:
     at: datetime
     depth: Depth
+    before: int | None  # the median of the same step a week earlier
 
 
 class Depths:
@@ -32,11 +34,15 @@ class Depths:
         return Queue.objects.filter(schema=address.schema, table=address.table).first() if address else None
 
     @cached_property
+    def both(self) -> Both[Depth]:
+        if _address(self.window.asked) and not self.queue:
+            return Both({}, {})
+        queue = self.queue.pk if self.queue else depths.ALL
+        return both(self.window, lambda asked: depths.steps(queue, asked.grain, asked.since, asked.until))
+
+    @property
     def steps(self) -> dict[int, Depth]:
-        asked = self.window.asked
-        if _address(asked) and not self.queue:
-            return {}
-        return depths.steps(self.queue.pk if self.queue else depths.ALL, asked.grain, asked.since, asked.until)
+        return self.both.now
 
     @property
     def of(self) -> str:
@@ -50,7 +56,10 @@ class Depths:
     @property
     def rows(self) -> list[Row]:
         """Newest first."""
-        return [Row(datetime.fromtimestamp(at, UTC), depth) for at, depth in reversed(self.steps.items())]
+        return [
+            Row(datetime.fromtimestamp(at, UTC), depth, before.median if (before := self.both.before.get(at)) else None)
+            for at, depth in reversed(self.steps.items())
+        ]
 
     @property
     def sentence(self) -> str:
@@ -62,7 +71,9 @@ class Depths:
 
     def lines(self, at: list[int]) -> dict[str, list[int | None]]:
         found = [self.steps.get(each) for each in at]
-        return {name: [getattr(each, name) if each else None for each in found] for name in ("low", "median", "high")}
+        lines = {name: [getattr(each, name) if each else None for each in found] for name in ("low", "median", "high")}
+        before = [self.both.before.get(each) for each in at]
+        return lines | {"median_before": [each.median if each else None for each in before]}
 
 
 def _address(asked: Asked) -> Address | None:

@@ -2,9 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.depth import Depths
@@ -12,19 +12,30 @@ from pgqueue_admin.console.trends.drawing import Drawing
 from pgqueue_admin.console.trends.heat import Heat
 from pgqueue_admin.console.trends.unusual import Unusually
 from pgqueue_admin.console.trends.usual import Bands, Usually
+from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
 from pgqueue_admin.wording.figures import UNKNOWN, integer
 from pgqueue_admin.wording.unusual import span
 
-WEEK = timedelta(days=7)
 MEASURE_WORDS = {
     "critical": "Critical time: sent until done",
     "processing": "Processing time: in the handler",
     "delivery": "Delivery time: sent until a handler began",
 }
 _NOTHING = Counts(0, 0, 0)
+
+
+class Before(NamedTuple):
+    """The same step a week earlier."""
+
+    counts: Counts | None
+    p95: float | None
+
+    @property
+    def span(self) -> str:
+        return _span(self.p95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,7 @@ class Step:
 
     messages: str  # the address of those that failed
     usual: Bands
+    before: Before
 
     @property
     def spans(self) -> list[str]:
@@ -49,12 +61,20 @@ class View:
         self.usual, self.unusual = Usually(window, self.measure), Unusually(window)
 
     @cached_property
-    def counts(self) -> dict[int, Counts]:
-        return trends.counts(self.window.asked)
+    def _counts(self) -> Both[Counts]:
+        return both(self.window, trends.counts)
 
     @cached_property
+    def _timings(self) -> Both[trends.Timings]:
+        return both(self.window, lambda asked: trends.timings(asked, self.measure))
+
+    @property
+    def counts(self) -> dict[int, Counts]:
+        return self._counts.now
+
+    @property
     def timings(self) -> dict[int, trends.Timings]:
-        return trends.timings(self.window.asked, self.measure)
+        return self._timings.now
 
     @cached_property
     def percentiles(self) -> dict[int, trends.Percentiles]:
@@ -67,12 +87,6 @@ class View:
     @property
     def drawing(self) -> Drawing:
         return Drawing(self.heat)
-
-    @cached_property
-    def week_before(self) -> dict[int, Counts]:
-        """The same hours a week earlier, by this week's instants."""
-        shift = int(WEEK.total_seconds())
-        return {at + shift: counts for at, counts in trends.counts(self.window.before(WEEK)).items()}
 
     @cached_property
     def failures(self) -> list[tuple[trends.Failure, str]]:
@@ -138,14 +152,18 @@ class View:
     def as_json(self) -> str:
         at = self.window.instants
         counted = [self.counts.get(each, _NOTHING) for each in at]
-        before = [self.week_before.get(each) for each in at]
+        before = [self._counts.before.get(each) for each in at]
+        p95_before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
         lines: dict[str, Any] = {
             "at": at,
             "until": int(self.window.asked.until.timestamp()),
             "succeeded": [each.succeeded for each in counted],
             "failed": [each.failed for each in counted],
-            "before": [each.succeeded + each.failed if each else None for each in before],
+            "before": [each.finished if each else None for each in before],
+            "share": [each.per_cent_failed for each in counted],
+            "share_before": [each.per_cent_failed if each else None for each in before],
+            "p95_before": [round(each.percentiles.p95, 1) if each else None for each in p95_before],
         }
         for place, name in enumerate(("p50", "p95", "p99")):
             lines[name] = [round(each[place], 1) if each else None for each in spans]
@@ -156,7 +174,10 @@ class View:
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
         messages = links.died(self.window.asked, instant, self.window.step)
-        return Step(instant, self.counts.get(at, _NOTHING), self.percentiles.get(at), messages, self.usual.bands(at))
+        long_before = self._timings.before.get(at)
+        before = Before(self._counts.before.get(at), long_before.percentiles.p95 if long_before else None)
+        counts = self.counts.get(at, _NOTHING)
+        return Step(instant, counts, self.percentiles.get(at), messages, self.usual.bands(at), before)
 
 
 def _span(milliseconds: float | None) -> str:
