@@ -34,6 +34,15 @@ class Counts(NamedTuple):
     failed: int
     skewed: int
 
+    @property
+    def finished(self) -> int:
+        return self.succeeded + self.failed
+
+    @property
+    def per_cent_failed(self) -> float | None:
+        """None where nothing finished."""
+        return round(100 * self.failed / self.finished, 2) if self.finished else None
+
 
 class Percentiles(NamedTuple):
     """Milliseconds, within one per cent."""
