@@ -96,6 +96,19 @@ def test_each_statement_is_understood_by_this_server(dialect, foreign, endpoint,
     assert refused == {}
 
 
+OF_USUAL = ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"]
+
+
+@pytest.mark.parametrize("name", OF_USUAL)
+def test_each_statement_of_what_is_usual_is_understood_by_this_server(dialect, console_database, connect, name):
+    """They ask the console's own tables."""
+    parts = {each.name: each for each in dialect.usual}
+    filled = {**parts, "of": parts["of_one"], "measure": "critical"}
+    whole = parts[name](**{part: filled[part] for part in names_in(parts[name].text)}).as_string(None)
+    result = connect(console_database).raw.pgconn.prepare(b"", as_sent(whole).encode())
+    assert result.error_message == b""
+
+
 def is_whole(statement: Statement) -> bool:
     """Or a part of others."""
     return statement.text.lower().startswith((*WHOLE, *DEFINITIONS))
@@ -119,6 +132,11 @@ def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> st
     if "columns" in names:
         names |= names_in(filled["columns"].text)
     text = statement(**{name: filled.get(name, 5) for name in names}).as_string(None)
+    return as_sent(text)
+
+
+def as_sent(text: str) -> str:
+    """With numbers in place of names."""
     order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     return re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", text).replace("%%", "%")
 
