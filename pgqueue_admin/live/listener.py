@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is
 ANSWER_SECONDS = 4.0  # an answer that takes longer does not come
 
 
-async def wakes(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
+async def wakes(dsn: str, channels: Iterable[str]) -> AsyncGenerator[str, None]:
     """Never ends. What was announced while nobody listened is made up for by the "" that says: look at everything."""
     pause = 0.2
     while True:

@@ -1,34 +1,37 @@
 """The dump for real endpoints restores into an empty database, and holds what its manifest says."""
 
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from bench.wire import dump, make
 from bench.wire.waiting import ODD
 from pgqueue_admin.demo import recorded
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.table_queue import TableQueue
+from tests.databases import Databases
 from tests.transport.catalog import catalog
 from tests.transport.spy import rows
 
 
 @pytest.fixture(scope="module")
-def source(databases):
+def source(databases: Databases) -> Iterator[str]:
     with databases.clone("empty") as dsn:
         yield dsn
 
 
 @pytest.fixture(scope="module")
-def made(source, tmp_path_factory):
+def made(source: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make.write(source, tmp_path_factory.mktemp("wire"))
 
 
 @pytest.fixture(scope="module")
-def restored(made, databases):
+def restored(made: tuple[Path, Path], databases: Databases) -> Iterator[str]:
     with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection, made[0].open("rb") as lines:
         for statement in recorded.statements(lines):
             if copy := recorded._COPY.fullmatch(statement):
@@ -38,7 +41,9 @@ def restored(made, databases):
         yield dsn
 
 
-def test_it_restores_to_what_the_manifest_says(made, restored, source, connect):
+def test_it_restores_to_what_the_manifest_says(
+    made: tuple[Path, Path], restored: str, source: str, connect: Callable[..., Connection]
+) -> None:
     connection, original = connect(restored), connect(source)
     manifest = json.loads(made[1].read_text(encoding="utf-8"))
     dialect = postgresql()
@@ -57,7 +62,7 @@ def test_it_restores_to_what_the_manifest_says(made, restored, source, connect):
     )
 
 
-def test_nothing_lies_there_that_the_manifest_does_not_explain(made):
+def test_nothing_lies_there_that_the_manifest_does_not_explain(made: tuple[Path, Path]) -> None:
     manifest = json.loads(made[1].read_text(encoding="utf-8"))
     explained = {table: 0 for table in manifest["tables"]}
     for case in manifest["cases"]:
@@ -67,7 +72,7 @@ def test_nothing_lies_there_that_the_manifest_does_not_explain(made):
     assert all(case["why"] and case["endpoint"] for case in manifest["cases"])
 
 
-def test_every_row_can_be_received(restored, connect):
+def test_every_row_can_be_received(restored: str, connect: Callable[..., Connection]) -> None:
     """By the engine itself: headers are read, times parse, and what was to expire has expired."""
     connection = connect(restored)
     queue, received = TableQueue(postgresql(), Address("public", "Sales")), []

@@ -1,13 +1,15 @@
 """Whoever may not act, and whoever is tricked into it, changes nothing and is told so."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
 from tests.hostile import crawl, markup, watching
-from tests.hostile.payloads import MARKUP, NAMES, TURNED
-from tests.hostile.test_asking import QUERIES
+from tests.hostile.payloads import MARKUP, NAMES, QUERIES, TURNED
+from tests.hostile.world import World
 
 ELSEWHERE = (
     "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example", "\\\\evil.example", "http:evil",
@@ -20,11 +22,11 @@ RIGHTLESS = "needs operator"
 FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
 
 
-def posts(world):
+def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
     """Name, path and fields of every address that takes a POST of ours."""
     dead = world.dead
     sales = {"schema": "public", "table": "Sales"}
-    entry = AuditEntry.objects.filter(noun="endpoint").first().pk
+    entry = AuditEntry.objects.filter(noun="endpoint")[0].pk
     name = Endpoint.objects.filter(ours=True).values_list("name", flat=True).first()
     frozen = Operation.objects.get(state="frozen").pk
     settings = {"peek_delay_ms": "2 s", "concurrency": 3, "immediate_retries": 1, "on_exhausted": "archive"}
@@ -61,15 +63,15 @@ def posts(world):
 VERBS = ("start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 
-def state(world):
+def state(world: World) -> dict[str, Any]:
     return watching.versions(world.console, "django_session") | watching.versions(world.queues)
 
 
-def test_every_act_of_the_crawl_is_posted_here(world):
+def test_every_act_of_the_crawl_is_posted_here(world: World) -> None:
     assert {name for name, _, _ in posts(world)} >= crawl.ACTS
 
 
-def test_no_act_without_the_forms_own_token(world):
+def test_no_act_without_the_forms_own_token(world: World) -> None:
     client, before = world.client("root", enforce_csrf_checks=True), state(world)
     for name, path, fields in posts(world):
         answer = client.post(path, fields)
@@ -79,7 +81,7 @@ def test_no_act_without_the_forms_own_token(world):
     assert state(world) == before
 
 
-def test_no_act_of_strangers(world):
+def test_no_act_of_strangers(world: World) -> None:
     client, before = Client(), state(world)
     for name, path, fields in posts(world):
         answer = client.post(path, fields)
@@ -88,7 +90,7 @@ def test_no_act_of_strangers(world):
     assert state(world) == before
 
 
-def test_no_act_without_the_right(world):
+def test_no_act_without_the_right(world: World) -> None:
     before = state(world)
     for name, path, fields in posts(world):
         if name in FREE:
@@ -103,7 +105,7 @@ def test_no_act_without_the_right(world):
 
 
 @pytest.mark.parametrize("wanted", ELSEWHERE)
-def test_nobody_is_sent_elsewhere(world, wanted):
+def test_nobody_is_sent_elsewhere(world: World, wanted: str) -> None:
     client = world.client("viewer")
     for path in ("/me/", "/operations/", "/endpoints/CAPITALS/start/", "/alerts/1/acknowledgement/"):
         assert client.post(path, {"next": wanted})["Location"].startswith("/"), path
@@ -117,7 +119,7 @@ def test_nobody_is_sent_elsewhere(world, wanted):
         assert not answer["Location"].startswith(("//", "/\\"))
 
 
-def test_garbage_in_forms_is_refused_and_kept_out(world):
+def test_garbage_in_forms_is_refused_and_kept_out(world: World) -> None:
     """An operator's own mistakes: each is answered with a page, and nothing becomes markup."""
     client, garbage = world.client("operator"), (*QUERIES, *NAMES[:4], MARKUP, TURNED)
     for name, path, fields in posts(world):
@@ -131,7 +133,7 @@ def test_garbage_in_forms_is_refused_and_kept_out(world):
             assert markup.foreign(answer.content.decode()) == [], name
 
 
-def test_an_act_on_what_is_not_there(world):
+def test_an_act_on_what_is_not_there(world: World) -> None:
     client, before = world.client("operator"), state(world)
     for path in (
         "/operations/999999/start/", "/operations/999999/cancel/", "/alerts/999999/acknowledgement/",

@@ -8,6 +8,7 @@ from django.test import Client
 from pgqueue_admin.console import urls
 from pgqueue_admin.live import topics
 from tests.hostile.payloads import MARKUP, QUERIES, TURNED
+from tests.hostile.world import World
 
 SALES = "/queues/public/Billing/"
 # what each page reads of its query
@@ -32,17 +33,17 @@ NAMES = ("%00", "a%00b", "%FF%FE", "%ED%A0%80", "x" * 5_000, "~", "~2", "~2E~2E"
 
 
 @pytest.fixture(scope="module")
-def client(world):
+def client(world: World) -> Client:
     return world.client("root")
 
 
 @pytest.fixture(scope="module")
-def dead(world):
+def dead(world: World) -> int:
     return world.dead[0]
 
 
 @pytest.mark.parametrize("page", ASKED)
-def test_bad_values_fall_back(client, dead, page):
+def test_bad_values_fall_back(client: Client, dead: int, page: str) -> None:
     """Each value under each name: a rotation brings them all together, so that one refusal does not hide another."""
     names, path = ASKED[page], page.format(dead=dead)
     for turn in range(len(QUERIES)):
@@ -55,7 +56,7 @@ def test_bad_values_fall_back(client, dead, page):
 
 @pytest.mark.parametrize("page", [f"{SALES}messages/", "/archive/"])
 @pytest.mark.parametrize("name", ["after", "before"])
-def test_a_cursor_that_is_none_gives_the_first_page(client, page, name):
+def test_a_cursor_that_is_none_gives_the_first_page(client: Client, page: str, name: str) -> None:
     first = client.get(page).content.decode()
     assert 'role="row"' in first
     for value in QUERIES:
@@ -67,13 +68,13 @@ def test_a_cursor_that_is_none_gives_the_first_page(client, page, name):
 
 
 @pytest.mark.parametrize("page", ["/", "/queues/", SALES, f"{SALES}messages/", "/archive/", "/operations/", "/alerts/"])
-def test_unknown_names_are_ignored(client, page):
+def test_unknown_names_are_ignored(client: Client, page: str) -> None:
     plain, more = client.get(page), client.get(f"{page}?{urlencode({'nobody': MARKUP, '': 'x', MARKUP: TURNED})}")
     assert (plain.status_code, more.status_code) == (200, 200)
 
 
 @pytest.mark.parametrize("q", ["state:x", "op:²", "nofield:1", "-type:x", "queue:", "a OR b"])
-def test_a_search_that_is_not_understood_says_why_and_finds_nothing(client, q):
+def test_a_search_that_is_not_understood_says_why_and_finds_nothing(client: Client, q: str) -> None:
     said = client.get(f"/archive/?{urlencode({'q': q})}")
     assert said.status_code == 200
     assert "Nothing was searched." in said.content.decode()
@@ -89,7 +90,7 @@ def test_a_search_that_is_not_understood_says_why_and_finds_nothing(client, q):
         "/admin/auth/user/{}/change/",
     ],
 )  # fmt: skip
-def test_a_number_of_nothing(client, path, number):
+def test_a_number_of_nothing(client: Client, path: str, number: str) -> None:
     assert client.get(path.format(number), follow=True).status_code in {200, 404}
 
 
@@ -104,13 +105,13 @@ def test_a_number_of_nothing(client, path, number):
         "/admin/pgqueue/endpoint/{}/change/", "/admin/django_celery_results/taskresult/?q={}", "/admin/login/?next={}",
     ],
 )  # fmt: skip
-def test_a_name_of_nothing(client, path, name):
+def test_a_name_of_nothing(client: Client, path: str, name: str) -> None:
     assert client.get(path.format(name, name), follow=True).status_code in {200, 404}
 
 
 @pytest.mark.parametrize("value", ["\\000" * 32, "../../../etc/passwd", "%00", "x" * 4_000, '{"a":1}', "\\377\\376"])
 @pytest.mark.parametrize("name", ["sessionid", "csrftoken", "zone", "utc", "theme", "keys", "messages"])
-def test_cookies_that_we_never_set(world, client, name, value):
+def test_cookies_that_we_never_set(world: World, client: Client, name: str, value: str) -> None:
     for path in ("/queues/", "/sign-in/"):
         cookies = "; ".join(f"{each.key}={each.value}" for each in client.cookies.values() if each.key != name)
         answer = Client().get(path, headers={"cookie": f'{cookies}; {name}="{value}"'})
@@ -118,16 +119,18 @@ def test_cookies_that_we_never_set(world, client, name, value):
 
 
 @pytest.mark.parametrize("argument", ["", "-1", "²", "٣", "9" * 30, "9" * 5_000, "1,2,x,,9" + "9" * 30, "\0", MARKUP])
-def test_a_stream_of_nothing(world, argument):
+def test_a_stream_of_nothing(world: World, argument: str) -> None:
     """What a stream is asked for is drawn outside any page: whatever it is, there is an answer."""
     assert urls.urlpatterns
     for name in topics._topics:
-        topic, asked = topics.find(f"{name}:{argument}")
+        found = topics.find(f"{name}:{argument}")
+        assert found
+        topic, asked = found
         assert isinstance(dict(topic.render(asked)), dict), name
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete", "options", "trace", "head", "post"])
-def test_methods_that_pages_do_not_know(client, method):
+def test_methods_that_pages_do_not_know(client: Client, method: str) -> None:
     for path in ("/", "/queues/", SALES, f"{SALES}messages/", "/archive/", "/alerts/", "/workers/", "/settings/"):
         answer = getattr(client, method)(path)
         assert answer.status_code == (200 if method == "head" else 405), path

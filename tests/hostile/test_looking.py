@@ -1,20 +1,22 @@
 """Every address, as a role that may only SELECT, while all that is more than ACCESS SHARE would wait for ever."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pgqueue_admin.records import role, source
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import crawl, markup, watching
-from tests.hostile.world import SCHEMAS
+from tests.hostile.world import SCHEMAS, World
 from tests.waiting import until
 
 MAY_BE_ABSENT = {"admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message"}
 
 
 @pytest.fixture(scope="module")
-def crawled(world):
+def crawled(world: World) -> Iterator[SimpleNamespace]:
     """The one walk that the tests below judge."""
     paths, client = crawl.paths(world), world.client("root", raise_request_exception=False)
     readable = [*SCHEMAS[:3], "messages"]
@@ -37,17 +39,17 @@ def crawled(world):
     source.close()
 
 
-def _kept(name, path, answer):
+def _kept(name: str, path: str, answer: Any) -> SimpleNamespace:
     html = answer.content.decode() if not answer.streaming and "html" in answer["Content-Type"] else ""
     return SimpleNamespace(name=name, path=path, status=answer.status_code, html=html, headers=answer.headers)
 
 
-def test_every_address_answers(crawled):
+def test_every_address_answers(crawled: SimpleNamespace) -> None:
     wrong = [each for each in crawled.answers if not _expected(each.name, each.status)]
     assert [(each.path, each.status) for each in wrong] == []
 
 
-def _expected(name, status):
+def _expected(name: str, status: int) -> bool:
     if name in crawl.ACTS:
         return status == 405
     if name == "readyz":
@@ -57,36 +59,36 @@ def _expected(name, status):
     return status in {200, 302} or (status == 404 and name in MAY_BE_ABSENT)
 
 
-def test_looking_changes_no_row_and_locks_none(crawled):
+def test_looking_changes_no_row_and_locks_none(crawled: SimpleNamespace) -> None:
     for before, after in zip(crawled.before, crawled.after, strict=True):
         assert {name for name in before if before[name] != after[name]} == set()
         assert before.keys() == after.keys()
 
 
-def test_nothing_above_access_share(crawled):
+def test_nothing_above_access_share(crawled: SimpleNamespace) -> None:
     assert crawled.locks == {"AccessShareLock"}
 
 
-def test_the_frame_says_that_nothing_can_be_changed(crawled):
+def test_the_frame_says_that_nothing_can_be_changed(crawled: SimpleNamespace) -> None:
     assert crawled.role.refusal == f"the database role {crawled.reader['USER']} may only SELECT"
     pages = [each for each in crawled.answers if each.status == 200 and 'class="shell"' in each.html]
     assert len(pages) > 200
     assert [each.path for each in pages if crawled.role.refusal not in each.html] == []
 
 
-def test_nobodys_text_becomes_markup(crawled):
+def test_nobodys_text_becomes_markup(crawled: SimpleNamespace) -> None:
     found = {each.path: markup.foreign(each.html) for each in crawled.answers}
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
 
 
-def test_nobodys_text_turns_ours_around(crawled):
+def test_nobodys_text_turns_ours_around(crawled: SimpleNamespace) -> None:
     ours = [each for each in crawled.answers if not each.name.startswith("admin:") or ":pgqueue_" in each.name]
     found = {each.path: markup.turned(each.html) for each in ours}
     wrong = {path: texts for path, texts in found.items() if texts}
     assert not wrong, wrong
 
 
-def test_names_of_files_and_headers_are_ours(crawled):
+def test_names_of_files_and_headers_are_ours(crawled: SimpleNamespace) -> None:
     for each in crawled.answers:
         assert "pwned" not in each.headers.get("Content-Disposition", "")
         if each.name.endswith("_body") and each.status == 200:

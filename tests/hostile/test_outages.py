@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -21,6 +22,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import LatestSample, Operation
 from tests.hostile import crawl, watching
 from tests.hostile.proxy import Proxy
+from tests.hostile.world import World
 from tests.live.site import events, serve
 from tests.waiting import until
 
@@ -35,7 +37,7 @@ TRIED = {
 
 
 @pytest.fixture(scope="module")
-def site(world) -> Iterator[SimpleNamespace]:
+def site(world: World) -> Iterator[SimpleNamespace]:
     console, queues = Proxy(world.console_dsn), Proxy(world.queues_dsn)
     LatestSample.objects.update(at=timezone.now() - timedelta(seconds=30))
     with serve(console.dsn, QUEUES_URL=queues.dsn, ENVIRONMENT="production", SAMPLE_SECONDS="1") as served:
@@ -45,29 +47,29 @@ def site(world) -> Iterator[SimpleNamespace]:
 
 
 @pytest.fixture(scope="module")
-def one_of_each(world) -> list[tuple[str, str]]:
+def one_of_each(world: World) -> list[tuple[str, str]]:
     """An example of each page of the console; of Django admin, those of our own nouns."""
     found = {name: path for name, path in crawl.paths(world) if name != "live"}
     return [(name, path) for name, path in found.items() if not name.startswith("admin:") or ":pgqueue_" in name]
 
 
-def get_all(site, paths):
+def get_all(site: SimpleNamespace, paths: list[tuple[str, str]]) -> dict[str, Any]:
     """All at once, as many people would."""
     with ThreadPoolExecutor(8) as people:
         answers = people.map(lambda each: site.browser.get(each[1]), paths)
         return {name: answer for (name, _), answer in zip(paths, answers, strict=True)}
 
 
-def token(site, path="/archive/") -> str:
+def token(site: SimpleNamespace, path: str = "/archive/") -> str:
     page = site.browser.get(path).text
     return page.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
 
 
-def state(world):
+def state(world: World) -> dict[str, Any]:
     return watching.versions(world.console, "django_session") | watching.versions(world.queues)
 
 
-def test_a_body_of_50_mb_passes_through_a_web_server_that_stays_small(site):
+def test_a_body_of_50_mb_passes_through_a_web_server_that_stays_small(site: SimpleNamespace) -> None:
     row, large = uuid.uuid4(), 50_000_000
     values = {"id": row, "ttbr_ms": None, "headers": "{}", "body": b"0123456789" * (large // 10)}
     site.world.queues.run(postgresql().queue.send(table=Address("public", "Sales")), values)
@@ -95,7 +97,9 @@ def _most_memory(port: int) -> int:
     raise AssertionError("no web server")
 
 
-def test_with_the_queues_down_every_page_is_there_and_says_so(site, one_of_each):
+def test_with_the_queues_down_every_page_is_there_and_says_so(
+    site: SimpleNamespace, one_of_each: list[tuple[str, str]]
+) -> None:
     site.browser.get("/archive/")  # a session is open when it happens
     with site.queues.down():
         began = time.monotonic()
@@ -118,7 +122,7 @@ def _answered(name: str, status: int) -> bool:
     return status in {200, 302} or (name.startswith("admin:") and status in {403, 404})
 
 
-def test_with_the_queues_down_acts_are_refused_and_done_later(site):
+def test_with_the_queues_down_acts_are_refused_and_done_later(site: SimpleNamespace) -> None:
     dead, asked = site.world.dead[-1], {"act": "discard", "at_once": "yes", "next": "/archive/"}
     fields = {**asked, "id": dead, "csrfmiddlewaretoken": token(site)}
     before = state(site.world)
@@ -134,11 +138,11 @@ def test_with_the_queues_down_acts_are_refused_and_done_later(site):
     assert site.world.queues.value(f"select state from messages.message_archive where id = {dead}") == "discarded"
 
 
-def _posted(site, fields) -> str:
+def _posted(site: SimpleNamespace, fields: dict[str, Any]) -> str:
     return site.browser.post("/operations/", data=fields, follow_redirects=True).text
 
 
-def test_a_frozen_operation_that_was_started_while_the_queues_are_down_waits(site):
+def test_a_frozen_operation_that_was_started_while_the_queues_are_down_waits(site: SimpleNamespace) -> None:
     operation = Operation.objects.get(state="frozen")
     fields = {"count": operation.count, "reason": "x", "csrfmiddlewaretoken": token(site)}
     with site.queues.down():
@@ -148,7 +152,9 @@ def test_a_frozen_operation_that_was_started_while_the_queues_are_down_waits(sit
     assert (operation.state, operation.done) == ("waiting", 0)
 
 
-def test_with_the_console_down_a_static_page_tries_again(site, one_of_each):
+def test_with_the_console_down_a_static_page_tries_again(
+    site: SimpleNamespace, one_of_each: list[tuple[str, str]]
+) -> None:
     fields = {"csrfmiddlewaretoken": token(site)}
     acts = ["/operations/", "/endpoints/CAPITALS/start/", "/alerts/1/acknowledgement/"]
     before = state(site.world)
@@ -164,7 +170,7 @@ def test_with_the_console_down_a_static_page_tries_again(site, one_of_each):
     assert state(site.world) == before
 
 
-def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site):
+def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site: SimpleNamespace) -> None:
     """Each page used to wait 5 s for a session."""
     site.browser.get("/")  # sessions are open when it happens
     with site.console.down():
@@ -175,7 +181,7 @@ def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site):
     assert took < 10
 
 
-def test_the_probe_names_who_is_down(site):
+def test_the_probe_names_who_is_down(site: SimpleNamespace) -> None:
     until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     until(lambda: not _queues_down(site), what="the queues are back")
     with site.console.down():
@@ -188,12 +194,12 @@ def test_the_probe_names_who_is_down(site):
     assert said["console database"] == "ok"
 
 
-def _queues_down(site):
-    said = site.browser.get("/readyz").json()["parts"]
+def _queues_down(site: SimpleNamespace) -> dict[str, str] | None:
+    said: dict[str, str] = site.browser.get("/readyz").json()["parts"]
     return said if said["queue database"] != "ok" else None
 
 
-def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_back(site):
+def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_back(site: SimpleNamespace) -> None:
     queue = LatestSample.objects.get(queue__schema="public", queue__table="Billing").queue_id
     until(lambda: site.browser.get("/").status_code == 200, what="the console is back")
     with site.browser.stream("GET", f"/live/?t=queue:{queue}") as stream:
@@ -206,7 +212,7 @@ def test_an_open_page_keeps_its_figures_and_gets_the_next_when_the_console_is_ba
         assert next(data for _, data in told if "4,321" in data.get("now.ready", ""))
 
 
-def test_the_stream_of_a_session_that_cannot_be_read(site):
+def test_the_stream_of_a_session_that_cannot_be_read(site: SimpleNamespace) -> None:
     with site.console.down():
         answer = site.browser.get("/live/?t=frame")
     assert answer.status_code == 503

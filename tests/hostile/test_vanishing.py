@@ -3,17 +3,19 @@
 import itertools
 import threading
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
 from django.urls import reverse
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import role, source
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import payloads, watching
+from tests.hostile.world import World
 from tests.waiting import until
 
 HERE = Address("public", "Here and gone")
@@ -22,12 +24,13 @@ ROW = uuid.UUID(int=7)
 
 
 @contextmanager
-def coming_and_going(connection):
+def coming_and_going(connection: Connection) -> Iterator[list[int]]:
     """Made, filled, renamed, emptied of a column, dropped: over and over, beside whoever looks."""
-    over, turns = threading.Event(), []
+    over = threading.Event()
+    turns: list[int] = []
     here, away = postgresql().canonical(HERE), postgresql().canonical(AWAY)
 
-    def turn():
+    def turn() -> None:
         connection.run(f"drop table if exists {here}, {away}")  # a turn that was refused half-way
         connection.run(postgresql().queue.create(table=HERE))
         row = {"id": ROW, "ttbr_ms": None, "headers": payloads.headers(), "body": b"{}"}
@@ -39,7 +42,7 @@ def coming_and_going(connection):
         connection.run(f"create view {here} as select 1 as id")
         connection.run(f"drop view {here}")
 
-    def run():
+    def run() -> None:
         while not over.is_set():
             with suppress(DatabaseError):
                 turn()
@@ -54,7 +57,7 @@ def coming_and_going(connection):
         thread.join()
 
 
-def test_a_table_that_vanishes_under_every_page_that_names_it(world, connect):
+def test_a_table_that_vanishes_under_every_page_that_names_it(world: World, connect: Callable[..., Connection]) -> None:
     client = world.client("operator")
     owner = connect(world.queues_dsn)
     owner.run(postgresql().queue.create(table=HERE))
@@ -64,9 +67,10 @@ def test_a_table_that_vanishes_under_every_page_that_names_it(world, connect):
     paths += [f"{paths[2]}?q=is:expired&cols=bodyline", f"{paths[2]}?order=newest&cols=bodyline", f"{paths[0]}?ends=1"]
     paths += [reverse(name, kwargs={**place, "row_id": ROW}) for name in ("waiting_message", "waiting_body")]
     paths += [reverse("find_message", args=[str(ROW)]), "/", "/queues/", "/settings/"]
-    seen, rounds = set(), itertools.count(1)
+    seen: set[tuple[str, int]] = set()
+    rounds = itertools.count(1)
 
-    def look():
+    def look() -> bool:
         seen.update((path, client.get(path).status_code) for path in paths)
         sample()
         return next(rounds) >= 3 and len(turns) > 5
@@ -77,7 +81,7 @@ def test_a_table_that_vanishes_under_every_page_that_names_it(world, connect):
     assert {status for path, status in seen if path.startswith(("/?", "/queues/?", "/settings/"))} <= {200, 404}
 
 
-def test_the_target_of_a_retry_vanishes_before_it(world, connect):
+def test_the_target_of_a_retry_vanishes_before_it(world: World, connect: Callable[..., Connection]) -> None:
     """Nothing is lost: the message stays dead, with the reason."""
     owner, client = connect(world.queues_dsn), world.client("operator")
     target = world.addresses[8]
@@ -90,7 +94,7 @@ def test_the_target_of_a_retry_vanishes_before_it(world, connect):
     assert owner.value(f"select state from messages.message_archive where id = {archive_id}") == "dead"
 
 
-def test_a_schema_that_is_dropped(world, connect):
+def test_a_schema_that_is_dropped(world: World, connect: Callable[..., Connection]) -> None:
     owner = connect(world.queues_dsn)
     owner.run('create schema "not there"')
     owner.run(postgresql().queue.create(table=Address("not there", "Queue")))
@@ -107,7 +111,7 @@ def test_a_schema_that_is_dropped(world, connect):
     assert client.get("/").status_code == 200
 
 
-def test_headers_of_128_kb_are_shown_in_part_and_said_to_be(world, connect):
+def test_headers_of_128_kb_are_shown_in_part_and_said_to_be(world: World, connect: Callable[..., Connection]) -> None:
     owner, client = connect(world.queues_dsn), world.client("viewer")
     large, row = payloads.headers(Large="<script>pwned()" * 9_000), uuid.uuid4()
     send = postgresql().queue.send(table=Address("public", "Sales"))
@@ -121,7 +125,7 @@ def test_headers_of_128_kb_are_shown_in_part_and_said_to_be(world, connect):
 
 
 @pytest.fixture
-def refusing(world):
+def refusing(world: World) -> Iterator[None]:
     """The database takes no writes, as whoever keeps it has decided."""
     name = world.queues_dsn.rpartition("/")[2]
     world.queues.run(f"alter database {name} set default_transaction_read_only = on")
@@ -131,7 +135,7 @@ def refusing(world):
     source.close()
 
 
-def test_a_database_that_takes_no_writes(world, refusing):
+def test_a_database_that_takes_no_writes(world: World, refusing: None) -> None:
     client, dead = world.client("operator"), world.dead
     before = watching.versions(world.queues)
     until(role.current, what="the database was asked")
@@ -146,7 +150,9 @@ def test_a_database_that_takes_no_writes(world, refusing):
     assert "the database takes no writes now" in client.get("/").content.decode()
 
 
-def test_a_queue_that_somebody_holds(world, connect, monkeypatch):
+def test_a_queue_that_somebody_holds(
+    world: World, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Locked by a change of its table: its own part says so in time, everything else is there."""
     monkeypatch.setitem(source._READS, "statement_timeout", 0.5)
     source.close()
@@ -161,7 +167,7 @@ def test_a_queue_that_somebody_holds(world, connect, monkeypatch):
     assert "Stopped after" in said["/queues/public/Billing/ends/"].content.decode()
 
 
-def test_a_database_with_no_connection_left(world):
+def test_a_database_with_no_connection_left(world: World) -> None:
     client = world.client("operator")
     with watching.nothing_but_select(world.queues, ["public", "messages"]) as reader:
         world.queues.run(f"alter role {reader['USER']} connection limit 0")

@@ -18,11 +18,11 @@ def lines(path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", paths())
-def test_no_line_is_endless(path):
+def test_no_line_is_endless(path: str) -> None:
     assert [number for number, line in enumerate(lines(path), 1) if len(line) > WIDEST] == []
 
 
 @pytest.mark.parametrize("path", [path for path in paths() if not path.endswith("/page.html")])
-def test_it_says_what_it_is(path):
+def test_it_says_what_it_is(path: str) -> None:
     """<noun>/page.html is the page of that noun; everything else opens with one line that tells."""
     assert re.fullmatch(r"\{# .+ #\}", lines(path)[0])

@@ -32,7 +32,7 @@ class Board:
 
 
 @pytest.fixture
-def board(monkeypatch) -> Board:
+def board(monkeypatch: pytest.MonkeyPatch) -> Board:
     monkeypatch.setattr(topics, "_topics", {})
     board = Board()
     topics.register("board", board.render, "test_wake")
@@ -40,7 +40,7 @@ def board(monkeypatch) -> Board:
 
 
 @pytest.fixture
-async def hub(database, board) -> AsyncIterator[Hub]:
+async def hub(database: str, board: Board) -> AsyncIterator[Hub]:
     hub = Hub(lambda: database)
     yield hub
     await hub.close()
@@ -66,7 +66,7 @@ async def woken(dsn: str, board: Board) -> None:
     await soon(lambda: board.rendered > before)
 
 
-async def test_a_new_follower_gets_everything_then_only_what_changed(hub, board, database):
+async def test_a_new_follower_gets_everything_then_only_what_changed(hub: Hub, board: Board, database: str) -> None:
     client = hub.join(["board:x"])
     assert await told(client) == {"a": "1", "b": "1", "about": "x"}
     board.values["b"] = "2"
@@ -74,7 +74,7 @@ async def test_a_new_follower_gets_everything_then_only_what_changed(hub, board,
     assert await told(client) == {"b": "2"}
 
 
-async def test_a_wake_up_renders_once_for_all_who_follow(hub, board, database):
+async def test_a_wake_up_renders_once_for_all_who_follow(hub: Hub, board: Board, database: str) -> None:
     followers = [hub.join(["board:x"]) for _ in range(20)]
     for follower in followers:
         await told(follower)
@@ -84,7 +84,7 @@ async def test_a_wake_up_renders_once_for_all_who_follow(hub, board, database):
     assert board.rendered <= 3, "for those who joined, for whoever listens from now on, and for the wake-up"
 
 
-async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub, board, database):
+async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub: Hub, board: Board, database: str) -> None:
     client = hub.join(["board:x"])
     await told(client)
     numbers = itertools.count(2)
@@ -98,7 +98,7 @@ async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub, board, database
     assert await told(client) == {**board.values, "about": "x"}
 
 
-async def test_a_topic_that_fails_keeps_quiet_and_recovers(hub, board, database):
+async def test_a_topic_that_fails_keeps_quiet_and_recovers(hub: Hub, board: Board, database: str) -> None:
     client = hub.join(["board:x"])
     await told(client)
     board.broken = True
@@ -108,17 +108,17 @@ async def test_a_topic_that_fails_keeps_quiet_and_recovers(hub, board, database)
     assert await told(client) == {"a": "back"}
 
 
-async def test_nobody_left_means_nothing_rendered(hub, board):
+async def test_nobody_left_means_nothing_rendered(hub: Hub, board: Board) -> None:
     client = hub.join(["board:x", "nothing", "board:y"])
     assert (hub.streams(), len(hub.feeds)) == (1, 2)
     hub.leave(client)
     assert (hub.streams(), len(hub.feeds)) == (0, 0)
 
 
-async def test_a_quiet_stream_beats():
+async def test_a_quiet_stream_beats() -> None:
     assert await Client().next(0.01) is None
     assert frames.BEAT == b"event: beat\ndata: {}\n\n"
 
 
-def test_an_event_stays_on_one_line():
+def test_an_event_stays_on_one_line() -> None:
     assert frames.figures({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'

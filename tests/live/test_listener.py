@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -60,7 +61,7 @@ async def test_a_wire_that_swallows_everything_is_left(database: str, monkeypatc
 async def test_the_kernel_asks_as_well(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, connect = [], psycopg.AsyncConnection.connect
 
-    async def kept(*given, **options):
+    async def kept(*given: Any, **options: Any) -> Any:
         opened.append(await connect(*given, **options))
         return opened[-1]
 

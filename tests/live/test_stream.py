@@ -47,14 +47,14 @@ def sales(site: Site, connect: Callable[[str], Connection]) -> Connection:
     return connection
 
 
-def send(connection, count: int) -> None:
+def send(connection: Connection, count: int) -> None:
     query = postgresql().queue.send(table=SALES)
     message = {"ttbr_ms": None, "headers": HEADERS, "body": b"{}"}
     with connection.transaction():  # seen together, or not yet
         connection.run_many(query, [{**message, "id": uuid.uuid4()} for _ in range(count)])
 
 
-def test_seven_rows_are_seen_by_an_open_page_within_two_seconds(site, sales, person):
+def test_seven_rows_are_seen_by_an_open_page_within_two_seconds(site: Site, sales: Connection, person: User) -> None:
     queue = Queue.objects.get(table="Sales")
     with site.browser(person).stream("GET", f"/live/?t=frame&t=queue:{queue.pk}") as stream:
         told = events(stream.iter_lines())
@@ -66,7 +66,7 @@ def test_seven_rows_are_seen_by_an_open_page_within_two_seconds(site, sales, per
         assert time.monotonic() - began < 2 * NOISE
 
 
-def test_the_row_on_the_list_of_queues_follows_too(site, sales, person):
+def test_the_row_on_the_list_of_queues_follows_too(site: Site, sales: Connection, person: User) -> None:
     key = f"q{Queue.objects.get(table='Sales').pk}.ready"
     with site.browser(person).stream("GET", "/live/?t=queues") as stream:
         told = events(stream.iter_lines())
@@ -75,7 +75,7 @@ def test_the_row_on_the_list_of_queues_follows_too(site, sales, person):
         assert next(data[key] for _, data in told if key in data) == "7"
 
 
-def test_after_a_lost_listening_session_everything_is_sent_again(site, sales, person):
+def test_after_a_lost_listening_session_everything_is_sent_again(site: Site, sales: Connection, person: User) -> None:
     queue = Queue.objects.get(table="Sales")
     with site.browser(person).stream("GET", f"/live/?t=queue:{queue.pk}") as stream:
         told = events(stream.iter_lines())
@@ -86,11 +86,11 @@ def test_after_a_lost_listening_session_everything_is_sent_again(site, sales, pe
         assert ">7<" in next(data["now.ready"] for _, data in told if "now.ready" in data)
 
 
-def test_a_stranger_gets_no_stream(site):
+def test_a_stranger_gets_no_stream(site: Site) -> None:
     assert httpx.get(f"{site.url}/live/?t=overview").status_code == 302
 
 
-def test_probes_tell_what_is_wrong(site, sales):
+def test_probes_tell_what_is_wrong(site: Site, sales: Connection) -> None:
     assert httpx.get(f"{site.url}/healthz").text == "alive\n"
     answer = httpx.get(f"{site.url}/readyz")
     assert answer.status_code == 503

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ class Queue:
         return verdict.state, verdict.why, verdict.ratio
 
 
-def aged(seconds: float, **facts: int) -> Queue:
+def aged(seconds: float, **facts: Any) -> Queue:
     return Queue(target_age_seconds=60, ready=1, oldest_at=NOW - timedelta(seconds=seconds), **facts)
 
 

@@ -45,7 +45,7 @@ def looked(sampler: Sampler) -> dict[str, QueueSample]:
 
 
 def depths(samples: dict[str, QueueSample]) -> dict[str, int | None]:
-    return {name: sample.depth and sample.depth.depth for name, sample in samples.items()}
+    return {name: sample.depth.depth if sample.depth else None for name, sample in samples.items()}
 
 
 def test_new_rows_are_seen_at_the_next_look(connection: Connection, sampler: Sampler) -> None:
@@ -65,7 +65,8 @@ def test_new_rows_are_seen_at_the_next_look(connection: Connection, sampler: Sam
 def test_a_table_that_vanishes_between_finding_and_reading(
     connection: Connection, sampler: Sampler, clock: Clock
 ) -> None:
-    make(connection, "A"), fill(connection, make(connection, "B"), 2)
+    make(connection, "A")
+    fill(connection, make(connection, "B"), 2)
     looked(sampler)
     connection.run('drop table "A"')
     samples = looked(sampler)
@@ -87,7 +88,8 @@ def test_a_locked_table_holds_up_nobody(
     connection: Connection, database: str, connect: Connect, sampler: Sampler
 ) -> None:
     """VACUUM FULL, ALTER TABLE and TRUNCATE lock a table against everybody, looking included."""
-    make(connection, "A"), fill(connection, make(connection, "B"), 2)
+    make(connection, "A")
+    fill(connection, make(connection, "B"), 2)
     looked(sampler)
     other = connect(database)
     with other.transaction():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE, Depth
@@ -15,7 +16,7 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def holding(head: int, tail: int, **facts: object) -> Depth:
+def holding(head: int, tail: int, **facts: Any) -> Depth:
     count = tail - head + 1
     return replace(
         EMPTY, depth=count, ready=count, head_seq=head, tail_seq=tail, ready_seq=head, sent_total=tail, **facts

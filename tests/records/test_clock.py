@@ -2,9 +2,11 @@
 
 import re
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -31,7 +33,9 @@ def skewed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> t
     return request.param
 
 
-def test_a_skewed_host_shows_no_wrong_figure(console_database: str, skewed: timedelta, connect, settings) -> None:
+def test_a_skewed_host_shows_no_wrong_figure(
+    console_database: str, skewed: timedelta, connect: Callable[..., Connection], settings: Any
+) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 60.0}  # a machine that is slow is not a clock that is off
     queues: Connection = connect(console_database)
     queues.run(postgresql().queue.create(table=Address("public", "Sales")))
@@ -54,19 +58,23 @@ def test_a_skewed_host_shows_no_wrong_figure(console_database: str, skewed: time
     assert abs(entry.at - _server(queues)) < timedelta(seconds=30)
 
 
-def test_an_old_sample_is_stale_by_the_databases_clock(console_database: str, skewed: timedelta, connect) -> None:
+def test_an_old_sample_is_stale_by_the_databases_clock(
+    console_database: str, skewed: timedelta, connect: Callable[..., Connection]
+) -> None:
     now = _server(connect(console_database))
     assert not freshness.is_stale(now)
     assert freshness.is_stale(now - timedelta(seconds=freshness.limit() + 1))
     assert freshness.is_stale(None)
 
 
-def test_what_the_host_noted_is_told_by_the_one_clock(console_database: str, skewed: timedelta, connect) -> None:
+def test_what_the_host_noted_is_told_by_the_one_clock(
+    console_database: str, skewed: timedelta, connect: Callable[..., Connection]
+) -> None:
     noted = timezone.now()
     assert abs(clock.of_host(noted) - _server(connect(console_database))) < timedelta(seconds=30)
 
 
-def test_while_the_database_is_away_time_goes_on(console_database: str, connect) -> None:
+def test_while_the_database_is_away_time_goes_on(console_database: str, connect: Callable[..., Connection]) -> None:
     ours = clock.Clock()
     before = ours.now()
     ours._ask_at = 0.0
@@ -75,7 +83,9 @@ def test_while_the_database_is_away_time_goes_on(console_database: str, connect)
     assert before < after < before + timedelta(minutes=1)
 
 
-def test_a_slow_answer_is_off_by_half_of_it_at_most(console_database: str, connect, monkeypatch) -> None:
+def test_a_slow_answer_is_off_by_half_of_it_at_most(
+    console_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
     slow = "with told as materialized (select clock_timestamp() as at) select at from told, pg_sleep(0.5)"
     monkeypatch.setattr(clock, "postgresql", lambda: SimpleNamespace(monitor=SimpleNamespace(server_time=lambda: slow)))
     session, ours = connect(console_database), clock.Clock()

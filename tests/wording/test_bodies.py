@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -32,21 +33,21 @@ values = st.recursive(
 
 
 @given(values, st.sampled_from([None, 1, 4]))
-def test_indenting_json_keeps_every_token(value, indent):
+def test_indenting_json_keeps_every_token(value: Any, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    said = joined(json_text.indented(text))
+    said = joined(json_text.indented(text) or [])
     assert without_blanks(said) == without_blanks(text)
     assert json.loads(said) == value
 
 
 @given(st.text(alphabet='{}[]:,"\\ \n01aé<'))
-def test_indenting_what_is_no_json_keeps_every_token_too(text):
+def test_indenting_what_is_no_json_keeps_every_token_too(text: str) -> None:
     said = json_text.indented(text)
     assert said is None or without_blanks(joined(said)) == without_blanks(text)
 
 
 @given(st.text(alphabet="<>/!-[]?'\"= \nab&;"))
-def test_indenting_xml_keeps_every_character(text):
+def test_indenting_xml_keeps_every_character(text: str) -> None:
     said = xml_text.indented(text)
     assert said is None or re.sub(r"\s", "", joined(said)) == re.sub(r"\s", "", text)
 
@@ -56,7 +57,7 @@ def test_indenting_xml_keeps_every_character(text):
     st.sampled_from([*bodies.VIEWS, "", "nonsense"]),
     st.sampled_from([None, "application/json", "text/xml", "application/octet-stream", "text/plain; charset=x", "\0"]),
 )
-def test_no_body_in_no_view_fails(raw, view, content_type):
+def test_no_body_in_no_view_fails(raw: bytes, view: str, content_type: str | None) -> None:
     part = bodies.part(raw, view=view, content_type=content_type, total=len(raw))
     text = joined(part.pieces)
     assert part.end == len(raw)
@@ -65,7 +66,7 @@ def test_no_body_in_no_view_fails(raw, view, content_type):
 
 
 @given(st.text(), st.integers(1, 40))
-def test_a_character_cut_by_the_end_of_a_chunk_waits_for_the_next(text, size):
+def test_a_character_cut_by_the_end_of_a_chunk_waits_for_the_next(text: str, size: int) -> None:
     raw, at, said = text.encode(), 0, ""
     while at < len(raw):
         part, used = visible.decode_part(raw[at : at + size + 4])
@@ -73,18 +74,18 @@ def test_a_character_cut_by_the_end_of_a_chunk_waits_for_the_next(text, size):
     assert said == text
 
 
-def test_big_numbers_money_order_and_duplicate_keys_stay():
+def test_big_numbers_money_order_and_duplicate_keys_stay() -> None:
     said = pretty(b'{"z":9007199254740993,"Amount":49.90,"a":1E5,"a":2}', "application/json")
     assert said == '{\n  "z": 9007199254740993,\n  "Amount": 49.90,\n  "a": 1E5,\n  "a": 2\n}'
 
 
-def test_short_lists_stand_on_one_line():
+def test_short_lists_stand_on_one_line() -> None:
     assert pretty(b'{"Lines":[{"Sku":"K","Qty":1},{}],"e":[]}') == (
         '{\n  "Lines": [\n    { "Sku": "K", "Qty": 1 },\n    {}\n  ],\n  "e": []\n}'
     )
 
 
-def test_two_hundred_levels_are_indented_and_more_are_not():
+def test_two_hundred_levels_are_indented_and_more_are_not() -> None:
     deep = bodies.part(b"[" * 200 + b"]" * 200, content_type="application/json")
     deeper = bodies.part(b"[" * 60_000, content_type="application/json")
     assert joined(deep.pieces).count("\n") == 2 * 199
@@ -92,7 +93,7 @@ def test_two_hundred_levels_are_indented_and_more_are_not():
     assert "too deeply" in deeper.note
 
 
-def test_xml_resolves_nothing():
+def test_xml_resolves_nothing() -> None:
     bomb = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><b>&x;</b><c q="1>2"/></a>'
     said = pretty(bomb, "text/xml")
     assert "&x;" in said
@@ -100,7 +101,7 @@ def test_xml_resolves_nothing():
     assert said.endswith('<a>\n  <b>&x;</b>\n  <c q="1>2"/>\n</a>')
 
 
-def test_text_beside_tags_keeps_its_blanks():
+def test_text_beside_tags_keeps_its_blanks() -> None:
     assert pretty(b"<p>one <b>two</b> three</p>", "text/xml") == "<p>one <b>two</b> three</p>"
 
 
@@ -118,29 +119,29 @@ def test_text_beside_tags_keeps_its_blanks():
         (b"", "application/json", "JSON"),
     ],
 )
-def test_kind(raw, declared, kind):
+def test_kind(raw: bytes, declared: str | None, kind: str) -> None:
     assert bodies.kind_of(raw, declared) == kind
 
 
-def test_broken_bytes_nul_and_bidi_controls_are_marked():
+def test_broken_bytes_nul_and_bidi_controls_are_marked() -> None:
     part = bodies.part("a\0b\u202ec".encode() + b"\xffz, and enough text to be text", view="raw")
     marks = [piece.text for piece in part.pieces if piece.kind == "mark"]
     assert marks == ["␀", "‹U+202E›", "\\xff"]
     assert part.note == "1 byte is not UTF-8, shown as \\xNN."
 
 
-def test_line_ends_of_windows_are_no_marks():
+def test_line_ends_of_windows_are_no_marks() -> None:
     assert pretty(b"one\r\ntwo\rthree") == "one\r\ntwo␍three"
 
 
-def test_hex_has_offsets_and_sixteen_a_row():
+def test_hex_has_offsets_and_sixteen_a_row() -> None:
     assert list(hexdump.rows(bytes(range(0x30, 0x42)), 32)) == [
         "00000020  30 31 32 33 34 35 36 37  38 39 3a 3b 3c 3d 3e 3f  |0123456789:;<=>?|",
         "00000030  40 41                                             |@A|",
     ]
 
 
-def test_only_the_first_64_kb_are_drawn_and_the_rest_is_named():
+def test_only_the_first_64_kb_are_drawn_and_the_rest_is_named() -> None:
     raw = "é".encode() * 200_000
     part = bodies.part(raw[: bodies.CHUNK + 1][1:], start=1, total=len(raw))
     assert part.end - part.start <= bodies.CHUNK
@@ -148,13 +149,13 @@ def test_only_the_first_64_kb_are_drawn_and_the_rest_is_named():
     assert not part.whole
 
 
-def test_a_large_body_is_indented_only_when_asked():
+def test_a_large_body_is_indented_only_when_asked() -> None:
     head = b'{"a":[' + b"1," * 40_000
     assert bodies.part(head, total=2_000_000).view == "raw"
     assert bodies.part(head, total=2_000_000, view="pretty").view == "pretty"
 
 
-def test_thousands_of_tokens_lose_their_colours_and_nothing_else():
+def test_thousands_of_tokens_lose_their_colours_and_nothing_else() -> None:
     raw = json.dumps([{"k": n, "v": str(n)} for n in range(3000)]).encode()
     part = bodies.part(raw[: bodies.CHUNK])
     assert len(part.pieces) < 10
@@ -163,7 +164,7 @@ def test_thousands_of_tokens_lose_their_colours_and_nothing_else():
 
 @settings(max_examples=20)
 @given(st.sampled_from(HOSTILE))
-def test_the_worst_64_kb_take_a_moment(unit):
+def test_the_worst_64_kb_take_a_moment(unit: str) -> None:
     raw = (unit * bodies.CHUNK)[: bodies.CHUNK].encode()
     started = time.process_time()
     for declared in ("application/json", "text/xml"):

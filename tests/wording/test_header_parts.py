@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.transport.headers import FAILURE_PREFIXES, parse_time
+from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, parse_time
 from pgqueue_admin.wording import header_parts
 
 HEADERS = {
@@ -20,11 +20,11 @@ HEADERS = {
 }
 
 
-def parts(headers):
+def parts(headers: Headers) -> list[header_parts.Part]:
     return header_parts.parts(headers, FAILURE_PREFIXES, parse_time)
 
 
-def test_four_parts_in_order():
+def test_four_parts_in_order() -> None:
     said = {part.name: [header.short for header in part.headers] for part in parts(HEADERS)}
     assert said == {
         "Identity": ["MessageId", "EnclosedMessageTypes"],
@@ -34,7 +34,7 @@ def test_four_parts_in_order():
     }
 
 
-def test_what_a_retry_does():
+def test_what_a_retry_does() -> None:
     said = {header.short: header.on_retry for part in parts(HEADERS) for header in part.headers}
     assert said["FailedQ"] == "removed"
     assert said["Retries.Timestamp"] == "removed; left in, it would switch delayed retries off"
@@ -46,7 +46,7 @@ def test_what_a_retry_does():
     ]
 
 
-def test_values_say_what_they_are():
+def test_values_say_what_they_are() -> None:
     by_name = {header.short: header for part in parts(HEADERS) for header in part.headers}
     assert by_name["Retries.Timestamp"].at == datetime(2026, 11, 20, 1, 47, 38, 118900, tzinfo=UTC)
     assert by_name["ExceptionInfo.HelpLink"].means == "JSON null"
@@ -54,6 +54,6 @@ def test_values_say_what_they_are():
 
 
 @given(st.dictionaries(st.text(), st.none() | st.text()))
-def test_every_header_is_somewhere(headers):
+def test_every_header_is_somewhere(headers: Headers) -> None:
     shown = [header.name for part in parts(headers) for header in part.headers]
     assert sorted(shown) == sorted(headers)

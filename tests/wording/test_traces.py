@@ -34,23 +34,23 @@ Traceback (most recent call last):
 shop.billing.payments.GatewayTimeout: acquira did not answer"""
 
 
-def shown(trace):
+def shown(trace: str) -> list[tuple[str, list[str]]]:
     return [(run.kind, [line.text for line in run.lines]) for run in traces.runs(trace)]
 
 
-def test_net_frames_are_told_apart():
+def test_net_frames_are_told_apart() -> None:
     kinds = [(run.kind, len(run.lines)) for run in traces.runs(NET)]
     assert kinds == [("cause", 1), ("own", 1), ("framework", 1), ("own", 1), ("framework", 2)]
     assert traces.runs(NET)[-1].title == "2 frames of NServiceBus"
 
 
-def test_net_frames_say_where():
+def test_net_frames_say_where() -> None:
     own = [line for run in traces.runs(NET) if run.kind == "own" for line in run.lines]
     assert [line.where for line in own] == ["ShipOrderHandler.cs:42", "ShipOrderHandler.cs:25"]
     assert own[0].text == "Shop.Shipping.Airship.Book(ShipOrder order)"
 
 
-def test_python_frames_keep_their_line_of_source():
+def test_python_frames_keep_their_line_of_source() -> None:
     assert shown(PYTHON) == [
         ("own", ["charge", "return client.post(url)"]),
         ("framework", ["send", "raise exc"]),
@@ -64,15 +64,15 @@ def test_python_frames_keep_their_line_of_source():
     assert traces.frames(PYTHON) == 5
 
 
-def test_a_text_that_is_no_trace_stays_whole():
+def test_a_text_that_is_no_trace_stays_whole() -> None:
     assert shown("it broke\n  somewhere") == [("text", ["it broke", "somewhere"])]
     assert traces.runs("") == []
 
 
 @given(st.text())
-def test_no_text_fails(text):
+def test_no_text_fails(text: str) -> None:
     traces.runs(text)
 
 
-def test_a_long_line_of_blanks_is_no_trap():
+def test_a_long_line_of_blanks_is_no_trap() -> None:
     traces.runs("   at " + " in :line " * 5_000 + "\n" + '  File "' * 5_000 + "\n" + " " * 100_000)

@@ -19,5 +19,7 @@ from pgqueue_admin.wording.trends import trend
         (116, None, None, "delayed", "–"),
     ],
 )
-def test_a_trend_is_said_in_words(ready, entering, leaving, kind, words):
+def test_a_trend_is_said_in_words(
+    ready: int | None, entering: float | None, leaving: float | None, kind: str, words: str
+) -> None:
     assert trend(ready, entering, leaving, kind).words == words

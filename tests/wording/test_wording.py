@@ -27,17 +27,17 @@ NOW = datetime(2026, 11, 20, 2, 12, 44, tzinfo=UTC)
         (0, "counted", "0"),
     ],
 )
-def test_a_figure_says_how_it_is_known(value, how, said):
+def test_a_figure_says_how_it_is_known(value: int | None, how: str, said: str) -> None:
     assert figures.figure(value, how) == said.replace(" ", NBSP)
 
 
 @given(st.integers(0, 99_999_999))
-def test_a_counted_figure_is_the_number_itself(value):
+def test_a_counted_figure_is_the_number_itself(value: int) -> None:
     assert int(figures.figure(value).replace(",", "")) == value
 
 
 @given(st.integers(0, 10**15), st.sampled_from(["estimate", "hint"]))
-def test_what_is_not_counted_is_never_shown_as_counted(value, how):
+def test_what_is_not_counted_is_never_shown_as_counted(value: int, how: str) -> None:
     assert figures.figure(value, how).startswith("≈")
 
 
@@ -48,12 +48,12 @@ def test_what_is_not_counted_is_never_shown_as_counted(value, how):
         (-0.5, "0 /s"), (None, "–"), (12_345, "12,000 /s"), (0.99999, "60 /min"),
     ],
 )  # fmt: skip
-def test_rates_have_two_digits_and_the_unit_that_fits(per_second, said):
+def test_rates_have_two_digits_and_the_unit_that_fits(per_second: float | None, said: str) -> None:
     assert str(figures.rate(per_second)) == said.replace(" ", NBSP)
 
 
 @given(st.floats(1 / 3600, 1e6))
-def test_a_rate_is_within_a_twentieth_of_the_truth(per_second):
+def test_a_rate_is_within_a_twentieth_of_the_truth(per_second: float) -> None:
     said = figures.rate(per_second)
     times_ = {"/s": 1, "/min": 60, "/h": 3600}[said.unit]
     assert float(said.number.replace(",", "")) / times_ == pytest.approx(per_second, rel=0.06)
@@ -69,7 +69,7 @@ def test_a_rate_is_within_a_twentieth_of_the_truth(per_second):
         (999_999, "1 MB"),
     ],
 )
-def test_sizes_count_in_thousands(count, said):
+def test_sizes_count_in_thousands(count: int, said: str) -> None:
     assert figures.size(count) == said.replace(" ", NBSP)
 
 
@@ -81,11 +81,11 @@ def test_sizes_count_in_thousands(count, said):
         (86_400 * 800_000, "800,000 d"),
     ],
 )  # fmt: skip
-def test_a_duration_has_its_largest_two_units(seconds, said):
+def test_a_duration_has_its_largest_two_units(seconds: float | None, said: str) -> None:
     assert durations.duration(seconds) == said.replace(" ", NBSP)
 
 
-def test_a_setting_has_no_idle_decimal():
+def test_a_setting_has_no_idle_decimal() -> None:
     assert (durations.plain(1), durations.plain(0.1)) == (f"1{NBSP}s", f"100{NBSP}ms")
 
 
@@ -93,7 +93,7 @@ _SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
 @given(st.floats(0.001, 1e9))
-def test_a_duration_is_never_off_by_more_than_its_smallest_unit(seconds):
+def test_a_duration_is_never_off_by_more_than_its_smallest_unit(seconds: float) -> None:
     parts = durations.duration(seconds).replace(",", "").split(NBSP)
     said = sum(float(number) * _SECONDS[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True))
     smallest = {"d": 86_400, "h": 3600, "min": 60, "s": 1, "ms": 0.001}[parts[-1]]
@@ -102,7 +102,7 @@ def test_a_duration_is_never_off_by_more_than_its_smallest_unit(seconds):
     assert len(parts) <= 4
 
 
-def test_times_are_short_when_near_and_dated_when_far():
+def test_times_are_short_when_near_and_dated_when_far() -> None:
     assert times.short(NOW - timedelta(minutes=25), NOW, VIENNA) == "02:47"
     assert times.short(NOW - timedelta(days=2), NOW, VIENNA) == "18 Nov 03:12"
     assert times.short(NOW - timedelta(days=400), NOW, VIENNA) == "2025-10-16"
@@ -111,7 +111,7 @@ def test_times_are_short_when_near_and_dated_when_far():
     assert times.precise(NOW, VIENNA) == "03:12:44.000"
 
 
-def test_relative_times():
+def test_relative_times() -> None:
     assert times.ago(NOW - timedelta(seconds=12.7), NOW) == f"12{NBSP}s ago"
     assert times.ago(NOW + timedelta(minutes=3), NOW) == f"in 3{NBSP}min"
     assert times.ago(NOW, NOW) == "now"
@@ -121,7 +121,7 @@ def test_relative_times():
     st.datetimes(timezones=st.just(UTC)),
     st.sampled_from(["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"]),
 )
-def test_no_instant_breaks_a_page(instant, zone):
+def test_no_instant_breaks_a_page(instant: datetime, zone: str) -> None:
     for say in (
         lambda: times.short(instant, NOW, ZoneInfo(zone)),
         lambda: times.full(instant, ZoneInfo(zone)),
@@ -132,11 +132,11 @@ def test_no_instant_breaks_a_page(instant, zone):
 
 
 @given(st.text())
-def test_a_broken_name_is_still_the_name(name):
+def test_a_broken_name_is_still_the_name(name: str) -> None:
     assert "".join(names.pieces(name)) == name
 
 
-def test_names_break_where_a_reader_would():
+def test_names_break_where_a_reader_would() -> None:
     assert names.pieces("Shop.Billing_ChargeCard") == [
         "Shop.",
         "Billing_",
@@ -145,7 +145,7 @@ def test_names_break_where_a_reader_would():
     ]
 
 
-def test_lists_end_in_a_count():
+def test_lists_end_in_a_count() -> None:
     assert names.listed(["Billing"]) == "Billing"
     assert names.listed(["Billing", "Shipping"]) == "Billing and Shipping"
     assert names.listed(list("abcdef")) == "a, b, c and 3 more"

@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_what_is_in_hand_is_seen_from_beside(
 def test_figures_are_reported(house: House, child: Process, sales: Endpoint, look: Connection) -> None:
     sales.send("Sales", {}, type=TYPE)
     sales.send("Sales", {"fail": True}, type=TYPE)
-    counted = {"received": 4, "handled": 1, "failed": 2, "retried": 1}
+    counted: dict[str, Any] = {"received": 4, "handled": 1, "failed": 2, "retried": 1}
     row = house.first("one handled, one tried twice and then put away", critical_p95_ms__isnull=False, **counted)
     assert row.last_error == "ValueError: told to fail"
     assert row.memory_bytes > 10_000_000

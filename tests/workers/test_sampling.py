@@ -14,7 +14,7 @@ from pgqueue_admin.records.models import LatestSample, Process, Queue, Sample, S
 from pgqueue_admin.workers.sampling import Sampling
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.monitor.test_sampler import Clock
-from tests.waiting import until
+from tests.waiting import gathered, until
 
 Connect = Callable[..., Connection]
 
@@ -80,8 +80,7 @@ def test_each_look_is_announced(queues: Connection, sampling: Sampling) -> None:
         sampling.turn()
         fill(queues, Address("public", "Q"), 7)
         sampling.turn()
-        heard: list[int] = []
-        until(lambda: heard.extend(int(n.payload) for n in listener.notifications(0.1)) or len(heard) == 2)
+        heard = gathered(lambda: [int(n.payload) for n in listener.notifications(0.1)], lambda found: len(found) == 2)
     assert heard == sorted(heard)
     assert (latest().depth, latest().ready, latest().how) == (7, 7, "counted")
 
@@ -154,7 +153,12 @@ def test_only_one_samples_a_console(queues: Connection, sampling: Sampling, cloc
     second.turn()
     assert not Queue.objects.exists()
     sampling.close()  # its session ends a moment later, and the lock with it
-    until(lambda: second.turn() or Queue.objects.filter(table="Q").exists())
+
+    def found() -> bool:
+        second.turn()
+        return Queue.objects.filter(table="Q").exists()
+
+    until(found)
     second.close()
 
 

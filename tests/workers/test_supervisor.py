@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,7 +198,7 @@ def test_two_hosts_share_what_is_wanted_in_all(
         assert Process.objects.filter(role="endpoint", ended_at=None).count() == 3, "no one twice"
         other.close()  # kill -9: nothing is written down of its end
         house.running(3)
-        lost = processes.supervisors().get(host=hosts[1])
+        lost: Any = processes.supervisors().get(host=hosts[1])
         assert lost.heartbeat_lost, "not heard from since"
         assert lost.ended_at is None
     finally:

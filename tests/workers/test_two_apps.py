@@ -1,5 +1,6 @@
 """Two installed applications with handlers for one endpoint: all of them run, in the order of the applications."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ APPS = ["tests.workers.shop", "tests.workers.annex"]
 
 @pytest.fixture(params=[APPS, APPS[::-1]], ids=["shop first", "annex first"])
 def apps(request: pytest.FixtureRequest, console_database: str, queues: str, sales: Endpoint, look: Connection,
-         tmp_path: Path):  # fmt: skip
+         tmp_path: Path) -> Iterator[list[str]]:  # fmt: skip
     look.run("create table ran (message_id text, before int)")
     house = House(console_database, queues, tmp_path / "var", apps=",".join(request.param))
     want(1, immediate_retries=0)
