@@ -1,23 +1,31 @@
 // A stretch of time chosen on a chart: dragged, or with Shift and the arrow keys (see docs/console.md).
 (() => {
   "use strict";
+  const iso = window.pgqueue.iso = (at) => `${new Date(at * 1000).toISOString().slice(0, 19)}Z`;
   const FAR = 5; // pixels: a press that moves less is a press
-  // at, until: the beginnings of its steps and the end of the last; current(): the step that is read now; show(since, until)
-  window.pgqueue.brush = (place, { at, until }, current, show) => {
+  // at: the beginnings of its steps, which may slide; ended(): the end of the last; current(): the step that is read now;
+  // page: the address that shows a stretch
+  window.pgqueue.brush = (place, at, ended, current, page) => {
     const { day, time } = window.pgqueue.plot;
     const shade = document.createElement("div"), said = document.createElement("span");
     shade.className = "brush"; said.className = "at";
     place.append(shade);
     place.parentElement.querySelector(".legend").append(said);
-    const last = at.length - 1, end = (i) => (i < last ? at[i + 1] : until);
+    const last = at.length - 1, end = (i) => (i < last ? at[i + 1] : ended());
     let from = null, to = null, pressed = null, dragged = false;
 
     const chosen = () => [at[Math.min(from, to)], end(Math.max(from, to))];
+    function show() {
+      const address = new URL(page, location), [since, upto] = chosen();
+      address.searchParams.set("since", iso(since));
+      address.searchParams.set("until", iso(upto));
+      location.assign(address);
+    }
     function mark() {
       shade.hidden = from === null;
       said.textContent = "";
       if (from === null) return;
-      const [since, upto] = chosen(), share = (seconds) => `${100 * seconds / (until - at[0])}%`;
+      const [since, upto] = chosen(), share = (seconds) => `${100 * seconds / (end(last) - at[0])}%`;
       shade.style.left = share(since - at[0]);
       shade.style.width = share(upto - since);
       said.textContent = `${day(since)} ${time(since)} to ${day(upto)} ${time(upto)}: Enter or let go to see it, Escape to leave it`;
@@ -25,7 +33,7 @@
     function leave() { from = to = pressed = null; mark(); }
     function step(x) {
       const { left, width } = place.getBoundingClientRect();
-      const seconds = at[0] + (x - left) / width * (until - at[0]);
+      const seconds = at[0] + (x - left) / width * (end(last) - at[0]);
       return Math.max(0, at.findLastIndex((each) => each <= seconds));
     }
 
@@ -42,7 +50,7 @@
     });
     place.addEventListener("pointerup", () => {
       pressed = null;
-      if (dragged && from !== null) show(...chosen());
+      if (dragged && from !== null) show();
     });
     place.addEventListener("click", (event) => { if (dragged) event.stopImmediatePropagation(); }, true);
     place.addEventListener("keydown", (event) => {
@@ -53,7 +61,7 @@
         mark();
       } else if (is_chosen && event.key === "Enter") {
         event.stopImmediatePropagation();
-        show(...chosen());
+        show();
       } else if (by || event.key === "Escape") leave();
     });
     for (const type of ["pointercancel", "blur"]) place.addEventListener(type, leave);

@@ -105,7 +105,10 @@
     add("rate", ["in", "out"], rate_styles(), 32, [deaths, marks]);
     readout(null);
   }
-  document.querySelectorAll("[data-plot]").forEach((place, i) => walk(place, data, () => charts[i].u, newest, readout));
+  document.querySelectorAll("[data-plot]").forEach((place, i) => { // a stretch that is chosen is shown by Trends
+    window.pgqueue.brush(place, data.at, () => data.at.at(-1) + data.step, () => charts[i].u.cursor.idx, source.dataset.history);
+    walk(place, data, () => charts[i].u, newest, readout);
+  });
 
   // ---- live: append and slide once a sample; not while the pointer or the focus is inside
   let held = null;

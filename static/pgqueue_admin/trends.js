@@ -4,6 +4,7 @@
   const source = document.getElementById("trends");
   if (!source || !window.uPlot) return;
   const data = JSON.parse(source.dataset.trends);
+  const { brush, iso } = window.pgqueue;
   const { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
   const share = (value) => (value === null || value === undefined ? "–" : `${value}\u00a0%`);
@@ -75,20 +76,13 @@
     readout(null);
   }
   // a press on a step with failures leads to them, as Enter does; the table has the same links
-  const iso = (at) => `${new Date(at * 1000).toISOString().slice(0, 19)}Z`;
   function go({ at, failed }, i) {
     if (i === null || i === undefined || !failed[i]) return;
     const until = at[i + 1] || data.until;
     location.href = data.messages.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }
-  // a stretch that is chosen on a chart becomes the window; Back returns
-  function zoom(since, until) {
-    const address = new URL(location);
-    for (const [name, at] of [["since", since], ["until", until]]) address.searchParams.set(name, iso(at));
-    location.assign(address);
-  }
   function leads(place, lines, current) {
-    window.pgqueue.brush(place, { at: lines.at, until: data.until }, current, zoom);
+    brush(place, lines.at, () => data.until, current, location.href); // the stretch becomes the window; Back returns
     place.addEventListener("click", () => go(lines, current()));
     place.addEventListener("keydown", (event) => { if (event.key === "Enter") go(lines, current()); });
   }

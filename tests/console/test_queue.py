@@ -77,6 +77,7 @@ def test_the_shape_is_said_in_words_and_as_a_table(page):
     said = page("/queues/public/Billing/")
     assert "at most 300 at" in said
     assert "As table" in said
+    assert 'data-history="/trends/?' in said, "where a stretch that is chosen on it is shown"
 
 
 @pytest.mark.parametrize(

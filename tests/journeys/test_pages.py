@@ -22,6 +22,7 @@ PAGES = {
     "delayed": "/delayed/",
     "delayed-messages": "/queues/public/Sales.Delayed/messages/",
     "subscriptions": "/subscriptions/",
+    "subscriptions-matrix": "/subscriptions/?as=matrix",
     "archive": "/archive/",
     "operations": "/operations/",
     "endpoints": "/endpoints/",

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -48,6 +50,12 @@ class View:
     @property
     def canonical(self) -> str:
         return subject(self.queue)
+
+    @property
+    def history_path(self) -> str:
+        """Trends of its endpoint, which knows what succeeded too, or of the queue itself."""
+        asked = {"endpoint": self.queue.endpoint} if self.queue.endpoint else {"queue": self.canonical}
+        return f"{reverse('trends')}?{urlencode(asked)}"
 
     @cached_property
     def alerts(self) -> list[Alert]:

@@ -1,0 +1,55 @@
+"""A stretch of time is chosen on a chart by pointer and by keyboard, and Back returns."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.journeys.product import Product
+
+pytestmark = pytest.mark.journey
+CHOSEN = re.compile("since=.*until=")
+
+
+@pytest.fixture
+def chart(page: Page, product: Product) -> Locator:
+    """Depth needs no history: samples are enough."""
+    page.goto(f"{product.url}/trends/?w=1h")
+    place = page.locator('[data-plot="depth"]')
+    expect(place.locator("canvas")).to_be_visible()
+    place.scroll_into_view_if_needed()
+    return place
+
+
+def drag(page: Page, place: Locator, share: float) -> None:
+    """From the middle so far to the right, with the button still held."""
+    box = place.bounding_box()
+    assert box
+    middle, height = box["x"] + box["width"] / 2, box["y"] + 100
+    page.mouse.move(middle, height)
+    page.mouse.down()
+    page.mouse.move(middle + box["width"] * share, height, steps=5)
+
+
+def test_a_stretch_is_dragged_left_and_taken(page: Page, chart: Locator) -> None:
+    before = page.url
+    drag(page, chart, 0.25)
+    expect(page.get_by_text("Escape to leave it")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    expect(page.get_by_text("Escape to leave it")).to_be_hidden()
+    assert page.url == before
+    drag(page, chart, 0.25)
+    page.mouse.up()
+    page.wait_for_url(CHOSEN)
+    expect(page.locator(".covered")).to_contain_text("by the minute")
+    page.go_back()
+    page.wait_for_url(before)
+
+
+def test_a_stretch_is_chosen_with_the_arrow_keys(page: Page, chart: Locator) -> None:
+    chart.focus()
+    for key in ("ArrowLeft", "Shift+ArrowLeft", "Shift+ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url(CHOSEN)
+    expect(page.locator(".covered")).to_contain_text("by the minute")
