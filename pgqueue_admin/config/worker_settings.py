@@ -45,6 +45,8 @@ PGQUEUE = {
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
     "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),
+    "TRENDS_MINUTE_DAYS": env.int("TRENDS_MINUTE_DAYS", default=30),
+    "TRENDS_HOUR_DAYS": env.int("TRENDS_HOUR_DAYS", default=800),
     "HISTORY_BODIES": env("HISTORY_BODIES", default="cut"),
     "USUAL_ZONE": given.zone(env("USUAL_ZONE", default="UTC")),
     "MASKED_HEADERS": given.listed("MASKED_HEADERS"),

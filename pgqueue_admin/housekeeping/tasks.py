@@ -1,11 +1,15 @@
 """The tasks that beat sends. Each finds its work by itself; one that is lost, late or doubled costs seconds at most."""
 
+import time
+
 from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import seen
+from pgqueue_admin.pipeline import forgetting, seen
 from pgqueue_admin.records import clock, depths, samples
+
+FORGETTING = 10.0  # seconds; then the worker is free for others
 
 
 @shared_task(ignore_result=True)
@@ -20,6 +24,14 @@ def lapse_operations() -> int:
     lapsed = service.lapse()
     service.settle()
     return lapsed
+
+
+@shared_task(ignore_result=True)
+def forget_figures() -> None:
+    """Minutes and hours of Trends that are too old, for a while; the next task goes on."""
+    now, deadline = clock.now(), time.monotonic() + FORGETTING
+    while forgetting.forget(now) and time.monotonic() < deadline:
+        pass
 
 
 @shared_task

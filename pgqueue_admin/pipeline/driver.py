@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.pipeline import ledger, planning, waits_of_types
+from pgqueue_admin.pipeline import compactions, depth_files, ledger, planning, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch
 from pgqueue_admin.records.source import source
 
@@ -24,8 +25,14 @@ _ONLY = "-c default_transaction_read_only=on -c statement_timeout=600000 -c time
 class Driver:
     """``turn`` once, or until ``ending`` says so."""
 
-    def __init__(self, code_version: str = "", most: int = planning.MOST, spark: Any = None):
-        self._code_version, self._most, self._spark = code_version, most, spark
+    def __init__(
+        self,
+        code_version: str = "",
+        most: int = planning.MOST,
+        many: int = compactions.MANY,
+        spark: Any = None,
+    ):
+        self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
@@ -38,6 +45,9 @@ class Driver:
                         break
                     each.refresh_from_db()
                     done += 1
+        if not ending():
+            self._compact()
+            depth_files.keep(folder())
         if time.monotonic() >= self._measure_at:
             waits_of_types.measure()
             self._measure_at = time.monotonic() + MEASURE_EVERY
@@ -71,6 +81,19 @@ class Driver:
                 log.warning("History: batch %s was not recomputed: %s", batch.pk, error)
                 ledger.not_recomputed(batch, f"Not recomputed: {type(error).__name__}: {error}")
         return made
+
+    def _compact(self) -> None:
+        """One day's small files, now that nothing is left to be read."""
+        if (found := compactions.due(clock.now(), self._many)) is None:
+            return
+        from pgqueue_admin.pipeline import compacting
+
+        try:
+            compacting.run(self._session(), found, folder())
+        except Exception as error:  # it counts for nothing, and is tried again in an hour
+            log.warning("History: files of %s were not compacted: %s", found.day, error)
+        else:
+            log.info("History: %s files of %s became one.", len(found.files), found.day)
 
     def _session(self) -> Any:
         if self._spark is None:

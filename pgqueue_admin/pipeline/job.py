@@ -45,9 +45,15 @@ def run(
 
 def recompute(spark: SparkSession, batch: HistoryBatch, folder: Path) -> None:
     """Its figures anew, from its files. Raises Superseded where nobody asks for it any more."""
-    paths = batch.files.filter(dataset=HistoryFile.Dataset.HISTORY).values_list("path", flat=True)
-    made = list(figures(batch, read(spark, [folder / path for path in paths]))) if paths else []
+    files = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, parts__batch=batch)
+    paths = [folder / path for path in files.values_list("path", flat=True)]
+    made = list(figures(batch, _of(batch, read(spark, paths)))) if paths else []
     ledger.recomputed(batch, MADE, made)
+
+
+def _of(batch: HistoryBatch, history: DataFrame) -> DataFrame:
+    """Its rows, of files that hold those of others, too. Version 1 knew no batch, and had a file to itself."""
+    return history.where(F.coalesce("batch", F.lit(batch.pk)) == batch.pk)
 
 
 def _read(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
@@ -61,8 +67,8 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
     try:
         turned_away = _write_rejected(messages, batch, places[1])
         ledger.reached(batch, token, Step.READ)
-        rows = history(messages, batch.source.table).repartition(1).sortWithinPartitions("endpoint", "ended_at")
-        rows.write.partitionBy("day").parquet(str(places[0]))
+        rows = history(messages, batch.source.table, batch.pk)
+        ordered(rows).write.partitionBy("day").parquet(str(places[0]))
         ledger.reached(batch, token, Step.WRITTEN)
         written = read(spark, [places[0]])
         _compare(batch, written, turned_away)
@@ -86,6 +92,11 @@ def _write_rejected(messages: DataFrame, batch: HistoryBatch, place: Path) -> di
     if counted := reasons(turned_away):
         turned_away.coalesce(1).write.parquet(str(place))
     return counted
+
+
+def ordered(history: DataFrame) -> DataFrame:
+    """As it lies in a file."""
+    return history.repartition(1).sortWithinPartitions("endpoint", "ended_at")
 
 
 def read(spark: SparkSession, places: list[Path]) -> DataFrame:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Min, Model, QuerySet
 from django.db.models.functions import Now
 
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 
@@ -106,7 +106,7 @@ def done(
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
-    HistoryFile.objects.bulk_create(files)
+    _name(batch, files)
     _count(figures)
     _move_on(batch)
 
@@ -125,6 +125,11 @@ def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iter
 def not_recomputed(batch: HistoryBatch, error: str) -> None:
     """Its figures stay as they were."""
     HistoryBatch.objects.filter(pk=batch.pk).update(recompute_at=None, error=error[:2000])
+
+
+def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
+    named = HistoryFile.objects.bulk_create(files)
+    HistoryPart.objects.bulk_create([HistoryPart(file=file, batch=batch, rows=file.rows) for file in named])
 
 
 def _count(figures: Iterable[Model]) -> None:

@@ -5,20 +5,24 @@ from pathlib import Path
 
 import pyarrow.parquet
 
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
 
 Dataset = HistoryFile.Dataset
 
 
 def manifest(batch: HistoryBatch, folder: Path, history: Path, rejected: Path) -> Iterator[HistoryFile]:
     """Of history by day; of what was rejected, where anything was."""
-    for path in sorted(history.glob("day=*/*.parquet")):
-        yield _file(batch, folder, path, Dataset.HISTORY, path.parent.name.removeprefix("day="))
+    yield from of_days(batch.source, folder, history)
     for path in sorted(rejected.glob("*.parquet")):
-        yield _file(batch, folder, path, Dataset.REJECTED)
+        yield _file(batch.source, folder, path, Dataset.REJECTED)
 
 
-def _file(batch: HistoryBatch, folder: Path, path: Path, dataset: str, day: str | None = None) -> HistoryFile:
+def of_days(source: HistorySource, folder: Path, place: Path) -> Iterator[HistoryFile]:
+    for path in sorted(place.glob("day=*/*.parquet")):
+        yield _file(source, folder, path, Dataset.HISTORY, path.parent.name.removeprefix("day="))
+
+
+def _file(source: HistorySource, folder: Path, path: Path, dataset: str, day: str | None = None) -> HistoryFile:
     rows = pyarrow.parquet.read_metadata(path).num_rows
     place, size = str(path.relative_to(folder)), path.stat().st_size
-    return HistoryFile(batch=batch, dataset=dataset, path=place, day=day, rows=rows, bytes=size)
+    return HistoryFile(source=source, dataset=dataset, path=place, day=day, rows=rows, bytes=size)

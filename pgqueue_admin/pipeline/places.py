@@ -1,12 +1,15 @@
 """Where history lies: a folder, below it one per dataset and version of its columns, below that one per attempt."""
 
+from datetime import date
 from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
 
-VERSION = "v1"
+VERSION = "v2"
 REJECTED = "rejected-v1"
+DEPTH = "depth-v1"
+ALL = (VERSION, "v1", REJECTED, DEPTH)
 
 
 def folder() -> Path:
@@ -16,3 +19,14 @@ def folder() -> Path:
 def of_attempt(root: Path, batch: int, token: UUID, dataset: str = VERSION) -> Path:
     """No two attempts share one: a driver that was thought dead cannot write over what another one committed."""
     return root / dataset / f"batch-{batch:08}-{token}"
+
+
+def of_compaction(root: Path, source: int, day: date, token: UUID) -> Path:
+    return root / VERSION / f"table-{source:04}-{day}-{token}"
+
+
+def token_of(place: Path) -> UUID | None:
+    try:
+        return UUID(place.name[-36:])
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""How long files are kept: HISTORY_DAYS. Rollups stay for ever, they are small."""
+"""How long files are kept: HISTORY_DAYS. Figures have a life of their own: ``forgetting``."""
 
 from datetime import date, timedelta
 from pathlib import Path
@@ -14,7 +14,8 @@ def retain(folder: Path, days: int, today: date) -> int:
     """
     if not days:
         return 0
-    old = HistoryFile.objects.filter(batch__state=HistoryBatch.State.DONE, day__lt=today - timedelta(days=days))
+    old = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, day__lt=today - timedelta(days=days))
+    old = old.exclude(parts__batch__in=HistoryBatch.objects.exclude(state=HistoryBatch.State.DONE))
     paths = list(old.values_list("path", flat=True))
     HistoryFile.objects.filter(path__in=paths).delete()
     for path in paths:

@@ -70,5 +70,6 @@ HISTORY = _struct(
     headers=_TEXT,
     body=BinaryType(),
     body_bytes=IntegerType(),
+    batch=_LONG,
     day=DateType(),
 )

@@ -1,29 +1,46 @@
-"""Files that attempts left behind: a file that the manifest does not name is not part of history."""
+"""Files that attempts and compactions left behind: a file that the manifest does not name is not part of history."""
 
 import shutil
 import time
 from pathlib import Path
 
-from pgqueue_admin.pipeline.places import REJECTED, VERSION
-from pgqueue_admin.records.models import HistoryFile
+from pgqueue_admin.pipeline import compactions
+from pgqueue_admin.pipeline.places import ALL, token_of
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
-OLD = 3600.0  # seconds: no attempt takes so long, and another driver's may still be at work
+OLD = compactions.LONGEST  # seconds: no attempt takes so long, and whoever reads a file has asked for it by now
 
 
 def sweep(folder: Path, now: float | None = None) -> int:
-    """Remove folders of attempts that never committed, and files that retention left; how many of both went."""
+    """Remove folders of attempts that never committed, and files that are history no more; how many of both went."""
     now = time.time() if now is None else now
-    places = [place for dataset in (VERSION, REJECTED) for place in (folder / dataset).glob("batch-*")]
-    return sum(_sweep(folder, place) for place in places if now - place.stat().st_mtime > OLD)
+    compactions.give_up_old()
+    places = [place for dataset in ALL for place in (folder / dataset).glob("*-*")]
+    return sum(_sweep(folder, place, now - OLD) for place in places)
 
 
-def _sweep(folder: Path, place: Path) -> int:
+def _sweep(folder: Path, place: Path, before: float) -> int:
     below = f"{place.relative_to(folder)}/"
     named = set(HistoryFile.objects.filter(path__startswith=below).values_list("path", flat=True))
-    if not named:
-        shutil.rmtree(place, ignore_errors=True)
-        return 1
-    orphans = [path for path in place.rglob("*.parquet") if str(path.relative_to(folder)) not in named]
-    for path in orphans:
+    if named:
+        files = place.rglob("*.parquet")
+        return _sweep_files([path for path in files if str(path.relative_to(folder)) not in named], before)
+    if max(path.stat().st_mtime for path in [place, *place.rglob("*.parquet")]) >= before or _is_at_work(place):
+        return 0
+    shutil.rmtree(place, ignore_errors=True)
+    return 1
+
+
+def _sweep_files(orphans: list[Path], before: float) -> int:
+    old = [path for path in orphans if path.stat().st_mtime < before]
+    for path in old:
         path.unlink(missing_ok=True)
-    return len(orphans)
+    return len(old)
+
+
+def _is_at_work(place: Path) -> bool:
+    """Whether its attempt may still commit, however long it has slept."""
+    token = token_of(place)
+    if token is None:
+        return False
+    return HistoryBatch.objects.filter(token=token, state="running").exists() or compactions.is_running(token)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from django.db import connections, transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.kept import kept_for
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
-KEPT_FOR = {"minute": timedelta(days=30), "hour": timedelta(days=800)}
 LATE = timedelta(seconds=30)  # a look at many queues is written when it is over
 ALL = 0  # all input queues together
 
@@ -27,7 +27,7 @@ def fold(now: datetime) -> int:
     made = _run(postgresql().samples.fold_minutes(depths=postgresql().samples.depths), until=_floor(over, "minute"))
     for grain in ("hour", "day"):
         made += _run(postgresql().samples.fold_larger(), grain=grain, step=STEPS[grain], until=_floor(over, grain))
-    for grain, kept in KEPT_FOR.items():
+    for grain, kept in kept_for().items():
         _run(postgresql().samples.forget_depths(), grain=grain, before=now - kept)
     return made
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
-from pgqueue_admin.records.models import AuditEntry, HistoryBatch, HistoryFile, HistorySource
+from pgqueue_admin.records.models import AuditEntry, HistoryBatch, HistoryCompaction, HistoryPart, HistorySource
 
 HELD_FOR = timedelta(hours=1)
 _OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
@@ -33,6 +33,8 @@ def cancel(person: Any, origin: str) -> int:
     batches = HistoryBatch.objects.filter(state__in=_OPEN)
     tables = list(batches.values_list("source", flat=True))
     ended = batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why)
+    compactions = HistoryCompaction.objects.filter(state=HistoryCompaction.State.RUNNING)
+    ended += compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why)
     ended += HistoryBatch.objects.exclude(recompute_at=None).update(recompute_at=None)
     note = f"{why} It is read again in an hour, or when somebody presses Read now."
     HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
@@ -44,11 +46,10 @@ def cancel(person: Any, origin: str) -> int:
 @transaction.atomic
 def recompute(person: Any, origin: str, since: date, until: date) -> Recomputed:
     """Have the figures of these days made anew, whole batches at a time, from their files."""
-    touched = HistoryFile.objects.filter(dataset="history", day__gte=since, day__lte=until).values("batch")
-    done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE, pk__in=touched)
-    whole = done.annotate(filed=Coalesce(Sum("files__rows", filter=Q(files__dataset="history")), 0)).filter(
-        filed=F("kept")
-    )
+    touched = HistoryPart.objects.filter(file__dataset="history", file__day__gte=since, file__day__lte=until)
+    done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE, pk__in=touched.values("batch"))
+    filed = Coalesce(Sum("parts__rows", filter=Q(parts__file__dataset="history")), 0)
+    whole = done.annotate(filed=filed).filter(filed=F("kept"))
     chosen = list(whole.values_list("pk", flat=True))
     HistoryBatch.objects.filter(pk__in=chosen).update(recompute_at=Now())
     if chosen:

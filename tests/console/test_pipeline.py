@@ -1,11 +1,19 @@
 """Pipeline: what was rejected, what stands still, and acts on the ledger by those who may."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import AuditEntry, HistoryBatch, HistoryFile, HistorySource
+from pgqueue_admin.records.models import (
+    AuditEntry,
+    HistoryBatch,
+    HistoryCompaction,
+    HistoryFile,
+    HistoryPart,
+    HistorySource,
+)
 
 
 @pytest.fixture
@@ -13,7 +21,8 @@ def batch(console_database) -> HistoryBatch:
     source = HistorySource.objects.create(table='"public"."audit"', way="numbers", complete_to=clock.now())
     about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": clock.now()}
     batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=clock.now(), **about)
-    HistoryFile.objects.create(batch=batch, path="v1/a", day="2026-11-14", rows=5, bytes=1)
+    file = HistoryFile.objects.create(source=source, path="v2/a", day="2026-11-14", rows=5, bytes=1)
+    HistoryPart.objects.create(file=file, batch=batch, rows=5)
     return batch
 
 
@@ -67,3 +76,15 @@ def test_who_may_not_is_told_so(as_viewer, batch):
     for act in ("cancel", "recompute"):
         assert "needs operator" in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
     assert HistoryBatch.objects.get().state == "planned"
+
+
+def test_what_was_compacted_is_told(as_viewer, batch):
+    about = {"source": batch.source, "day": "2026-11-14", "token": uuid4(), "rows": 5, "bytes_before": 4_000_000}
+    HistoryCompaction.objects.create(state="done", files=24, bytes_after=1_000_000, ended_at=clock.now(), **about)
+    page = as_viewer.get("/pipeline/").content.decode()
+    assert "Compacted" in page
+    assert all(said in page for said in ("2026-11-14", "24"))
+
+
+def test_a_recompute_says_that_it_is_by_whole_batches(as_operator, batch):
+    assert "by whole batches" in as_operator.get("/pipeline/").content.decode()

@@ -142,3 +142,12 @@ def test_a_time_that_is_none_searches_nothing(wrong):
 def test_a_time_without_a_zone_is_utc():
     found = archive_query.read("since:2026-11-14 until:2026-11-14T10:30").filter
     assert (found.since, found.until) == ("2026-11-14T00:00:00+00:00", "2026-11-14T10:30:00+00:00")
+
+
+def test_an_old_window_is_shown_in_what_is_still_there_of_it(as_viewer, database):
+    rolled_up(TEN, grain="hour", messages=3)
+    text = page(as_viewer)
+    assert "by the hour: figures by the minute are no longer kept of so long ago" in " ".join(text.split())
+    assert "3" in text
+    rolled_up(TEN - MINUTE)
+    assert "no longer kept" not in page(as_viewer)

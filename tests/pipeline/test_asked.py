@@ -17,7 +17,14 @@ from pgqueue_admin.pipeline.retention import retain
 from pgqueue_admin.pipeline.sweep import OLD, sweep
 from pgqueue_admin.pipeline.tables import is_held, sources
 from pgqueue_admin.records import clock, history
-from pgqueue_admin.records.models import AuditEntry, FailureRollup, HistoryBatch, HistoryFile, HistorySource
+from pgqueue_admin.records.models import (
+    AuditEntry,
+    FailureRollup,
+    HistoryBatch,
+    HistoryFile,
+    HistoryPart,
+    HistorySource,
+)
 
 ANA = User(username="ana")
 TODAY = date(2026, 11, 22)
@@ -47,7 +54,7 @@ def filed(batch: HistoryBatch, folder: Path, name: str, day: date, dataset: str 
     path = f"v1/batch-1/day={day}/{name}.parquet"
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_bytes(b"PAR1")
-    return HistoryFile(batch=batch, path=path, day=day, rows=1, bytes=4, dataset=dataset)
+    return HistoryFile(source=batch.source, path=path, day=day, rows=1, bytes=4, dataset=dataset)
 
 
 def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, planned: HistoryBatch) -> None:
@@ -128,7 +135,9 @@ def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) 
 
 
 def test_only_behind_the_ledger(planned: HistoryBatch, tmp_path: Path) -> None:
-    filed(planned, tmp_path, "a", TODAY - timedelta(days=99)).save()
+    file = filed(planned, tmp_path, "a", TODAY - timedelta(days=99))
+    file.save()
+    HistoryPart.objects.create(file=file, batch=planned, rows=1)
     assert retain(tmp_path, 30, TODAY) == 0
     assert list(tmp_path.rglob("*.parquet"))
 
@@ -139,7 +148,7 @@ def test_the_sweep_takes_what_no_row_names(planned: HistoryBatch, tmp_path: Path
     filed(planned, tmp_path, "forgotten", TODAY)
     for dataset in ("v1", "rejected-v1"):
         (tmp_path / dataset / "batch-2").mkdir(parents=True)
-    newest = max(path.stat().st_mtime for path in tmp_path.glob("*/batch-*"))
+    newest = max(path.stat().st_mtime for path in tmp_path.rglob("*"))
     assert sweep(tmp_path, now=newest + OLD - 1) == 0
     assert sweep(tmp_path, now=newest + OLD + 1) == 3
     assert [path.name for path in tmp_path.rglob("*.parquet")] == ["kept.parquet"]

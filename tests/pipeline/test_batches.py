@@ -27,7 +27,9 @@ from pgqueue_admin.records import history as asking
 from pgqueue_admin.records.models import (
     FailureRollup,
     HistoryBatch,
+    HistoryCompaction,
     HistoryFile,
+    HistoryPart,
     HistorySource,
     Queue,
     Rollup,
@@ -53,9 +55,10 @@ def test_the_recorded_shop(
     queues_lead_to_their_messages(database)
 
     assert driver().turn() == 0
-    recomputed_is_the_same(driver())
+    recomputed_is_the_same(driver(), date(2026, 11, 14))
     assert not HistorySource.objects.filter(complete_to=None).exists()
     assert {batch.state for batch in HistoryBatch.objects.all()} == {"done"}
+    compacted_is_the_same(driver, history, database)
 
 
 def files_agree(history: Path, database: Any) -> None:
@@ -122,14 +125,35 @@ def queues_lead_to_their_messages(database: Any) -> None:
         assert store.count(database, archive_query.read(q).filter, 10_000).number == queue.messages
 
 
-def recomputed_is_the_same(driver: Driver) -> None:
+def recomputed_is_the_same(driver: Driver, day: date) -> None:
     """From the files, without the tables: all figures of a day's batches once more, and nothing else."""
     before = figures()
-    asked = asking.recompute(User(username="ana"), "console", date(2026, 11, 14), date(2026, 11, 14))
+    asked = asking.recompute(User(username="ana"), "console", day, day)
     assert asked.batches > 0
     assert driver.turn() == asked.batches
     assert not asking.wanted_now()
     assert figures() == before
+
+
+def compacted_is_the_same(driver: Callable[..., Driver], history: Path, database: Any) -> None:
+    """A day that two batches share becomes one file: each row once, sorted, and known by its batch."""
+    before, rows = figures(), HistoryPart.objects.aggregate(rows=Sum("rows"))
+    driver(many=2).turn()
+    done = HistoryCompaction.objects.get()
+    assert (done.state, done.error) == ("done", "")
+    (file,) = HistoryFile.objects.filter(source=done.source, day=done.day)
+    assert file.parts.count() == done.files > 1
+    assert is_sorted(history / file.path)
+    files_agree(history, database)
+    assert HistoryPart.objects.aggregate(rows=Sum("rows")) == rows
+    recomputed_is_the_same(driver(), done.day)
+    assert figures() == before
+
+
+def is_sorted(file: Path) -> bool:
+    rows = pyarrow.dataset.dataset(file).to_table(["endpoint", "ended_at"]).to_pylist()
+    keys = [(row["endpoint"] or "", row["ended_at"]) for row in rows]
+    return keys == sorted(keys)
 
 
 def figures() -> list[Any]:
@@ -197,7 +221,7 @@ def test_what_cannot_be_kept_is_counted_and_stops_nothing(
     assert batch.rejected == dict.fromkeys(EACH, 1)
     assert sum(row.messages for row in Rollup.objects.filter(batch=batch, grain="day")) == 2
     assert {each.reason: each.rows for each in rejections()} == batch.rejected
-    named = [str(history / file.path) for file in batch.files.filter(dataset="rejected")]
+    named = [str(history / file.path) for file in HistoryFile.objects.filter(parts__batch=batch, dataset="rejected")]
     assert sorted(pyarrow.dataset.dataset(named).to_table().column("reason").to_pylist()) == sorted(EACH)
 
 

@@ -1,20 +1,24 @@
-"""kill -9 while a batch is written: what it left counts for nothing, and the next try makes it whole."""
+"""kill -9 at each named point of a batch: what it left counts for nothing, and the next driver makes it whole."""
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow.dataset
 import pytest
-from django.db import connection
 
 from pgqueue_admin.pipeline import sweep
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, Rollup
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile, Queue, Rollup
+from tests.pipeline.standstill import POINTS, Point, held_at, is_waited_for
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
+PLANNED, LAST = POINTS[0], POINTS[-1]
 
 
 def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
@@ -25,42 +29,51 @@ def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True)
 
 
-def test_killed_while_it_writes(archived_console: str, tmp_path: Path) -> None:
-    ours = sessions()
-    first = start(archived_console, tmp_path)
-    until(lambda: list(tmp_path.glob("v1/batch-*")), 240, "the first attempt writes")
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait()
-    until(lambda: sessions() <= ours, what="the server has come to the end of what it was sent")
-    state = HistoryBatch.objects.get().state
-    assert state in {"running", "done"}
-    was_done = state == "done"
-
-    second = start(archived_console, tmp_path)
-    assert second.wait(240) == 0
-    batch = HistoryBatch.objects.get()
-    assert (batch.state, batch.attempt) == ("done", 1 if was_done else 2)
-    assert batch.kept == batch.rows == 2597
-    assert sum(row.messages for row in Rollup.objects.filter(grain="day")) == 2597
-    whole_and_alone(tmp_path, was_done)
+def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Callable[[str], Any]) -> None:
+    """One driver after the other, each killed a step further on its way; the last one is left alone."""
+    Queue.objects.create(schema="public", table="audit", kind="audit")
+    database = connect(archived_console)
+    for point in POINTS:
+        killed_at(point, database, archived_console, tmp_path)
+        first = HistoryBatch.objects.get()
+        assert (first.state == "done") == (point is LAST), point.name
+        assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
+    assert start(archived_console, tmp_path).wait(240) == 0
+    first.refresh_from_db()
+    assert [batch.state for batch in HistoryBatch.objects.all()] == ["done", "done"]
+    assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
+    whole_and_alone(tmp_path, database)
 
 
-def sessions() -> set[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'"
-        )
-        return {pid for (pid,) in cursor.fetchall()}
+def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
+    is_there = HistoryBatch.objects.exists if point is PLANNED else lambda: is_waited_for(database)
+    with held_at(point, database):
+        driver = start(dsn, folder)
+        until(lambda: is_there() or driver.poll() is not None, 240, f"it is {point.name}")
+        assert driver.poll() is None, f"it ended before it was {point.name}"
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
 
 
-def whole_and_alone(folder: Path, was_done: bool) -> None:
-    """The manifest's files are there; what the killed attempt left is swept once it is old."""
-    named = set(HistoryFile.objects.values_list("path", flat=True))
-    assert named <= {str(path.relative_to(folder)) for path in folder.glob("v1/*/day=*/*.parquet")}
-    assert sweep.sweep(folder, now=later(folder)) == (0 if was_done else 1)
-    assert named == {str(path.relative_to(folder)) for path in folder.glob("v1/*/day=*/*.parquet")}
+def whole_and_alone(folder: Path, database: Any) -> None:
+    """Each committed row once, in files that the manifest names; what killed attempts left is swept once it is old."""
+    named = [str(folder / path) for path in HistoryFile.objects.values_list("path", flat=True)]
+    found = pyarrow.dataset.dataset(named).to_table(["source", "seq"]).to_pylist()
+    committed = {("messages.message_archive", row.seq) for row in database.all(ARCHIVED)}
+    committed |= {('"public"."audit"', row.seq) for row in database.all("select seq from audit")}
+    assert len(found) == len(committed)
+    assert {(row["source"], row["seq"]) for row in found} == committed
+    for grain in ("minute", "hour", "day"):
+        assert sum(row.messages for row in Rollup.objects.filter(grain=grain)) == len(committed)
+    left = len(list(folder.glob("v2/batch-*"))) - HistoryBatch.objects.count()
+    assert left > 0
+    assert sweep.sweep(folder, now=later(folder)) == left
+    assert sorted(named) == sorted(map(str, folder.glob("v2/*/day=*/*.parquet")))
+
+
+ARCHIVED = "select seq from messages.message_archive where kind <> 'control'"
 
 
 def later(folder: Path) -> float:
-    newest = max(place.stat().st_mtime for place in folder.glob("v1/batch-*"))
+    newest = max(place.stat().st_mtime for place in folder.glob("v2/**/*"))
     return newest + sweep.OLD + 1

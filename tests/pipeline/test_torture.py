@@ -26,7 +26,8 @@ class Reader(threading.Thread):
 
     def __init__(self, dsn: str, is_over: Callable[[], bool]):
         super().__init__(name="reader", daemon=True)
-        self.dsn, self.is_over, self.error = dsn, is_over, None
+        self.dsn, self.is_over = dsn, is_over
+        self.error: BaseException | None = None
         self.read: Counter[int] = Counter()
 
     def run(self) -> None:

@@ -40,7 +40,7 @@ def utc(moment: datetime) -> datetime:
 
 
 def test_headers_become_columns(spark: Any) -> None:
-    (row,) = history(parsed(raw(spark, {"headers": AUDITED})), "audit").collect()
+    (row,) = history(parsed(raw(spark, {"headers": AUDITED})), "audit", 7).collect()
     assert (row.message_id, row.conversation_id, row.endpoint, row.type) == ("m-1", "c-1", "Sales", "Shop.PlaceOrder")
     assert (row.critical_ms, row.processing_ms, row.delivery_ms, row.skewed) == (1750, 250, 1500, False)
     assert utc(row.ended_at) == ENDED
@@ -75,7 +75,7 @@ def test_what_cannot_be_kept_says_why(spark: Any) -> None:
     found = rejected(messages, "audit")
     assert [row for row in found.collect() if row.reason != row.queue] == []
     assert reasons(found) == {reason: len(each) for reason, each in WHY_NOT.items()}
-    assert history(messages, "audit").count() == 1
+    assert history(messages, "audit", 7).count() == 1
 
 
 def test_what_was_rejected_can_be_found_again(spark: Any) -> None:
@@ -92,14 +92,14 @@ def test_times_that_nobody_meant_are_none(spark: Any) -> None:
         "headers": AUDITED.replace("2026-11-14 12:00:00", "0001-01-01 00:00:00"),
         "sent_at": datetime(9999, 1, 1, tzinfo=UTC),
     }
-    (row,) = history(parsed(raw(spark, odd)), "audit").collect()
+    (row,) = history(parsed(raw(spark, odd)), "audit", 7).collect()
     assert (row.sent_at, row.critical_ms, row.processing_ms, row.skewed) == (None, None, 250, False)
 
 
 def test_names_are_such_as_a_database_can_hold(spark: Any) -> None:
     """No NUL anywhere, and in figures no more than an index takes."""
     said = AUDITED.replace("Sales", "Sa\\u0000les" + "s" * 5000).replace("m-1", "m\\u0000")
-    kept = history(parsed(raw(spark, {"headers": said})), "audit")
+    kept = history(parsed(raw(spark, {"headers": said})), "audit", 7)
     assert kept.collect()[0].message_id == "m"
     assert {row.endpoint for row in rollups(kept).collect()} == {"Sales" + "s" * 395}
 
@@ -113,13 +113,13 @@ def test_generic_types_keep_their_brackets(spark: Any) -> None:
 
 def test_clocks_that_disagree_are_counted_and_not_timed(spark: Any) -> None:
     early = AUDITED.replace("12:00:00:000000", "12:00:09:000000")
-    (row,) = history(parsed(raw(spark, {"headers": early})), "audit").collect()
+    (row,) = history(parsed(raw(spark, {"headers": early})), "audit", 7).collect()
     assert (row.critical_ms, row.delivery_ms, row.processing_ms, row.skewed) == (None, None, 250, True)
 
 
 def test_a_delayed_message_waits_from_when_it_was_due(spark: Any) -> None:
     due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 12:00:01:000000 Z",', 1)
-    (row,) = history(parsed(raw(spark, {"headers": due})), "audit").collect()
+    (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
     assert (row.critical_ms, row.delivery_ms) == (750, 500)
 
 
@@ -149,7 +149,7 @@ def test_a_python_failure_is_told_by_its_last_own_frame(spark: Any) -> None:
 def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:
     later = AUDITED.replace("12:00:", "12:07:")
     rows = [{"headers": AUDITED, "seq": 1}, {"headers": AUDITED, "seq": 2}, {"headers": later, "seq": 3}]
-    found = rollups(history(parsed(raw(spark, *rows)), "audit")).collect()
+    found = rollups(history(parsed(raw(spark, *rows)), "audit", 7)).collect()
     counted = sorted((row.grain, utc(row.at).strftime("%H:%M"), row.messages) for row in found)
     assert counted == [("day", "00:00", 3), ("hour", "12:00", 3), ("minute", "12:00", 2), ("minute", "12:07", 1)]
     day = next(row for row in found if row.grain == "day")
@@ -159,7 +159,7 @@ def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:
 
 def test_rollups_of_nothing_measured_have_empty_histograms(spark: Any) -> None:
     died = {"ended_at": ENDED, "result": "failed", "exception_type": "Refused"}
-    for row in rollups(history(parsed(raw(spark, died)), "archive")).collect():
+    for row in rollups(history(parsed(raw(spark, died)), "archive", 7)).collect():
         assert (row.messages, row.critical, row.critical_n, row.exception) == (1, [], [], "Refused")
 
 
@@ -168,7 +168,7 @@ def test_failures_are_counted_by_minute_and_fingerprint(spark: Any) -> None:
         {"ended_at": ENDED + timedelta(seconds=seconds), "result": "failed", **failed(f"Card {seconds} refused", "")}
         for seconds in (0, 30, 90)
     ]
-    found = failures(history(parsed(raw(spark, *rows)), "archive")).orderBy("at").collect()
+    found = failures(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("at").collect()
     assert [(f"{utc(row.at):%H:%M:%S}", row.messages, row.exception, row.message) for row in found] == [
         ("12:00:00", 2, "Refused", "Card <n> refused"),
         ("12:01:00", 1, "Refused", "Card <n> refused"),
@@ -189,7 +189,7 @@ def test_a_message_has_one_story(spark: Any) -> None:
         {"message_id": "c", "headers": AUDITED},
     ]
     rows = [{**row, "seq": place} for place, row in enumerate(rows)]
-    first, second = stories(history(parsed(raw(spark, *rows)), "archive")).orderBy("message_id").collect()
+    first, second = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("message_id").collect()
     assert (first.message_id, first.failed, first.succeeded, first.queue, first.exception) == (
         "a",
         2,

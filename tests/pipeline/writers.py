@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
@@ -19,24 +20,24 @@ class Writer(threading.Thread):
 
     def __init__(self, dsn: str, number: int, goes_on: Callable[[int], bool]):
         super().__init__(name=f"writer {number}", daemon=True)
-        self._dsn, self._number, self._goes_on = dsn, number, goes_on
+        self._dsn, self._goes_on = dsn, goes_on
         self._random, self._pause = random.Random(number), threading.Event()
 
     def run(self) -> None:
         with postgresql().connect(self._dsn) as connection:
             done = 0
             while self._goes_on(done):
-                self._transaction(connection, f"w{self._number}-{done}")
+                self._transaction(connection)
                 done += 1
 
-    def _transaction(self, connection: Connection, name: str) -> None:
+    def _transaction(self, connection: Connection) -> None:
         connection.run("begin")
         for _ in range(self._random.randint(1, 3)):
             self._died(connection)
             self._wait()
         if self._random.random() < 0.3:
             self._undone(connection)
-        self._end(connection, name)
+        self._end(connection)
 
     def _undone(self, connection: Connection) -> None:
         connection.run("savepoint undone")
@@ -44,10 +45,11 @@ class Writer(threading.Thread):
         connection.run("rollback to savepoint undone")
         self._died(connection)
 
-    def _end(self, connection: Connection, name: str) -> None:
-        how = self._random.choice(["commit", "commit", "rollback", "in two phases", "given up"])
+    def _end(self, connection: Connection) -> None:
+        name, how = uuid4(), self._random.choice(["commit", "commit", "rollback", "in two phases", "given up"])
         if how in {"commit", "rollback"}:
-            return connection.run(how)
+            connection.run(how)
+            return
         connection.run(f"prepare transaction '{name}'")
         self._wait()
         connection.run(f"{'commit' if how == 'in two phases' else 'rollback'} prepared '{name}'")

@@ -16,10 +16,11 @@ from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.rejections import rejections
 from pgqueue_admin.records import clock, history
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource, Process
+from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, HistorySource, Process
 from pgqueue_admin.wording.figures import counted
 
 SHOWN = 30
+COMPACTED = 5
 
 
 @require_safe
@@ -28,6 +29,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "freshness": freshness(),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
+        "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
         "stalled": list(history_stalled.stalled(clock.now())),
         "recomputing": HistoryBatch.objects.exclude(recompute_at=None).count(),
         "rejected": rejections(),

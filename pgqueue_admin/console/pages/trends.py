@@ -21,7 +21,7 @@ NAMES = ("queue", "endpoint", "type")
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    found = window.read(request.GET, clock.now())
+    found = window.as_kept(window.read(request.GET, clock.now()))
     view = View(found, request.GET.get("m", ""), request.GET.get("table", ""))
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)

@@ -1,11 +1,12 @@
 """Which stretch of time is asked for, and in what steps: the steps follow the length."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
+from pgqueue_admin.pipeline.kept import finest
 from pgqueue_admin.pipeline.trends import STEPS, Asked
 
 LENGTHS = {
@@ -30,6 +31,7 @@ class Window:
     is_past: bool  # an end was asked for, rather than now
     typed: tuple[str, str] = ("", "")  # its beginning and end, as the address has them
     faults: list[str] = field(default_factory=list)
+    forgotten: str = ""  # the grain that it would be shown by, were it still there
 
     @property
     def file_name(self) -> str:
@@ -67,6 +69,17 @@ def read(query: QueryDict, now: datetime) -> Window:
     elif until and not faults:
         faults.append("The stretch has an end and no beginning.")
     return _length(query, now, typed, names, faults)
+
+
+def as_kept(window: Window) -> Window:
+    """The same stretch in the finest steps that are still there of it, and whole ones."""
+    asked = window.asked
+    grain = finest(asked.grain, asked.since, asked.until)
+    if grain == asked.grain:
+        return window
+    step = STEPS[grain]
+    since, until = _floor(asked.since, step), _floor(asked.until + step - timedelta(microseconds=1), step)
+    return replace(window, asked=replace(asked, since=since, until=until, grain=grain), forgotten=asked.grain)
 
 
 def _stretch(since: datetime, until: datetime, is_past: bool, typed: tuple[str, str], names: dict[str, str]) -> Window:

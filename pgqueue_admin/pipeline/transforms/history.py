@@ -10,10 +10,11 @@ from pgqueue_admin.pipeline.transforms.timings import timed
 _SHOWN = 4096  # characters of the headers of what was rejected
 
 
-def history(messages: DataFrame, source: str) -> DataFrame:
+def history(messages: DataFrame, source: str, batch: int) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept."""
     kept = messages.where(F.col("why_not").isNull())
-    whole = fingerprinted(timed(kept)).withColumns({"source": F.lit(source), "day": F.to_date("ended_at")})
+    known = {"source": F.lit(source), "batch": F.lit(batch), "day": F.to_date("ended_at")}
+    whole = fingerprinted(timed(kept)).withColumns(known)
     return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
 
 

@@ -6,7 +6,13 @@ from pgqueue_admin.records.models.dead import ArchivedMessage
 from pgqueue_admin.records.models.endpoint import Endpoint
 from pgqueue_admin.records.models.held import HeldAtDeath
 from pgqueue_admin.records.models.operation import Operation
-from pgqueue_admin.records.models.pipeline import HistoryBatch, HistoryFile, HistorySource
+from pgqueue_admin.records.models.pipeline import (
+    HistoryBatch,
+    HistoryCompaction,
+    HistoryFile,
+    HistoryPart,
+    HistorySource,
+)
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
@@ -26,7 +32,9 @@ __all__ = [
     "FailureRollup",
     "HeldAtDeath",
     "HistoryBatch",
+    "HistoryCompaction",
     "HistoryFile",
+    "HistoryPart",
     "HistorySource",
     "LatestSample",
     "Operation",

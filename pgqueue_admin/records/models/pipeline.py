@@ -78,10 +78,59 @@ class HistoryFile(models.Model):
     class Dataset(models.TextChoices):
         HISTORY = "history"
         REJECTED = "rejected"
+        DEPTH = "depth"
 
-    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="files")
+    source = models.ForeignKey(
+        HistorySource, null=True, on_delete=models.CASCADE, related_name="files", help_text="None: of depth."
+    )
     dataset = models.CharField(max_length=10, choices=Dataset.choices, default=Dataset.HISTORY)
     path = models.CharField(max_length=400, unique=True, help_text="Below the history folder.")
     day = models.DateField(null=True, help_text="Of what is in it; of what was rejected nobody knows.")
     rows = models.BigIntegerField()
     bytes = models.BigIntegerField()
+    added_at = Moment(auto_now_add=True, null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["day"], condition=models.Q(dataset="depth"), name="one_depth_file_a_day")
+        ]
+
+
+class HistoryPart(models.Model):
+    """How many rows of a batch are in a file. Files that were compacted hold those of many."""
+
+    file = models.ForeignKey(HistoryFile, on_delete=models.CASCADE, related_name="parts")
+    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="parts")
+    rows = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["file", "batch"], name="one_part_a_batch")]
+
+
+class HistoryCompaction(models.Model):
+    """Small files of a day that become one: while it runs, what they were is history; once it is done, the new one."""
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        DONE = "done"
+        ABANDONED = "abandoned"
+
+    source = models.ForeignKey(HistorySource, on_delete=models.CASCADE, related_name="compactions")
+    day = models.DateField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    token = models.UUIDField(help_text="Of its folder.")
+    files = models.IntegerField(help_text="How many are to become one.")
+    rows = models.BigIntegerField()
+    bytes_before = models.BigIntegerField()
+    bytes_after = models.BigIntegerField(null=True)
+    started_at = Moment(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source"], condition=models.Q(state="running"), name="one_running_compaction"
+            )
+        ]
+        indexes = [models.Index(fields=["source", "day", "-started_at"])]

@@ -1,0 +1,49 @@
+"""Small files of a day become one. Nobody who reads by the manifest sees more of it than that files are fewer."""
+
+import os
+import shutil
+from decimal import Decimal
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pgqueue_admin.pipeline import compactions
+from pgqueue_admin.pipeline.cancelling import cancelled_with
+from pgqueue_admin.pipeline.compactions import Due
+from pgqueue_admin.pipeline.job import NotAsPlanned, ordered, read
+from pgqueue_admin.pipeline.manifest import of_days
+from pgqueue_admin.pipeline.places import of_compaction
+from pgqueue_admin.records.models import HistoryCompaction
+
+
+def run(spark: SparkSession, due: Due, folder: Path) -> None:
+    """Read, sort, write, read back, compare, change the manifest. Raises NotAsPlanned, Superseded, and Spark's own."""
+    compaction = compactions.begin(due)
+    place = of_compaction(folder, due.source.pk, due.day, compaction.token)
+    try:
+        with cancelled_with(spark, lambda: compactions.is_running(compaction.token)):
+            _compact(spark, compaction, due, folder, place)
+    except BaseException as error:
+        shutil.rmtree(place, ignore_errors=True)
+        compactions.failed(compaction, f"{type(error).__name__}: {error}")
+        raise
+
+
+def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> None:
+    paths = [folder / file.path for file in due.files]
+    before = read(spark, paths).withColumn("day", F.lit(due.day))
+    ordered(before).write.partitionBy("day").parquet(str(place))
+    (made,) = of_days(due.source, folder, place)
+    if made.rows != compaction.rows or _sum(before) != _sum(read(spark, [place])):
+        raise NotAsPlanned(f"{compaction.rows} rows of {due.day} became {made.rows}, or others.")
+    for path in paths:
+        os.utime(path)  # from now on it is the sweep's, after its hour: who has just asked the manifest still reads it
+    compactions.done(compaction, due, made)
+
+
+def _sum(history: DataFrame) -> Decimal:
+    """The same for the same rows, in whatever order."""
+    each = F.xxhash64(*[name for name in history.columns if name != "day"])
+    found: Decimal = history.agg(F.sum(each.cast("decimal(38,0)"))).collect()[0][0]
+    return found

@@ -1,0 +1,33 @@
+"""Figures that are too old go, a chunk at a time. Files of history have a life of their own: ``retention``."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from pgqueue_admin.records.kept import kept_for
+from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
+
+CHUNK = 5000  # rows a statement: a transaction of its own, which holds up nobody for long
+
+
+def forget(now: datetime) -> int:
+    """A chunk of each kind of figures; how many rows went. Call it again until none does."""
+    return sum(_chunk(rows) for rows in _too_old(now))
+
+
+def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
+    """Minutes, hours; and failures and stories, which know their minute, for as long as hours."""
+    for grain, kept in kept_for().items():
+        yield Rollup.objects.filter(grain=grain, at__lt=now - kept)
+    if "hour" in kept_for():
+        before = now - kept_for()["hour"]
+        yield FailureRollup.objects.filter(at__lt=before)
+        yield StoryPart.objects.filter(
+            Q(last_failed_at__lt=before) | Q(last_failed_at=None, last_succeeded_at__lt=before)
+        )
+
+
+def _chunk(rows: QuerySet[Any]) -> int:
+    return rows.model._default_manager.filter(pk__in=rows.values("pk")[:CHUNK]).delete()[0]

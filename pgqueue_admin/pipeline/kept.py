@@ -1,0 +1,31 @@
+"""In what steps the figures of a window are still there: fine ones are forgotten first."""
+
+from datetime import datetime
+
+from django.db.models import Min
+
+from pgqueue_admin.pipeline.trends import STEPS
+from pgqueue_admin.records.models import Rollup
+
+
+def finest(grain: str, since: datetime, until: datetime) -> str:
+    """``grain``, or the next coarser one of which nothing in the window is forgotten that still coarser ones know."""
+    grains = list(STEPS)[list(STEPS).index(grain) :]
+    for place, each in enumerate(grains):
+        if not any(_is_forgotten(each, coarser, since, until) for coarser in grains[place + 1 :]):
+            return each
+    return grains[-1]
+
+
+def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) -> bool:
+    """Whether there are coarser steps of the window from before all finer ones."""
+    first = Rollup.objects.filter(grain=finer).aggregate(at=Min("at"))["at"]
+    if first is not None and first <= since:
+        return False
+    end = min(until, _begin(first, coarser)) if first else until
+    return Rollup.objects.filter(grain=coarser, at__gte=_begin(since, coarser), at__lt=end).exists()
+
+
+def _begin(at: datetime, grain: str) -> datetime:
+    step = int(STEPS[grain].total_seconds())
+    return datetime.fromtimestamp(int(at.timestamp()) // step * step, at.tzinfo)

@@ -1,0 +1,13 @@
+"""How long figures are kept: minutes and hours for so many days, days for ever."""
+
+from datetime import timedelta
+
+from django.conf import settings
+
+_DAYS = {"minute": "TRENDS_MINUTE_DAYS", "hour": "TRENDS_HOUR_DAYS"}
+
+
+def kept_for() -> dict[str, timedelta]:
+    """By grain; a grain that is absent is kept for ever."""
+    days = {grain: settings.PGQUEUE[name] for grain, name in _DAYS.items()}
+    return {grain: timedelta(days=number) for grain, number in days.items() if number}

@@ -1,0 +1,85 @@
+"""Minutes go first, then hours; days stay. A window that reaches further back is shown in what is still there."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.pipeline import forgetting, kept
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
+from tests.pipeline.counted import failed, rolled_up, told
+
+pytestmark = pytest.mark.usefixtures("console_database")
+NOW = datetime(2026, 11, 22, 12, 30, tzinfo=UTC)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+def counted(at: datetime) -> None:
+    """Once in each grain, as a batch leaves it."""
+    day = at.replace(hour=0, minute=0)
+    for grain, begun in (("minute", at), ("hour", at.replace(minute=0)), ("day", day)):
+        rolled_up(begun, grain=grain)
+
+
+def left() -> dict[str, int]:
+    return {grain: Rollup.objects.filter(grain=grain).count() for grain in ("minute", "hour", "day")}
+
+
+def test_minutes_go_before_hours_and_days_stay() -> None:
+    for days in (1, 29, 31, 799, 801, 4000):
+        counted(NOW - days * DAY)
+    assert forgetting.forget(NOW) == 4 + 2
+    assert left() == {"minute": 2, "hour": 4, "day": 6}
+    assert forgetting.forget(NOW) == 0
+
+
+def test_failures_and_stories_stay_as_long_as_hours() -> None:
+    for days in (799, 801):
+        at = NOW - days * DAY
+        failed(at, "f")
+        told("failed", at, last_failed_at=at)
+        told("succeeded", at, last_succeeded_at=at)
+    forgetting.forget(NOW)
+    assert (FailureRollup.objects.count(), StoryPart.objects.count()) == (1, 2)
+
+
+def test_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgetting, "CHUNK", 2)
+    for _ in range(5):
+        rolled_up(NOW - 31 * DAY)
+    assert [forgetting.forget(NOW) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_beat_has_all_of_it_done() -> None:
+    rolled_up(clock.now() - 31 * DAY)
+    tasks.forget_figures()
+    assert not Rollup.objects.exists()
+
+
+def test_zero_is_for_ever(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_MINUTE_DAYS": 0, "TRENDS_HOUR_DAYS": 0}
+    counted(NOW - 4000 * DAY)
+    assert forgetting.forget(NOW) == 0
+
+
+def test_a_window_takes_the_finest_grain_that_reaches_so_far_back() -> None:
+    for days in (1, 40, 900):
+        counted(NOW - days * DAY)
+    assert finest(40) == "minute"
+    forgetting.forget(NOW)
+    asked = {days: finest(days) for days in (0, 1, 2, 40, 41, 900)}
+    assert asked == {0: "minute", 1: "minute", 2: "minute", 40: "hour", 41: "minute", 900: "day"}
+    assert finest(900, "day") == "day"
+    assert kept.finest("minute", NOW - 901 * DAY, NOW) == "day"
+
+
+def test_of_nothing_the_grain_stays() -> None:
+    assert finest(0) == "minute"
+
+
+def finest(days: int, grain: str = "minute") -> str:
+    """Of an hour so many days ago."""
+    at = NOW - days * DAY
+    return kept.finest(grain, at - HOUR / 2, at + HOUR / 2)
