@@ -17,6 +17,7 @@ from pgqueue_admin.records.models import Endpoint, Queue, Unusual
 from pgqueue_admin.records.source import source
 
 HOUR = timedelta(hours=1)
+LASTING = timedelta(minutes=75)  # after its end: the next hour has to end, too, and to be judged
 LOOKED_BACK = timedelta(days=7)  # for where a stretch began that reaches into a window
 
 
@@ -44,6 +45,11 @@ def stretches(since: datetime, until: datetime, which: Q) -> list[Stretch]:
     rows = Unusual.objects.filter(which, at__gte=since - LOOKED_BACK, at__lt=until)
     found = [each for _, same in groupby(rows.order_by(*_KEY, "at"), _key) for each in _joined(same)]
     return sorted((each for each in found if each.until > since), key=lambda each: each.since, reverse=True)
+
+
+def lasting(now: datetime) -> list[Stretch]:
+    """Those that no hour has ended yet."""
+    return stretches(now - LASTING, now, Q())
 
 
 _KEY = ("kind", "queue", "endpoint", "type")

@@ -1,7 +1,8 @@
 """How a warning is said: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from pgqueue_admin.wording import unusual as words
 from pgqueue_admin.wording.durations import duration, plain
 from pgqueue_admin.wording.figures import NBSP, about, counted, figure, integer
 
@@ -192,6 +193,30 @@ def history_stalled(age: float, threshold: float, table: str, why: str) -> Said:
         duration(age),
         plain(threshold),
         f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
+    )
+
+
+class Numbers(Protocol):
+    """Of one unusual hour, and of the weeks before."""
+
+    seen: float
+    messages: int | None
+    median: float
+    low: float
+    high: float
+    weeks: int
+
+
+def unusual(kind: str, name: str, numbers: Numbers) -> Said:
+    seen = words.seen(kind, numbers.seen, numbers.messages)
+    usual = words.usual(kind, numbers.median, numbers.low, numbers.high)
+    of = f"{name}: " if name else ""
+    return Said(
+        f"{of}{seen} in an hour, usual is {usual}",
+        seen,
+        usual,
+        f"{words.WORDS[kind]}, against the same hour of the week in {numbers.weeks} weeks before. "
+        "See Trends: what else was unusual, and since when.",
     )
 
 

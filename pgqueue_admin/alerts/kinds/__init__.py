@@ -17,6 +17,7 @@ from pgqueue_admin.alerts.kinds import (
     smtp_missing,
     ttbr_conflict,
     unnamed_environment,
+    unusual,
     worker_crashing,
 )
 
@@ -34,6 +35,7 @@ KINDS = [
     sampler_stale.KIND,
     archive_unreadable.KIND,
     history_stalled.KIND,
+    unusual.KIND,
     sequence_near_end.KIND,
     smtp_missing.KIND,
     mail_failing.KIND,
