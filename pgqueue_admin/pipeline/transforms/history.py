@@ -10,7 +10,7 @@ from pgqueue_admin.pipeline.transforms.timings import timed
 _SHOWN = 4096  # characters of the headers of what was rejected
 
 
-def history(messages: DataFrame, source: str, batch: int) -> DataFrame:
+def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept."""
     kept = messages.where(F.col("why_not").isNull())
     known = {"source": F.lit(source), "batch": F.lit(batch), "day": F.to_date("ended_at")}
