@@ -25,7 +25,7 @@ ASKED = {
     "/alerts/mail/": ("before",),
     "/endpoints/CAPITALS/": ("edit",),
     "/messages/": ("q",),
-    "/trends/": ("w", "at", "m", "queue", "endpoint", "type", "format"),
+    "/trends/": ("w", "at", "since", "until", "m", "queue", "endpoint", "type", "table", "format"),
     "/workers/1/log/": ("q",),
 }
 NUMBERS = ("0", "-1", "99999999999", "9" * 19, "9" * 30, "9" * 5_000, "٣", "1e3", "NaN", "%00")
