@@ -27,7 +27,7 @@ class Rollup(models.Model):
     delivery_n = ArrayField(models.BigIntegerField())
 
     class Meta:
-        indexes = [models.Index(fields=["grain", "at"]), models.Index(fields=["queue", "grain", "at"])]
+        indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
 
 
 class FailureRollup(models.Model):
