@@ -24,16 +24,16 @@ from pgqueue_admin.dialects.postgresql import postgresql
         ('"a\nb"."c; drop table x --"', "a\nb", "c; drop table x --"),
     ],
 )
-def test_read(text, schema, table):
+def test_read(text: str, schema: str, table: str) -> None:
     assert postgresql().parse_address(text) == Address(schema, table)
 
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", '""', '""."a"', "a\0b"])
-def test_not_an_address(text):
+def test_not_an_address(text: str) -> None:
     with pytest.raises(AddressNotUnderstood):
         postgresql().parse_address(text)
 
 
-def test_the_default_schema_is_the_callers():
+def test_the_default_schema_is_the_callers() -> None:
     assert postgresql().parse_address("Sales", "shop") == Address("shop", "Sales")
     assert postgresql().canonical(Address("shop", 'Sa"les')) == '"shop"."Sa""les"'

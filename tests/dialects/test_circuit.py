@@ -14,7 +14,7 @@ from tests.waiting import until
 class Server:
     """Says nothing for so many seconds, then refuses; or answers."""
 
-    def __init__(self, clock: SimpleNamespace):
+    def __init__(self, clock: SimpleNamespace) -> None:
         self.clock, self.silent, self.up, self.asked = clock, 2.0, False, 0
 
     def connect(self) -> str:

@@ -4,13 +4,15 @@ Sessions of ours are in UTC; here each statement is asked in New York as well, w
 """
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from pgqueue_admin.archive import ingester, store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.monitor import browse, depth
@@ -35,19 +37,22 @@ SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
 WHOLE = ("select", "insert", "update", "delete", "with")
 DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum", "--")
 
+Clock = Callable[[], datetime]
+
 
 @pytest.fixture(params=["UTC", "America/New_York"])
-def zone(request, engine_database, connect):
+def zone(request: pytest.FixtureRequest, engine_database: str, connect: Callable[..., Connection]) -> str:
     """The zone of the server's sessions that say nothing else: database and role."""
     connection = connect(engine_database)
     name = connection.value("select current_database()")
     connection.run(f"alter database {name} set timezone = '{request.param}'")
     connection.run(f"alter role current_user in database {name} set timezone = '{request.param}'")
-    return request.param
+    zone: str = request.param
+    return zone
 
 
 @pytest.fixture
-def foreign(zone, engine_database, connect):
+def foreign(zone: str, engine_database: str, connect: Callable[..., Connection]) -> Connection:
     """A session in that zone, as other programs have."""
     connection = connect(engine_database)
     connection.run(f"set timezone = '{zone}'")
@@ -56,14 +61,14 @@ def foreign(zone, engine_database, connect):
 
 
 @pytest.fixture
-def clock(connect, engine_database):
+def clock(connect: Callable[..., Connection], engine_database: str) -> Clock:
     """The server's time, asked in UTC."""
     connection = connect(engine_database)
     return lambda: connection.value("select clock_timestamp()")
 
 
 @pytest.fixture
-def endpoint(zone, engine_database):
+def endpoint(zone: str, engine_database: str) -> Iterator[Endpoint]:
     endpoint = Endpoint("Sales", engine_database, settings=QUICK, handlers=Handlers())
     endpoint.create_queues()
     yield endpoint
@@ -71,8 +76,8 @@ def endpoint(zone, engine_database):
 
 
 def test_a_session_is_in_utc_whatever_the_server_the_role_and_the_environment_say(
-    zone, engine_database, connect, monkeypatch
-):
+    zone: str, engine_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the database, the role, and libpq's own variable."""
     monkeypatch.setenv("PGTZ", "America/New_York")
     assert connect(engine_database).value("show timezone") == "UTC"
@@ -83,7 +88,9 @@ def test_a_session_is_in_utc_whatever_the_server_the_role_and_the_environment_sa
 
 
 @pytest.mark.parametrize("noun", NOUNS)
-def test_each_statement_is_understood_by_this_server(dialect, foreign, endpoint, noun):
+def test_each_statement_is_understood_by_this_server(
+    dialect: Dialect, foreign: Connection, endpoint: Endpoint, noun: str
+) -> None:
     """Parsed as it stands, with no type given for any parameter."""
     foreign.run('alter table "Sales" add bodystring text')
     parts = {each.name: each for other in NOUNS for each in getattr(dialect, other) if not is_whole(each)}
@@ -100,10 +107,12 @@ OF_USUAL = ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "see
 
 
 @pytest.mark.parametrize("name", OF_USUAL)
-def test_each_statement_of_what_is_usual_is_understood_by_this_server(dialect, console_database, connect, name):
+def test_each_statement_of_what_is_usual_is_understood_by_this_server(
+    console_database: str, connect: Callable[..., Connection], name: str
+) -> None:
     """They ask the console's own tables."""
-    parts = {each.name: each for each in dialect.usual}
-    filled = {**parts, "of": parts["of_one"], "measure": "critical"}
+    parts = {each.name: each for each in postgresql().usual}
+    filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
     whole = parts[name](**{part: filled[part] for part in names_in(parts[name].text)}).as_string(None)
     result = connect(console_database).raw.pgconn.prepare(b"", as_sent(whole).encode())
     assert result.error_message == b""
@@ -121,7 +130,7 @@ def is_definition(statement: Statement) -> bool:
 
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
     """As the driver sends it."""
-    filled = parts | IDENTIFIERS | {"between": parts["between_snapshots"]}
+    filled: dict[str, Any] = parts | IDENTIFIERS | {"between": parts["between_snapshots"]}
     if noun == "delayed" or "delayed" in statement.name or statement.name.startswith("due_"):
         filled |= {"table": Address("public", "Sales.Delayed"), "columns": parts["delayed_columns"]}
     if noun == "subscription" and statement.name != "published":
@@ -145,7 +154,7 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"(?<!{){(\w+)}", text))
 
 
-def test_what_expires_does_so_in_utc(dialect, foreign, endpoint, clock):
+def test_what_expires_does_so_in_utc(dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock) -> None:
     queue = TableQueue(dialect, QUEUE)
     before = clock()
     queue.send(foreign, [OutgoingMessage(QUEUE, {}, b"", MINUTE)])
@@ -157,7 +166,9 @@ def test_what_expires_does_so_in_utc(dialect, foreign, endpoint, clock):
         assert before + MINUTE <= each.replace(tzinfo=UTC) <= after + MINUTE
 
 
-def test_what_is_over_is_over_for_everybody(dialect, foreign, endpoint, clock):
+def test_what_is_over_is_over_for_everybody(
+    dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock
+) -> None:
     """Receive, purge, depth and browse judge alike: a second ago, and in a minute."""
     queue = TableQueue(dialect, QUEUE)
     insert = "insert into \"Sales\" (id, expires, headers, body) values (gen_random_uuid(), %s, '{}', '')"
@@ -169,16 +180,19 @@ def test_what_is_over_is_over_for_everybody(dialect, foreign, endpoint, clock):
     assert abs(seen.at - clock()) < MINUTE
     shown = browse.page(foreign, table).messages
     assert [each.is_expired for each in shown] == [True, False]
+    assert shown[1].expires_at
     assert shown[1].expires_at.astimezone(UTC).replace(tzinfo=None) == foreign.value('select max(expires) from "Sales"')
     with foreign.raw.transaction(force_rollback=True):
-        assert queue.receive(foreign).expired
-        assert not queue.receive(foreign).expired
+        received = [queue.receive(foreign), queue.receive(foreign)]
+    assert [each and each.expired for each in received] == [True, False]
     assert queue.purge(foreign, expired_only=True) == 1
     assert foreign.value('select count(*) from "Sales"') == 1
 
 
 @pytest.mark.parametrize("delay", [timedelta(days=200), timedelta(hours=3), timedelta()])
-def test_what_is_delayed_is_due_at_its_instant(dialect, foreign, endpoint, clock, delay):
+def test_what_is_delayed_is_due_at_its_instant(
+    dialect: Dialect, foreign: Connection, endpoint: Endpoint, clock: Clock, delay: timedelta
+) -> None:
     """Over two changes of the clocks too; by a duration and by an instant."""
     delayed = DelayedTable(dialect, QUEUE)
     before = clock()
@@ -190,11 +204,14 @@ def test_what_is_delayed_is_due_at_its_instant(dialect, foreign, endpoint, clock
     assert before + delay <= max(first, second) <= after + delay + timedelta(milliseconds=1)
     assert min(first, second) == at
     left = delayed.next_due(foreign)
+    assert left is not None
     assert abs(left - (at - clock()).total_seconds()) < 60
     assert delayed.move_due(foreign) == (0 if delay else 2)
 
 
-def test_the_archive_holds_instants_and_its_original_columns_utc(foreign, endpoint, clock):
+def test_the_archive_holds_instants_and_its_original_columns_utc(
+    foreign: Connection, endpoint: Endpoint, clock: Clock
+) -> None:
     """Buried by us, and moved out of an error queue: `created_at` and `archived_at` are UTC without a zone."""
     sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer there, whatever is now
     before = clock()
@@ -210,12 +227,15 @@ def test_the_archive_holds_instants_and_its_original_columns_utc(foreign, endpoi
         assert row.created_at == sent.replace(tzinfo=None)
         assert before <= row.archived_at.replace(tzinfo=UTC) <= after
         shown = store.get(foreign, row.id)
+        assert shown
         assert (shown.created_at, shown.sent_at) == (sent, sent)
         assert before <= shown.archived_at <= after
-    assert store.get(foreign, buried).died_at == sent + MINUTE
+    dead = store.get(foreign, buried)
+    assert dead
+    assert dead.died_at == sent + MINUTE
 
 
-def test_a_row_of_a_lease_client_has_utc_times(foreign, clock):
+def test_a_row_of_a_lease_client_has_utc_times(foreign: Connection, clock: Clock) -> None:
     """By the column's own default, in its session's zone."""
     before = clock()
     foreign.run("insert into messages.message (message) values ('{}')")
@@ -223,7 +243,9 @@ def test_a_row_of_a_lease_client_has_utc_times(foreign, clock):
     assert before <= created.replace(tzinfo=UTC) <= clock()
 
 
-def test_an_endpoint_beside_sessions_of_that_zone(endpoint, foreign, clock, monkeypatch):
+def test_an_endpoint_beside_sessions_of_that_zone(
+    endpoint: Endpoint, foreign: Connection, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it sends says when by the true clock; what is due is handled now, and what others delay too."""
     monkeypatch.setenv("TZ", "America/New_York")
     seen = []
@@ -238,5 +260,6 @@ def test_an_endpoint_beside_sessions_of_that_zone(endpoint, foreign, clock, monk
     endpoint.start()
     until(lambda: len(seen) == 3)
     assert sorted(number for number, _ in seen) == [1, 2, 3]
-    sent = dict(seen)[1][h.TIME_SENT]
-    assert before - timedelta(seconds=1) <= h.parse_time(sent) <= clock() + timedelta(seconds=1)
+    sent = h.parse_time(dict(seen)[1][h.TIME_SENT])
+    assert sent
+    assert before - timedelta(seconds=1) <= sent <= clock() + timedelta(seconds=1)

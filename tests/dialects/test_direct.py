@@ -2,13 +2,15 @@
 
 import _thread
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.dialects import Address, errors
+from pgqueue_admin.dialects import Address, Connection, errors
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.waiting import until
 
@@ -25,17 +27,20 @@ class Trace(NamedTuple):
         return self.text.count("ReadyForQuery")
 
 
+Traced = Callable[[Callable[[], object]], Trace]
+
+
 @pytest.fixture
-def queue(connection):
+def queue(connection: Connection) -> Connection:
     connection.run(SQL.create(table=QUEUE))
     return connection
 
 
 @pytest.fixture
-def traced(queue, tmp_path):
+def traced(queue: Connection, tmp_path: Path) -> Traced:
     """What libpq itself saw go by while something was done."""
 
-    def traced(work) -> Trace:
+    def traced(work: Callable[[], object]) -> Trace:
         with (tmp_path / "trace").open("w+") as trace:
             queue.raw.pgconn.trace(trace.fileno())
             work()
@@ -46,19 +51,19 @@ def traced(queue, tmp_path):
     return traced
 
 
-def row(**more):
+def row(**more: Any) -> dict[str, Any]:
     return {"id": uuid4(), **ROW, **more}
 
 
-def send(connection, **more):
+def send(connection: Connection, **more: Any) -> None:
     connection.run(SQL.send(table=QUEUE), row(**more))
 
 
-def bodies(connection):
+def bodies(connection: Connection) -> list[bytes]:
     return [bytes(each[0]) for each in connection.all('select body from "Sales" order by seq')]
 
 
-def test_values_go_and_come_as_they_do_through_the_driver(queue):
+def test_values_go_and_come_as_they_do_through_the_driver(queue: Connection) -> None:
     for ttbr_ms in (None, 1, 40_000, 2**40):
         send(queue, ttbr_ms=ttbr_ms)
     with queue.transaction_with(SQL.receive(table=QUEUE), {"low": -(2**63)}) as (found,):
@@ -68,24 +73,26 @@ def test_values_go_and_come_as_they_do_through_the_driver(queue):
         send(queue, headers="\0")
 
 
-def test_a_statement_is_prepared_when_it_is_asked_again(queue, traced):
+def test_a_statement_is_prepared_when_it_is_asked_again(queue: Connection, traced: Traced) -> None:
     assert [traced(lambda: send(queue)).text.count("Parse\t") for _ in range(4)] == [1, 1, 0, 0]
 
 
-def test_more_statements_than_are_kept_are_asked_all_the_same(database, connect):
+def test_more_statements_than_are_kept_are_asked_all_the_same(
+    database: str, connect: Callable[..., Connection]
+) -> None:
     session = connect(database, prepared_statements=1)
     for _ in range(3):
         session.run(SQL.create(table=QUEUE))
         send(session)
-        assert session.one(SQL.peek(table=QUEUE)).head == 1
+        assert session.all(SQL.peek(table=QUEUE))[0].head == 1
     assert session.value("select count(*) from pg_prepared_statements") == 1
 
 
-def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue, traced):
+def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue: Connection, traced: Traced) -> None:
     for _ in range(3):
         send(queue)
 
-    def handle():
+    def handle() -> None:
         with queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}) as (found,):
             queue.run_last([(SQL.send(table=QUEUE), row(body=b"%d" % found.seq))])
 
@@ -95,7 +102,7 @@ def test_what_is_written_last_shares_its_round_trip_with_the_commit(queue, trace
     assert bodies(queue) == [b"1", b"2", b"3"]
 
 
-def test_what_cannot_be_written_last_undoes_the_rest(queue):
+def test_what_cannot_be_written_last_undoes_the_rest(queue: Connection) -> None:
     send(queue)
     nowhere = Address("public", "Nowhere")
     with pytest.raises(errors.TableMissing), queue.transaction_with(SQL.receive(table=QUEUE), {"low": 1}):
@@ -106,14 +113,14 @@ def test_what_cannot_be_written_last_undoes_the_rest(queue):
     assert bodies(queue)[1:] == [b"next"]
 
 
-def test_a_failure_in_many_undoes_all_of_them(queue):
+def test_a_failure_in_many_undoes_all_of_them(queue: Connection) -> None:
     again = row()
     with pytest.raises(errors.AlreadyExists):
         queue.run_all([(SQL.send(table=QUEUE), again), (SQL.send(table=QUEUE), row()), (SQL.send(table=QUEUE), again)])
     assert bodies(queue) == []
 
 
-def test_a_savepoint_in_a_transaction(queue):
+def test_a_savepoint_in_a_transaction(queue: Connection) -> None:
     with queue.transaction():
         send(queue, body=b"kept")
         with suppress(ZeroDivisionError), queue.transaction():
@@ -124,7 +131,7 @@ def test_a_savepoint_in_a_transaction(queue):
     assert bodies(queue) == [b"kept"]
 
 
-def test_a_transaction_that_somebody_ended_is_no_success(queue):
+def test_a_transaction_that_somebody_ended_is_no_success(queue: Connection) -> None:
     with pytest.raises(errors.DatabaseError, match="ended the transaction"), queue.transaction():
         queue.raw.execute("commit")
     with pytest.raises(errors.DatabaseError, match="ended the transaction"), queue.transaction():  # noqa: PT012
@@ -134,7 +141,7 @@ def test_a_transaction_that_somebody_ended_is_no_success(queue):
 
 
 @pytest.mark.parametrize("upset", ["deallocate all", "discard all", 'alter table "Sales" alter headers type varchar'])
-def test_prepared_statements_that_no_longer_hold_are_prepared_again(queue, upset):
+def test_prepared_statements_that_no_longer_hold_are_prepared_again(queue: Connection, upset: str) -> None:
     """The attempt under way fails, as any may; the next one does not."""
     for _ in range(6):
         send(queue)
@@ -146,7 +153,9 @@ def test_prepared_statements_that_no_longer_hold_are_prepared_again(queue, upset
     assert queue.one(SQL.receive(table=QUEUE), {"low": 1})
 
 
-def test_a_session_that_ends_between_two_statements(queue, database, connect):
+def test_a_session_that_ends_between_two_statements(
+    queue: Connection, database: str, connect: Callable[..., Connection]
+) -> None:
     for _ in range(3):
         send(queue)
     pid = queue.value("select pg_backend_pid()")
@@ -158,13 +167,15 @@ def test_a_session_that_ends_between_two_statements(queue, database, connect):
     assert queue.closed
 
 
-def test_ctrl_c_ends_a_statement_that_waits(queue, database, connect):
+def test_ctrl_c_ends_a_statement_that_waits(
+    queue: Connection, database: str, connect: Callable[..., Connection]
+) -> None:
     """And the session goes on: the statement was cancelled, not left running."""
     other = connect(database)
     with other.transaction():
         other.run('lock table "Sales"')
 
-        def interrupt():
+        def interrupt() -> None:
             until(lambda: connect(database).value("select count(*) from pg_locks where not granted"))
             _thread.interrupt_main()
 

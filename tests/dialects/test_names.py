@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_checks import Table
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -22,13 +22,15 @@ from pgqueue_admin.transport.table_queue import TableQueue
         "日本 🛒",
     ],
 )
-def test_a_queue_of_any_name(dialect, connection, name):
+def test_a_queue_of_any_name(dialect: Dialect, connection: Connection, name: str) -> None:
     queue = TableQueue(dialect, Address("public", name))
     queue.create(connection)
     assert list(Table(connection, dialect, queue.address).as_queue(readable=False)) == []
     queue.send(connection, [OutgoingMessage(queue.address, {"n": str(number)}, b"") for number in range(3)])
     assert queue.peek(connection) == 3
-    assert queue.receive(connection).headers == {"n": "0"}
+    received = queue.receive(connection)
+    assert received
+    assert received.headers == {"n": "0"}
     assert queue.purge(connection) == 2
     assert [row.tablename for row in connection.all("select tablename from pg_tables where schemaname = 'public'")] == [
         name

@@ -1,6 +1,6 @@
 """Hot statements on a million rows: by an index, and few blocks; judged by EXPLAIN, never by time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +35,9 @@ def connection(large_queue: Large, connect: Any) -> Connection:
         ("receive_many", {"most": 50}, DEAD + ROWS // 2, 700),
     ],
 )
-def test_a_receive_from_the_low_water_mark(connection, name, identifiers, low, most_blocks):
+def test_a_receive_from_the_low_water_mark(
+    connection: Connection, name: str, identifiers: dict[str, int], low: int, most_blocks: int
+) -> None:
     """200,000 dead rows lie below it, and none of them is looked at."""
     query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
     plan = executed(connection, query, {"low": low})
@@ -44,13 +46,15 @@ def test_a_receive_from_the_low_water_mark(connection, name, identifiers, low, m
 
 
 @pytest.mark.parametrize(("name", "identifiers"), [("receive", {}), ("receive_many", {"most": 50})])
-def test_a_receive_without_a_mark_walks_the_index_and_never_sorts(connection, name, identifiers):
+def test_a_receive_without_a_mark_walks_the_index_and_never_sorts(
+    connection: Connection, name: str, identifiers: dict[str, int]
+) -> None:
     """Where the planner takes the dead rows for an empty stretch it must not read the whole table instead."""
     query = getattr(postgresql().queue, name)(table=QUEUE, **identifiers)
     assert executed(connection, query, {"low": LOWEST}).reads("Q") <= BY_INDEX
 
 
-def test_a_peek_takes_two_probes(connection):
+def test_a_peek_takes_two_probes(connection: Connection) -> None:
     """From the true minimum, through the dead rows ahead of it; from the other end, a handful of blocks."""
     peek = executed(connection, postgresql().queue.peek(table=QUEUE))
     assert peek.reads("Q") <= BY_INDEX
@@ -73,7 +77,7 @@ def test_a_peek_takes_two_probes(connection):
         ("expired", {"after": DEAD, **NOW}, 40_000),
     ],
 )
-def test_browsing_pages_by_key(connection, name, values, most_blocks):
+def test_browsing_pages_by_key(connection: Connection, name: str, values: dict[str, Any], most_blocks: int) -> None:
     browsing = postgresql().browse
     query = getattr(browsing, name)(table=QUEUE, columns=browsing.columns, reach=browse.REACH)
     plan = executed(connection, query, values)
@@ -87,7 +91,9 @@ def large_delayed(databases: Databases) -> Iterator[Large]:
         yield made
 
 
-def test_due_messages_are_moved_from_one_end_of_the_index(large_delayed, connect):
+def test_due_messages_are_moved_from_one_end_of_the_index(
+    large_delayed: Large, connect: Callable[..., Connection]
+) -> None:
     """A batch of a hundred out of a million: what they weigh, and nothing of what is not due."""
     connection, delayed = connect(large_delayed.dsn), postgresql().delayed
     table = QUEUE._replace(table="Q.Delayed")
@@ -109,7 +115,9 @@ def test_due_messages_are_moved_from_one_end_of_the_index(large_delayed, connect
         ("due_and_headers", {}),
     ],
 )
-def test_delayed_messages_are_paged_by_key(large_delayed, connect, name, values):
+def test_delayed_messages_are_paged_by_key(
+    large_delayed: Large, connect: Callable[..., Connection], name: str, values: dict[str, Any]
+) -> None:
     browsing = postgresql().browse
     table = QUEUE._replace(table="Q.Delayed")
     query = getattr(browsing, name)(table=table, columns=browsing.delayed_columns, most=50)
@@ -124,7 +132,7 @@ def large_archive(databases: Databases) -> Iterator[Large]:
         yield made
 
 
-def test_the_archive_is_listed_by_key(large_archive, connect):
+def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..., Connection]) -> None:
     """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
     parts = {"matches": archive.matches, "is_queue": archive.is_queue}
@@ -137,11 +145,12 @@ def test_the_archive_is_listed_by_key(large_archive, connect):
     ]
     key = {"died_at": datetime.now(UTC), "seq": ROWS}
     for filter in filters:
-        for name, values in [
+        asked: list[tuple[str, dict[str, Any]]] = [
             ("page", {"died_at": None, "seq": None, "limit": 51}),
             ("page", {**key, "limit": 51}),
             ("page_back", {**key, "died_at": datetime(2020, 1, 1, tzinfo=UTC), "limit": 51}),
-        ]:
+        ]
+        for name, values in asked:
             plan = executed(connection, getattr(archive, name)(**parts), {**filter.params(), **values})
             assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
             assert plan.blocks < 5_000, (filter, name, plan)

@@ -4,18 +4,20 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 import pytest
 
-from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects import Connection, errors
 from pgqueue_admin.dialects.postgresql import lender, postgresql
 from tests.waiting import NOISE, until
 
 
-def test_every_session_is_in_utc(database, connect):
+def test_every_session_is_in_utc(database: str, connect: Callable[..., Connection]) -> None:
     name = database.rpartition("/")[2]
     connect(database).run(f"alter database {name} set timezone = 'America/New_York'")
     assert connect(database).value("show timezone") == "UTC"
@@ -32,7 +34,9 @@ def test_every_session_is_in_utc(database, connect):
         ("create table twice (); create table twice ()", errors.AlreadyExists),
     ],
 )
-def test_errors_are_ours(database, connect, statement, error):
+def test_errors_are_ours(
+    database: str, connect: Callable[..., Connection], statement: str, error: type[errors.DatabaseError]
+) -> None:
     connection = connect(database)
     with pytest.raises(error) as raised:
         connection.all(statement)
@@ -40,34 +44,34 @@ def test_errors_are_ours(database, connect, statement, error):
     assert str(raised.value).startswith(raised.value.sentence)
 
 
-def test_a_statement_that_takes_too_long(database, connect):
+def test_a_statement_that_takes_too_long(database: str, connect: Callable[..., Connection]) -> None:
     connection = connect(database, statement_timeout=0.2)
     with pytest.raises(errors.TimedOut) as raised:
         connection.all("select pg_sleep(600)")
     assert str(raised.value).startswith(raised.value.sentence)
 
 
-def test_a_read_only_session_says_so(database, connect):
+def test_a_read_only_session_says_so(database: str, connect: Callable[..., Connection]) -> None:
     with pytest.raises(errors.ReadOnly):
         connect(database, read_only=True).run("create table t ()")
 
 
-def test_nobody_answers():
+def test_nobody_answers() -> None:
     with pytest.raises(errors.DatabaseDown):
         postgresql().connect("postgresql://nobody@127.0.0.1:1/nowhere")
 
 
-def lose(connection):
+def lose(connection: Connection) -> None:
     with pytest.raises(errors.DatabaseDown):
         connection.run("select pg_terminate_backend(pg_backend_pid())")
 
 
-def test_a_session_that_was_ended(connection):
+def test_a_session_that_was_ended(connection: Connection) -> None:
     lose(connection)
     assert connection.closed
 
 
-def test_a_transaction_that_ignored_a_failure_is_not_committed(connection):
+def test_a_transaction_that_ignored_a_failure_is_not_committed(connection: Connection) -> None:
     """The server would answer COMMIT with ROLLBACK, and no error."""
     connection.run("create table t (n integer)")
     with pytest.raises(errors.DatabaseError, match="ignored"), connection.transaction():  # noqa: PT012
@@ -77,13 +81,15 @@ def test_a_transaction_that_ignored_a_failure_is_not_committed(connection):
     assert connection.value("select count(*) from t") == 0
 
 
-def test_a_transaction_on_a_lost_session_is_not_committed(connection):
+def test_a_transaction_on_a_lost_session_is_not_committed(connection: Connection) -> None:
     """The driver would leave the block without a word."""
     with pytest.raises(errors.DatabaseDown, match="nothing was committed"), connection.transaction():
         lose(connection)
 
 
-def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(connection, tmp_path):
+def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(
+    connection: Connection, tmp_path: Path
+) -> None:
     """By libpq's own trace: the server is ready twice, after begin and statement together and after the commit."""
     connection.run("create table t (n integer)")
     with (tmp_path / "trace").open("w+") as trace:
@@ -96,7 +102,7 @@ def test_a_transaction_begins_with_its_first_statement_in_one_round_trip(connect
     assert connection.value("select count(*) from t") == 1
 
 
-def test_a_transaction_with_a_statement_rolls_back_too(connection):
+def test_a_transaction_with_a_statement_rolls_back_too(connection: Connection) -> None:
     connection.run("create table t (n integer)")
     with pytest.raises(ZeroDivisionError), connection.transaction_with("insert into t values (1) returning n"):
         raise ZeroDivisionError
@@ -111,7 +117,7 @@ def test_a_transaction_with_a_statement_rolls_back_too(connection):
     assert connection.value("select count(*) from t") == 0
 
 
-def test_a_failure_inside_a_savepoint_may_be_ignored(connection):
+def test_a_failure_inside_a_savepoint_may_be_ignored(connection: Connection) -> None:
     connection.run("create table t (n integer)")
     with connection.transaction():
         connection.run("insert into t values (1)")
@@ -120,12 +126,12 @@ def test_a_failure_inside_a_savepoint_may_be_ignored(connection):
     assert connection.value("select count(*) from t") == 1
 
 
-def test_the_drivers_errors_of_other_code_are_translated_too(connection):
+def test_the_drivers_errors_of_other_code_are_translated_too(connection: Connection) -> None:
     with pytest.raises(errors.DatabaseError), connection.transaction():
         raise psycopg.OperationalError("somebody used the raw session")
 
 
-def test_a_session_is_cut_from_another_thread(database, connect):
+def test_a_session_is_cut_from_another_thread(database: str, connect: Callable[..., Connection]) -> None:
     """The server rolls back at once, while the thread that uses the session is elsewhere."""
     session, other = connect(database), connect(database)
     other.run("create table t (n integer)")
@@ -140,14 +146,16 @@ def test_a_session_is_cut_from_another_thread(database, connect):
     session.cut()  # again: nothing happens
 
 
-def test_notifications_arrive_at_once(connection, database, connect):
+def test_notifications_arrive_at_once(
+    connection: Connection, database: str, connect: Callable[..., Connection]
+) -> None:
     connection.listen("orders")
     connect(database).notify("orders", "42")
     assert list(connection.notifications(60)) == [("orders", "42")]
     assert list(connection.notifications(0)) == []
 
 
-def test_a_pool_lends_sessions_and_heals(database):
+def test_a_pool_lends_sessions_and_heals(database: str) -> None:
     pool = postgresql().pool(database, max_size=1)
     try:
         with pool.connection() as first:
@@ -162,7 +170,7 @@ def test_a_pool_lends_sessions_and_heals(database):
         pool.close()
 
 
-def test_a_database_that_is_read_only_by_default_stays_so(database, connect):
+def test_a_database_that_is_read_only_by_default_stays_so(database: str, connect: Callable[..., Connection]) -> None:
     """Somebody has protected it: a session that may write does not take that protection off."""
     name = database.rpartition("/")[2]
     connect(database).run(f"alter database {name} set default_transaction_read_only = on")
@@ -170,7 +178,7 @@ def test_a_database_that_is_read_only_by_default_stays_so(database, connect):
         connect(database).run("create table t ()")
 
 
-def test_a_wire_that_is_cut_without_a_word_is_noticed(database, connect):
+def test_a_wire_that_is_cut_without_a_word_is_noticed(database: str, connect: Callable[..., Connection]) -> None:
     """Where a network swallows everything, a session waits for seconds, not for the kernel's quarter of an hour."""
     pool = postgresql().pool(database)
     with pool.connection() as lent:
@@ -182,13 +190,15 @@ def test_a_wire_that_is_cut_without_a_word_is_noticed(database, connect):
     pool.close()
 
 
-def test_what_an_address_says_of_the_wire_holds(database, connect):
+def test_what_an_address_says_of_the_wire_holds(database: str, connect: Callable[..., Connection]) -> None:
     session = connect(f"{database}?tcp_user_timeout=4000")
     with socket.socket(fileno=os.dup(session.fileno())) as wire:
         assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 4000
 
 
-def test_session_settings_of_an_address_hold_beside_ours_and_ours_win(database, connect):
+def test_session_settings_of_an_address_hold_beside_ours_and_ours_win(
+    database: str, connect: Callable[..., Connection]
+) -> None:
     said = "-c work_mem=7MB -c statement_timeout=1 -c timezone=America/New_York -c default_transaction_read_only=off"
     address = f"{database}?options={quote(said)}"
     pool = postgresql().pool(address, read_only=True, statement_timeout=5)
@@ -200,7 +210,7 @@ def test_session_settings_of_an_address_hold_beside_ours_and_ours_win(database, 
     pool.close()
 
 
-def test_a_pool_that_is_refused_says_so_at_once():
+def test_a_pool_that_is_refused_says_so_at_once() -> None:
     pool = postgresql().pool("postgresql://nobody@127.0.0.1:1/nothing")
     began = time.monotonic()
     with pytest.raises(errors.DatabaseDown, match="refused"), pool.connection():
@@ -208,7 +218,7 @@ def test_a_pool_that_is_refused_says_so_at_once():
     assert time.monotonic() - began < 1 * NOISE
 
 
-def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database):
+def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         pool = postgresql().pool(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing")
         began = time.monotonic()
@@ -217,7 +227,7 @@ def test_a_pool_waits_two_seconds_for_a_server_that_says_nothing(database):
         assert time.monotonic() - began < 3 * NOISE
 
 
-def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database, monkeypatch):
+def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lender, "SILENT_SECONDS", 0.2)
     pool = postgresql().pool(database, max_size=1)
     frozen, mute = socket.socketpair()  # takes what is sent and never answers
@@ -230,7 +240,7 @@ def test_a_session_that_lies_idle_on_a_frozen_server_is_left(database, monkeypat
     pool.close()
 
 
-def test_a_session_left_within_a_transaction_is_lent_to_nobody(database):
+def test_a_session_left_within_a_transaction_is_lent_to_nobody(database: str) -> None:
     pool = postgresql().pool(database, max_size=1)
     with pool.connection() as first:
         pid = first.value("select pg_backend_pid()")
@@ -240,7 +250,7 @@ def test_a_session_left_within_a_transaction_is_lent_to_nobody(database):
     pool.close()
 
 
-def test_a_pool_lends_no_more_sessions_than_it_has_room_for(database, monkeypatch):
+def test_a_pool_lends_no_more_sessions_than_it_has_room_for(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lender, "WAIT_SECONDS", 0.1)
     pool = postgresql().pool(database, max_size=1)
     with pool.connection(), pytest.raises(errors.DatabaseDown, match="in use"), pool.connection():

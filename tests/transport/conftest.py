@@ -1,6 +1,7 @@
 """Endpoints on an empty database, stopped when the test ends."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def make_endpoint(database: str, handlers: Handlers, spy: Spy) -> Iterator[MakeE
     """``make_endpoint("Sales", …)``: its queues are there; not started."""
     made: list[Endpoint] = []
 
-    def make(name: str = "Sales", dsn: str = database, **options: object) -> Endpoint:
+    def make(name: str = "Sales", dsn: str = database, **options: Any) -> Endpoint:
         made.append(Endpoint(name, dsn, **{"settings": QUICK, "handlers": handlers, "observer": spy, **options}))
         made[-1].create_queues()
         return made[-1]
