@@ -38,7 +38,7 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
         first = HistoryBatch.objects.get()
         assert (first.state == "done") == (point is LAST), point.name
         assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
-    assert start(archived_console, tmp_path).wait(240) == 0
+    assert start(archived_console, tmp_path).wait(600) == 0
     first.refresh_from_db()
     assert [batch.state for batch in HistoryBatch.objects.all()] == ["done", "done"]
     assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
@@ -49,7 +49,7 @@ def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
     is_there = HistoryBatch.objects.exists if point is PLANNED else lambda: is_waited_for(database)
     with held_at(point, database):
         driver = start(dsn, folder)
-        until(lambda: is_there() or driver.poll() is not None, 240, f"it is {point.name}")
+        until(lambda: is_there() or driver.poll() is not None, 600, f"it is {point.name}")
         assert driver.poll() is None, f"it ended before it was {point.name}"
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
