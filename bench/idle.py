@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
-_ASKED = re.compile(r"pgqueue Engine@.* LOG:  (?:statement|execute [^:]*): (.*)")
+_ASKED = re.compile(r"pgqueue Engine@.* (?:LOG:  (?:statement|execute [^:]*)|DETAIL:  prepare): (.*)")
 _QUEUE = '"public"."Engine" '
 
 

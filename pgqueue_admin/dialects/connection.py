@@ -57,6 +57,9 @@ class Connection(Protocol):
     def notifications(self, timeout: float) -> Iterator[Notification]:
         """Yield what arrives within ``timeout`` seconds, at once when something is there."""
 
+    def ended(self) -> bool:
+        """Whether the server has ended it, as far as can be heard without a round trip. Not inside a transaction."""
+
     def fileno(self) -> int: ...
     @property
     def closed(self) -> bool: ...

@@ -27,7 +27,7 @@ class Addressing:
         if isinstance(destination, Address):
             return destination
         read = self.dialect.parse_address(destination, self.schema)
-        return read._replace(schema=self.schemas.get(read.table, read.schema))
+        return read if read.table not in self.schemas else Address(self.schemas[read.table], read.table)
 
     def own(self, table: str) -> Address:
         return Address(self.schemas.get(table, self.schema), table)

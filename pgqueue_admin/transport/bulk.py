@@ -1,6 +1,7 @@
 """Large batches go into a queue by COPY; each message expires when it would by an insert (T8)."""
 
 from collections.abc import Iterator, Sequence
+from uuid import uuid4
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport.headers import dump
@@ -25,7 +26,7 @@ def _rows(messages: Sequence[OutgoingMessage], expiries: dict[int, str]) -> Iter
     for message in messages:
         ttbr_ms = milliseconds(message.ttbr)
         expires = None if ttbr_ms is None else expiries[ttbr_ms]
-        yield message.row_id, expires, dump(message.headers), message.body
+        yield uuid4(), expires, dump(message.headers), message.body
 
 
 def _expiries(connection: Connection, dialect: Dialect, messages: Sequence[OutgoingMessage]) -> dict[int, str]:

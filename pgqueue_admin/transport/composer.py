@@ -1,13 +1,12 @@
 """Headers of what this endpoint sends (wire sheet 7.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import lru_cache
 
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport import host
-from pgqueue_admin.transport.ids import new_id
+from pgqueue_admin.transport.letterhead import Letterhead, identity
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.serializers import Serializers
 
@@ -18,20 +17,6 @@ _TRACES: dict[str, h.Headers] = {SEND: {h.START_NEW_TRACE: "False"}, PUBLISH: {h
 Types = str | Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Letterhead:
-    """What all messages of one send have in common: made once, however many they are."""
-
-    common: h.Headers
-    given: h.Headers  # by the caller: wins
-    incoming: IncomingMessage | None
-    serializers: Serializers
-
-    def write(self, message: Any) -> tuple[h.Headers, bytes]:
-        """Headers and body."""
-        return {**_identity(self.incoming, self.given), **self.common, **self.given}, self.serializers.dump(message)
-
-
 class Composer:
     """Puts headers and bodies together for one endpoint."""
 
@@ -39,6 +24,7 @@ class Composer:
         self._endpoint = endpoint
         self._reply_to = reply_to
         self._serializers = serializers
+        self._fixed = lru_cache(maxsize=1024)(self._write_fixed)  # a program sends the same few types again and again
 
     def letterhead(
         self,
@@ -50,14 +36,17 @@ class Composer:
     ) -> Letterhead:
         if ttbr is not None and ttbr <= timedelta():
             raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")
-        lifetime: h.Headers = {h.TIME_TO_BE_RECEIVED: h.wire_timespan(ttbr)} if ttbr else {}
-        common = {**_intent(intent), **lifetime, **self._sender(), **self._content(types)}
-        return Letterhead(common, headers, incoming, self._serializers)
+        fixed, text = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
+        own: h.Headers = {h.TIME_SENT: h.wire_time(datetime.now(UTC))}
+        if ttbr:
+            own[h.TIME_TO_BE_RECEIVED] = h.wire_timespan(ttbr)
+        return Letterhead({**fixed, **own}, f"{text},{h.pairs(own)}", headers, incoming, self._serializers)
 
     def compose_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> h.Headers:
         """Headers of an answer without a body, hence without type and format."""
         answer = {h.CONTROL_MESSAGE: "True", h.ERROR_CODE: str(code)}
-        return {**_identity(incoming, {}), **_intent(REPLY), **self._sender(), **answer, **headers}
+        sent = {h.TIME_SENT: h.wire_time(datetime.now(UTC))}
+        return {**identity(incoming), **_intent(REPLY), **self._sender(), **sent, **answer, **headers}
 
     def _sender(self) -> h.Headers:
         """Who only sends has no queue that could be replied to."""
@@ -68,30 +57,16 @@ class Composer:
             h.ORIGINATING_ENDPOINT: self._endpoint,
             h.ORIGINATING_HOST_ID: host.host_id(),
             h.VERSION: WIRE_VERSION,
-            h.TIME_SENT: h.wire_time(datetime.now(UTC)),
         }
 
-    def _content(self, types: Types) -> h.Headers:
-        enclosed = types if isinstance(types, str) else ";".join(types)
-        if not enclosed:
+    def _write_fixed(self, intent: str, types: str) -> tuple[h.Headers, str]:
+        """What each message of these types has, and its text."""
+        if not types:
             raise ValueError('a message needs a type, such as "Shop.PlaceOrder": without one no endpoint handles it')
-        return {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: enclosed}
+        content = {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: types}
+        made = {**_intent(intent), **self._sender(), **content}
+        return made, h.pairs(made)
 
 
 def _intent(intent: str) -> h.Headers:
     return {h.MESSAGE_INTENT: intent, **_TRACES[intent]}
-
-
-def _identity(incoming: IncomingMessage | None, given: h.Headers) -> h.Headers:
-    message_id = given.get(h.MESSAGE_ID) or new_id()
-    if incoming:
-        return {h.MESSAGE_ID: message_id, **_related(incoming)}
-    return {h.MESSAGE_ID: message_id, h.CONVERSATION_ID: new_id(), h.CORRELATION_ID: message_id}
-
-
-def _related(incoming: IncomingMessage) -> h.Headers:
-    return {
-        h.RELATED_TO: incoming.message_id,
-        h.CONVERSATION_ID: incoming.headers.get(h.CONVERSATION_ID) or new_id(),
-        h.CORRELATION_ID: incoming.headers.get(h.CORRELATION_ID) or incoming.message_id,
-    }

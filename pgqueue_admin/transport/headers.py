@@ -13,12 +13,14 @@ __all__ = [
     "FAILURE_PREFIXES",
     "Headers",
     "HeadersUnreadable",
+    "Written",
     "dump",
     "enclosed_type",
     "enclosed_types",
     "full_name",
     "is_control_message",
     "of_its_own_trace",
+    "pairs",
     "parse",
     "parse_time",
     "parse_timespan",
@@ -113,14 +115,29 @@ def parse(text: str | None) -> Headers:
     return found
 
 
+class Written(Headers):
+    """Headers whose text is known, and which nobody changes: a copy of them is plain headers again."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, headers: Headers, text: str):
+        super().__init__(headers)
+        self.text = text
+
+
 def dump(headers: Headers) -> str:
     """Write headers as endpoints do: compact, ``/`` escaped, characters beyond U+FFFF as surrogate escapes."""
+    return headers.text if type(headers) is Written else f"{{{pairs(headers)}}}"
+
+
+def pairs(headers: Headers) -> str:
+    """What stands between the braces."""
     try:
-        pairs = [f"{_quoted(name)}:{'null' if value is None else _quoted(value)}" for name, value in headers.items()]
+        each = [f"{_quoted(name)}:{'null' if value is None else _quoted(value)}" for name, value in headers.items()]
     except TypeError:
         _refuse_unless_texts(headers)
         raise
-    text = "{" + ",".join(pairs).replace("/", "\\/").replace("\x7f", "\\u007F") + "}"
+    text = ",".join(each).replace("/", "\\/").replace("\x7f", "\\u007F")
     if text.isascii():
         return text
     _refuse_unless_texts(headers)

@@ -1,6 +1,5 @@
 """A database session that is opened when it is needed, and again after it was lost."""
 
-import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -21,14 +20,12 @@ class KeptSession:
         """Raises DatabaseDown."""
         if self._session is None or self._session.closed:
             self._session = self._connect()
-            self._news = select.poll()
-            self._news.register(self._session.fileno(), select.POLLIN)
         return self._session
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        if self._session and not self._session.closed and self._news.poll(0):
-            self._session.close()  # nobody asked it anything: what there is to read is a farewell
+        if self._session and not self._session.closed and self._session.ended():
+            self._session.close()
         return self.get()
 
     def held(self) -> Connection:
@@ -63,20 +60,35 @@ class Sessions:
         self._connect = connect
         self._idle: list[KeptSession] = []
 
-    @contextmanager
-    def one(self) -> Iterator[Connection]:
-        """Raises DatabaseDown."""
+    def one(self) -> "Lent":
+        """A session for a block. Entering raises DatabaseDown."""
         try:
-            session = self._idle.pop()
+            return Lent(self._idle.pop(), self._idle)
         except IndexError:
-            session = KeptSession(self._connect)
-        try:
-            yield session.fresh()
-        finally:
-            self._idle.append(session)
+            return Lent(KeptSession(self._connect), self._idle)
 
     def close(self) -> None:
         """Those that nobody uses. Who sends afterwards gets new ones."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
+
+
+class Lent:
+    """A session that comes back to those that are idle."""
+
+    __slots__ = ("_idle", "_session")
+
+    def __init__(self, session: KeptSession, idle: list[KeptSession]):
+        self._session = session
+        self._idle = idle
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._session.fresh()
+        except BaseException:
+            self._idle.append(self._session)
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        self._idle.append(self._session)

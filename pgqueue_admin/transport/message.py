@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
@@ -69,14 +69,13 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One row to be inserted. The row's id is new for each insert, the message's id is in the headers."""
+    """One row to be inserted. The message's id is in the headers; the row's is made with the row (T2)."""
 
     destination: Address
     headers: h.Headers
     body: bytes
     ttbr: timedelta | None = None
     delay: Delay | None = None
-    row_id: UUID = field(default_factory=uuid4)
 
     @property
     def key(self) -> tuple[str | None, Address]:

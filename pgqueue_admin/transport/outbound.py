@@ -55,11 +55,12 @@ class Outbound:
         if delay is not None:
             delays.check(delay, ttbr, self._may_delay)
         address = self._addressing.resolve(destination)
+        if delay is None and not (self._pipeline.tracing or self._pipeline.outgoing):
+            return [OutgoingMessage(address, *letterhead.write(message), ttbr) for message in messages]
 
         def made(message: Any) -> OutgoingMessage:
-            headers, body = letterhead.write(message)
-            if delay is not None:
-                headers = self._kept_back(headers, delay, destination)
+            written, body = letterhead.write(message)
+            headers = dict(written) if delay is None else self._kept_back(written, delay, destination)
             return self._made(OutgoingMessage(address, self._traced(headers), body, ttbr, delay), incoming)
 
         return [made(message) for message in messages]
@@ -92,8 +93,8 @@ class Outbound:
         incoming: IncomingMessage | None = None,
     ) -> list[OutgoingMessage]:
         """One message per subscribed queue, all with the same id."""
-        made, body = self._composer.letterhead(types, PUBLISH, headers, ttbr, incoming).write(message)
-        made = self._traced(made)
+        written, body = self._composer.letterhead(types, PUBLISH, headers, ttbr, incoming).write(message)
+        made = self._traced(dict(written))
         copies = [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
         return [self._made(each, incoming) for each in copies]
 

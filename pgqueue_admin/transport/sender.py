@@ -54,9 +54,10 @@ class Sender:
             self._due_in(min(waits))
 
     def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
-        for address, group in by_destination(each for each in messages if each.delay is None).items():
+        now = [each for each in messages if each.delay is None]
+        for address, group in by_destination(now).items():
             yield self._queue(address).insertion(group)
-        later = [each for each in messages if each.delay is not None]
+        later = [each for each in messages if each.delay is not None] if len(now) < len(messages) else []
         for start in range(0, len(later), bulk.MANY):
             yield self._delayed.insertion(later[start : start + bulk.MANY])
 
@@ -76,8 +77,11 @@ def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
 
 def distinct(outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
     """Of several with one message id and destination the last is sent (wire sheet 5)."""
+    messages = list(outgoing)
+    if len({message.key for message in messages}) == len(messages):
+        return messages
     last: dict[tuple[str | None, Address], OutgoingMessage] = {}
-    for message in outgoing:
+    for message in messages:
         last.pop(message.key, None)
         last[message.key] = message
     return list(last.values())

@@ -99,7 +99,7 @@ class TableQueue:
 
 def _row(message: OutgoingMessage) -> dict[str, object]:
     return {
-        "id": message.row_id,
+        "id": None,
         "ttbr_ms": milliseconds(message.ttbr),
         "headers": dump(message.headers),
         "body": message.body,
@@ -108,7 +108,6 @@ def _row(message: OutgoingMessage) -> dict[str, object]:
 
 def _columns(messages: Sequence[OutgoingMessage]) -> dict[str, object]:
     return {
-        "ids": [message.row_id for message in messages],
         "ttbrs_ms": [milliseconds(message.ttbr) for message in messages],
         "headers": [dump(message.headers) for message in messages],
         "bodies": [message.body for message in messages],

@@ -62,12 +62,11 @@ class WakeUps:
     def tell(self, queues: Iterable[Address]) -> None:
         """Something was committed there. Costs the sender no round trip."""
         channels = {channel(self._dialect, queue) for queue in queues}
-        if channels and self._dialect.can_notify:
-            with self._lock:
-                told = channels <= self._to_tell
-                self._to_tell |= channels
-                if not told:
-                    self._poke()
+        if channels <= self._to_tell or not self._dialect.can_notify:
+            return  # what is still to be told will be told after this commit
+        with self._lock:
+            self._to_tell |= channels
+            self._poke()
 
     def listen(self, queue: Address, heard: Heard) -> None:
         """Call ``heard`` when something was sent to the queue, and whenever it may have been without our hearing."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
-_ASKED = re.compile(r"LOG:  (?:statement|execute [^:]*): (?P<verb>delete from|with head as)")
+_SAID = r"(?:LOG:  (?:statement|execute [^:]*)|DETAIL:  prepare): "  # the latter of what is called by its name
+_ASKED = re.compile(_SAID + r"(?P<verb>delete from|with head as)")
 _KINDS = {"delete from": "receive", "with head as": "peek"}
 _INSTANT = len("2026-11-20 02:47:03.412")
 
@@ -55,7 +56,7 @@ class StatementsLog:
 
 
 def _beginning(words: str) -> re.Pattern[str]:
-    return re.compile(rf"LOG:  (?:statement|execute [^:]*): {words}", re.IGNORECASE)
+    return re.compile(_SAID + words, re.IGNORECASE)
 
 
 def _timed(lines: Iterable[str]) -> list[Asked]:

@@ -20,6 +20,7 @@ def unquote(part: str) -> str:
     return part
 
 
+@lru_cache(maxsize=4096)
 def canonical(address: Address) -> str:
     return f"{quote(address.schema)}.{quote(address.table)}"
 

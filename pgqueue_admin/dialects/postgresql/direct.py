@@ -5,15 +5,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
-from pgqueue_admin.dialects.postgresql.libpq import Libpq
+from pgqueue_admin.dialects.postgresql.libpq import BEGIN, COMMIT, ROLLBACK, Libpq
 from pgqueue_admin.dialects.postgresql.session import Session, translated
-
-_BEGIN, _COMMIT, _ROLLBACK = (Filled([sql.SQL(each)]) for each in ("begin", "commit", "rollback"))
 
 
 class DirectSession(Session):
@@ -46,7 +43,7 @@ class DirectSession(Session):
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self._refuse_to_pretend()
         with translated():
-            self._libpq.ask_all([*asked, (_COMMIT, None)])
+            self._libpq.ask_all([*asked, (COMMIT, None)])
         self._is_over = True
 
     @contextmanager
@@ -56,7 +53,7 @@ class DirectSession(Session):
                 yield self
         else:
             with translated():
-                self._libpq.ask(_BEGIN, None)
+                self._libpq.ask(BEGIN, None)
                 try:
                     yield self
                     self._commit()
@@ -72,8 +69,7 @@ class DirectSession(Session):
             return
         with translated():
             try:
-                _, answer = self._libpq.ask_all([(_BEGIN, None), (query, params)])
-                yield answer.fetchall()
+                yield self._libpq.begin_with(query, params).fetchall()
                 self._commit()
             except BaseException:
                 self._roll_back()
@@ -84,13 +80,13 @@ class DirectSession(Session):
         if is_over:
             return
         self._refuse_to_pretend()
-        self._libpq.ask(_COMMIT, None)
+        self._libpq.ask(COMMIT, None)
 
     def _roll_back(self) -> None:
         self._is_over = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
-                self._libpq.ask(_ROLLBACK, None)
+                self._libpq.ask(ROLLBACK, None)
 
 
 def _is_ours(query: Any) -> bool:

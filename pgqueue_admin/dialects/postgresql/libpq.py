@@ -3,18 +3,21 @@
 Waiting (with Ctrl-C in it), and how values become parameters and columns values, is psycopg's own.
 """
 
+import threading
+import time
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 from psycopg.abc import PQGen
 from psycopg.abc import Transformer as Values
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.generators import execute, fetch_many, send
-from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from pgqueue_admin.dialects.connection import Params, Row
@@ -22,6 +25,11 @@ from pgqueue_admin.dialects.postgresql.filled import Filled
 
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _STALE = ("26000", "0A000")  # somebody deallocated it; its table is another one now
+_RECENTLY = 0.01  # seconds in which no server ends a session for being idle
+
+
+BEGIN, COMMIT, ROLLBACK = (Filled([sql.SQL(each)]) for each in ("begin", "commit", "rollback"))
+_main = threading.main_thread().ident
 
 
 class Answer(NamedTuple):
@@ -56,38 +64,55 @@ class Libpq:
         self._values: Values = Transformer(raw)
         self._names: dict[tuple[Filled, Sequence[int]], bytes] = {}
         self._prepared = 0
+        self._heard = 0.0
 
     def ask(self, query: Filled, values: Params) -> Answer:
         """Raises psycopg.Error."""
-        self._bound(query, values)()
+        bound = self._bound(query, values)
+        if self._may_block():
+            return self._answer([bound.run(self._pg)])
+        bound.send(self._pg)
         return self._answer(self._raw.wait(execute(self._pg)))
+
+    def begin_with(self, query: Filled, values: Params) -> Answer:
+        """A transaction's begin and its first statement, in one round trip. Raises psycopg.Error."""
+        bound = self._bound(query, values)
+        if bound.call and self._may_block():
+            return self._answer([self._pg.exec_(b"begin; " + bound.call)])
+        return self.ask_all([(BEGIN, None), (query, values)])[1]
 
     def ask_all(self, asked: Sequence[tuple[Filled, Params]]) -> list[Answer]:
         """In one round trip; outside of a transaction in one of their own. Raises the first error."""
-        sends = [self._bound(query, values) for query, values in asked]
+        bounds = [self._bound(query, values) for query, values in asked]
         try:
             self._pg.enter_pipeline_mode()
-            for each in sends:
-                each()
+            for each in bounds:
+                each.send(self._pg)
             self._pg.pipeline_sync()
-            answers = self._raw.wait(_answers(self._pg, len(sends) + 1))
+            answers = self._raw.wait(_answers(self._pg, len(bounds) + 1))
             if self._pg.status == ConnStatus.OK:
                 self._pg.exit_pipeline_mode()
         except BaseException:  # the next answer could be anybody's
             self._raw.close()
             raise
-        return [self._answer(results) for results in answers[: len(sends)]]
+        return [self._answer(results) for results in answers[: len(bounds)]]
 
-    def _bound(self, query: Filled, values: Any) -> Callable[[], None]:
-        """What sends it, prepared from the second time on, unless there are too many."""
+    def _bound(self, query: Filled, values: Any) -> "Bound":
+        """With the name it is prepared under, from the second time on, unless there are too many."""
         text, names = query.numbered
         asked = [values[name] for name in names]
         given = self._values.dump_sequence(asked, [_format(each) for each in asked])
         types, formats = self._values.types or (), self._values.formats
-        name = self._name(query, text, types)
-        if name:
-            return partial(self._pg.send_query_prepared, name, given, formats)
-        return partial(self._pg.send_query_params, text, given, types, formats)
+        return Bound(self._name(query, text, types), text, asked, given, types, formats)
+
+    def _may_block(self) -> bool:
+        """Inside libpq, for a third of what waiting here costs; but nobody can interrupt that.
+
+        And it forgets why the server ended the session meanwhile, which after a pause inside a transaction counts.
+        """
+        if threading.get_ident() == _main:
+            return False
+        return self._pg.transaction_status == TransactionStatus.IDLE or time.monotonic() < self._heard + _RECENTLY
 
     def _name(self, query: Filled, text: bytes, types: Sequence[int]) -> bytes:
         name = self._names.get((query, types))
@@ -104,11 +129,43 @@ class Libpq:
     def _answer(self, results: list[PGresult]) -> Answer:
         result = results[0]
         if result.status in _FINE:
+            self._heard = time.monotonic()
             return Answer(result, self._values)
+        if self._pg.status != ConnStatus.OK and not result.error_field(DiagnosticField.SQLSTATE):
+            raise psycopg.OperationalError(self._pg.get_error_message())
         error = error_from_result(result, encoding="utf-8")
         if error.sqlstate in _STALE:
             self._names.clear()
         raise error
+
+
+class Bound(NamedTuple):
+    """A statement with its values as libpq takes them."""
+
+    name: bytes  # it is prepared under, if it is
+    text: bytes
+    asked: list[Any]
+    given: Sequence[Any]
+    types: Sequence[int]
+    formats: Sequence[Any] | None
+
+    def send(self, pg: PGconn) -> None:
+        if self.name:
+            pg.send_query_prepared(self.name, self.given, self.formats)
+        else:
+            pg.send_query_params(self.text, self.given, self.types, self.formats)
+
+    def run(self, pg: PGconn) -> PGresult:
+        if self.name:
+            return pg.exec_prepared(self.name, self.given, self.formats)
+        return pg.exec_params(self.text, self.given, self.types, self.formats)
+
+    @property
+    def call(self) -> bytes:
+        """As SQL, where it is prepared and asks for nothing but numbers."""
+        if not self.name or any(type(each) is not int for each in self.asked):
+            return b""
+        return b"execute %b(%b)" % (self.name, b",".join(b"%d" % each for each in self.asked))
 
 
 def _format(value: Any) -> PyFormat:

@@ -32,14 +32,14 @@ order by a.attnum
 -- name: send
 -- The server's clock decides when the message expires: its UTC wall time at the start of the transaction, plus the TTBR.
 insert into {table} (id, expires, headers, body)
-values (%(id)s, now() at time zone 'utc' + %(ttbr_ms)s::bigint * interval '1 millisecond', %(headers)s, %(body)s)
+values (coalesce(%(id)s::uuid, gen_random_uuid()), now() at time zone 'utc' + %(ttbr_ms)s::bigint * interval '1 millisecond', %(headers)s, %(body)s)
 
 -- name: send_many
 -- A batch is one round trip; seq is drawn after the sort, so that it follows the order of the batch.
 insert into {table} (id, expires, headers, body)
-select id, now() at time zone 'utc' + ttbr_ms * interval '1 millisecond', headers, body
-from unnest(%(ids)s::uuid[], %(ttbrs_ms)s::bigint[], %(headers)s::text[], %(bodies)s::bytea[])
-     with ordinality as message (id, ttbr_ms, headers, body, place)
+select gen_random_uuid(), now() at time zone 'utc' + ttbr_ms * interval '1 millisecond', headers, body
+from unnest(%(ttbrs_ms)s::bigint[], %(headers)s::text[], %(bodies)s::bytea[])
+     with ordinality as message (ttbr_ms, headers, body, place)
 order by place
 
 -- name: expiries

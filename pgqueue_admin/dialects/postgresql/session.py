@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -48,12 +48,22 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     return kind(str(error), error.sqlstate)
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    try:
-        yield
-    except psycopg.Error as error:
-        raise translate(error) from error
+class _Translated:
+    """Without a state, and without what a generator costs: it is around every statement."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, psycopg.Error):
+            raise translate(error) from error
+
+
+_translated = _Translated()
+
+
+def translated() -> AbstractContextManager[None]:
+    """Around what the driver may refuse."""
+    return _translated
 
 
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
@@ -99,6 +109,7 @@ class Session:
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
         self._has_stale_plans = False
+        self._is_watched = self._has_farewell = False
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self.raw.cursor()
@@ -201,6 +212,19 @@ class Session:
     def fileno(self) -> int:
         with translated():
             return self.raw.fileno()
+
+    def ended(self) -> bool:
+        """Asks libpq alone, which reads what is there: poll() would let all other threads go first."""
+        if not self._is_watched:
+            self._is_watched = True
+            self.raw.add_notice_handler(self._noticed)
+        with suppress(psycopg.OperationalError):
+            self.raw.pgconn.consume_input()
+            self.raw.pgconn.get_result()
+        return self._has_farewell or self.raw.closed
+
+    def _noticed(self, said: psycopg.errors.Diagnostic) -> None:
+        self._has_farewell |= said.severity_nonlocalized in ("FATAL", "PANIC")
 
     @property
     def closed(self) -> bool:
