@@ -34,6 +34,9 @@ class Connection(Protocol):
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         """As ``batch``, for statements that answer nothing."""
 
+    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        """As ``run_all``, each on its way while the next is made. What making one raises may cost the session."""
+
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
 

@@ -76,7 +76,7 @@ def _judged(connection: Connection, rows: list[Subscription]) -> list[Subscripti
     ]
 
 
-def _published(connection: Connection, audits: Iterable[Address]) -> list[list[str]]:
+def _published(connection: Connection, audits: Iterable[Address]) -> list[Sequence[str]]:
     """The types of each event found, concrete first; an audit queue that cannot be read tells nothing."""
     found = []
     for table in audits:
@@ -90,15 +90,15 @@ def _published(connection: Connection, audits: Iterable[Address]) -> list[list[s
     return found
 
 
-def _types(text: str) -> list[str]:
+def _types(text: str) -> Sequence[str]:
     try:
         headers = wire.parse(text)
     except HeadersUnreadable:
-        return []
-    return wire.enclosed_types(headers) if headers.get(wire.MESSAGE_INTENT) == _PUBLISH else []
+        return ()
+    return wire.enclosed_types(headers) if headers.get(wire.MESSAGE_INTENT) == _PUBLISH else ()
 
 
-def _unheard(published: list[list[str]], rows: list[Subscription]) -> list[str]:
+def _unheard(published: list[Sequence[str]], rows: list[Subscription]) -> list[str]:
     heard = {row.topic for row in rows}
     if EVERYTHING in heard:
         return []

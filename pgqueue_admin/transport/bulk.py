@@ -1,6 +1,6 @@
 """Large batches go into a queue by COPY; each message expires when it would by an insert (T8)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import uuid4
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
@@ -9,11 +9,27 @@ from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import milliseconds
 
 MANY = 1_000
+PART = 34  # messages that are on their way while the next are made
+PART_BYTES = 1024 * 1024  # of bodies
 BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
 
 
 def is_large(messages: Sequence[OutgoingMessage]) -> bool:
     return len(messages) > MANY or (len(messages) > 1 and sum(len(each.body) for each in messages) > BIG)
+
+
+def parts(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
+    """In order; each as soon as it is full."""
+    part: list[OutgoingMessage] = []
+    size = 0
+    for message in messages:
+        part.append(message)
+        size += len(message.body)
+        if len(part) == PART or size >= PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def load(connection: Connection, dialect: Dialect, queue: Address, messages: Sequence[OutgoingMessage]) -> None:

@@ -1,7 +1,7 @@
 """The half of an endpoint that sends: its name, its queues' addresses, its sessions and its tables."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
@@ -115,6 +115,12 @@ class Client(Sending):
         with self._sessions.one() as session:
             self._sender.dispatch(session, outgoing)
         self._sender.committed(outgoing)
+
+    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[OutgoingMessage]:
+        with self._sessions.one() as session:
+            sent = self._sender.stream(session, outgoing)
+        self._sender.committed(sent)
+        return sent
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         with self._sessions.one() as session:

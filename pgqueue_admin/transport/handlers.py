@@ -1,6 +1,6 @@
 """Which functions handle which messages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pgqueue_admin.transport.failure import type_name
@@ -33,7 +33,7 @@ class Handlers:
 
         return register
 
-    def of(self, types: list[str]) -> list[Handler]:
+    def of(self, types: Sequence[str]) -> list[Handler]:
         """Each handler once, those of the concrete type first."""
         if len(types) == 1:
             return list(self._by_type.get(types[0], ()))

@@ -1,11 +1,11 @@
 """Headers of a message: their names, their JSON, and which of them a retry takes off (wire sheet 2.2, 7.2, 8.3)."""
 
-import json
 import re
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
+from pgqueue_admin.transport.texts import decode
 from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_time, wire_timespan
 from pgqueue_admin.transport.type_names import full_name, short_type, split_types
 
@@ -89,7 +89,6 @@ FAILURE_PREFIXES = (
 )
 
 _VALUES = {str, type(None)}
-_decode = json.JSONDecoder().decode
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -104,7 +103,7 @@ def parse(text: str | None) -> Headers:
     if not text:
         return {}
     try:
-        found = _decode(text)
+        found = decode(text)
     except (ValueError, RecursionError) as error:
         raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -154,9 +153,9 @@ def of_its_own_trace(headers: Headers) -> Headers:
     return {START_NEW_TRACE: "True"} if TRACE_PARENT in headers else {}
 
 
-def enclosed_types(headers: Headers) -> list[str]:
+def enclosed_types(headers: Headers) -> tuple[str, ...]:
     """Full names of the message's types, without assemblies, concrete type first."""
-    return list(_types(headers.get(ENCLOSED_MESSAGE_TYPES) or ""))
+    return _types(headers.get(ENCLOSED_MESSAGE_TYPES) or "")
 
 
 def enclosed_type(headers: Headers) -> str:
@@ -166,7 +165,8 @@ def enclosed_type(headers: Headers) -> str:
 
 
 def is_control_message(headers: Headers) -> bool:
-    return (headers.get(CONTROL_MESSAGE) or "").lower() == "true"
+    said = headers.get(CONTROL_MESSAGE)
+    return said is not None and said.lower() == "true"
 
 
 @lru_cache(maxsize=1024)

@@ -44,13 +44,14 @@ class IncomingMessage:
         return self.headers.get(h.MESSAGE_ID) or str(self.row_id)
 
     @property
-    def types(self) -> list[str]:
+    def types(self) -> tuple[str, ...]:
         return h.enclosed_types(self.headers)
 
     @property
     def type(self) -> str:
         """The concrete type's full name, or nothing."""
-        return self.types[0] if self.types else ""
+        types = self.types
+        return types[0] if types else ""
 
     @property
     def forward_to(self) -> str:

@@ -1,6 +1,6 @@
 """Makes the outgoing messages of a send, a publish or a reply; shared by endpoint and handler context."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,7 +38,7 @@ class Outbound:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
-        return self.send_many(destination, [message], types, headers, ttbr, incoming, intent, delay)[0]
+        return next(self.send_many(destination, [message], types, headers, ttbr, incoming, intent, delay))
 
     def send_many(
         self,
@@ -50,20 +50,26 @@ class Outbound:
         incoming: IncomingMessage | None = None,
         intent: str = SEND,
         delay: Delay | None = None,
-    ) -> list[OutgoingMessage]:
+    ) -> Iterator[OutgoingMessage]:
+        """Checked at once, and each made when its turn comes."""
         letterhead = self._composer.letterhead(types, intent, headers, ttbr, incoming)
         if delay is not None:
             delays.check(delay, ttbr, self._may_delay)
         address = self._addressing.resolve(destination)
-        if delay is None and not (self._pipeline.tracing or self._pipeline.outgoing):
-            return [OutgoingMessage(address, *letterhead.write(message), ttbr) for message in messages]
+        if delay is None and self.is_plain:
+            return (OutgoingMessage(address, *letterhead.write(message), ttbr) for message in messages)
 
         def made(message: Any) -> OutgoingMessage:
             written, body = letterhead.write(message)
             headers = dict(written) if delay is None else self._kept_back(written, delay, destination)
             return self._made(OutgoingMessage(address, self._traced(headers), body, ttbr, delay), incoming)
 
-        return [made(message) for message in messages]
+        return map(made, messages)
+
+    @property
+    def is_plain(self) -> bool:
+        """Nobody changes what is sent."""
+        return not (self._pipeline.tracing or self._pipeline.outgoing)
 
     def _kept_back(self, headers: h.Headers, delay: Delay, destination: str | Address) -> h.Headers:
         sent = h.parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)

@@ -33,9 +33,11 @@ class Processing:
         """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
         if message.expired and not message.headers_lost:
             return lambda: self.observer.expired(message.type)
-        if self.forwarding.leaves(message):
-            return self._forward(message, transaction)
-        return self._process_here(message.at_its_destination() if message.forward_to else message, transaction)
+        if message.forward_to:
+            if self.forwarding.leaves(message):
+                return self._forward(message, transaction)
+            message = message.at_its_destination()
+        return self._process_here(message, transaction)
 
     def _process_here(self, message: IncomingMessage, transaction: Transaction) -> Told:
         self.observer.received(message.type, message.time_to_be_received)
@@ -88,4 +90,4 @@ class Processing:
 
 def nothing_to_handle(message: IncomingMessage) -> bool:
     """A control message, or an empty body: acknowledged without a handler (wire sheet 2.5)."""
-    return not message.unreadable and (message.body == b"" or h.is_control_message(message.headers))
+    return not message.unreadable and (not message.raw_body or h.is_control_message(message.headers))

@@ -56,18 +56,10 @@ class ReceiveMode:
         self._sender.committed(self._sent)
         return told
 
-    @contextmanager
-    def share(self) -> Iterator[None]:
-        """One message of a batch: what it wrote is undone where it fails."""
-        before = len(self._sent)
-        try:
-            with Share() as self._share:
-                yield
-        except BaseException:
-            del self._sent[before:]
-            raise
-        finally:
-            self._share = None
+    def share(self) -> Share:
+        """One message of a batch: a block around it."""
+        self._share = Share(self._sent)
+        return self._share
 
     @property
     def lost(self) -> bool:

@@ -34,9 +34,9 @@ class Failures:
             self._by_row[row_id] = failure
 
     def of(self, row_id: UUID) -> Failure | None:
-        return self._by_row.get(row_id)
+        return self._by_row.get(row_id) if self._by_row else None  # a UUID is slow to look for
 
     def forget(self, row_id: UUID) -> None:
-        if row_id in self._by_row:
+        if self._by_row and row_id in self._by_row:
             with self._lock:
                 self._by_row.pop(row_id, None)

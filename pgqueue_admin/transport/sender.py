@@ -43,6 +43,18 @@ class Sender:
             write = connection.run_last if last else connection.run_all
             write(self._insertions(messages))
 
+    def stream(self, connection: Connection, outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
+        """Write messages that differ, none of them delayed, while they are made; all or nothing. Return them."""
+        sent: list[OutgoingMessage] = []
+
+        def insertions() -> Iterator[tuple[Any, Any]]:
+            for part in bulk.parts(outgoing):
+                sent.extend(part)
+                yield from self._insertions(part)
+
+        connection.run_each(insertions())
+        return sent
+
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""
         self._tell(destinations(outgoing))

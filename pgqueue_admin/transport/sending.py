@@ -1,11 +1,12 @@
 """The ways to send: the same for an endpoint, for a handler, and inside somebody else's transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.bulk import MANY, PART
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -55,9 +56,13 @@ class Sending:
         immediate: bool = False,
     ) -> list[str]:
         """All or none, in the order given and in one round trip; large batches by COPY (T8). Return their ids."""
-        given = headers or {}
-        sent = self._outbound.send_many(destination, messages, type, given, ttbr, self._cause, delay=delay)
-        self._take(sent, immediate)
+        given, all_of_them = headers or {}, list(messages)
+        made = self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay)
+        if PART < len(all_of_them) <= MANY and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain:
+            sent = self._take_while_made(made, immediate)
+        else:
+            sent = list(made)
+            self._take(sent, immediate)
         return [_id(each) for each in sent]
 
     def publish(
@@ -76,6 +81,12 @@ class Sending:
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         raise NotImplementedError
+
+    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[OutgoingMessage]:
+        """Many that differ, for now, and not too many for one statement."""
+        sent = list(outgoing)
+        self._take(sent, immediate)
+        return sent
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         raise NotImplementedError

@@ -4,9 +4,9 @@ import json
 from typing import Any, Protocol
 
 from pgqueue_admin.transport.errors import MessageUnreadable
+from pgqueue_admin.transport.texts import decode
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode  # dumps() makes one a call
-_decode = json.JSONDecoder().decode
 
 
 class Serializer(Protocol):
@@ -25,7 +25,7 @@ class Json:
         return _encode(message).encode("utf-8")
 
     def load(self, body: bytes) -> Any:
-        return _decode(body.decode("utf-8").removeprefix("\ufeff"))
+        return decode(body.decode("utf-8").removeprefix("\ufeff"))
 
 
 class Raw:

@@ -1,20 +1,24 @@
-"""One message's share of a batch: what it writes is undone alone when it fails."""
+"""One message's share of a batch: what it wrote, and what it wanted to send, is undone alone when it fails."""
 
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.message import OutgoingMessage
 
 
 class Share:
     """A savepoint from the first use of the session on: a message that writes nothing costs no round trip."""
 
-    def __init__(self) -> None:
+    def __init__(self, sent: list[OutgoingMessage]) -> None:
+        self._sent = sent
+        self._before = len(sent)
         self._savepoint: AbstractContextManager[Any] | None = None
+        self._is_open = True
 
     def begin(self, session: Connection) -> None:
-        if self._savepoint is None:
+        if self._is_open and self._savepoint is None:
             savepoint = session.transaction()
             savepoint.__enter__()
             self._savepoint = savepoint
@@ -25,4 +29,7 @@ class Share:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
+        self._is_open = False
+        if error is not None:
+            del self._sent[self._before :]
         return self._savepoint.__exit__(kind, error, trace) if self._savepoint else None

@@ -1,6 +1,7 @@
 """A retried message that is handled is marked so in the archive, in its receive transaction (C4)."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from pgqueue_admin.archive import store
@@ -19,7 +20,7 @@ class WithMark(Handlers):
         super().__init__(handlers.unrecoverable)
         self._handlers, self._endpoint = handlers, endpoint
 
-    def of(self, types: list[str]) -> list[Handler]:
+    def of(self, types: Sequence[str]) -> list[Handler]:
         found = self._handlers.of(types)
         return [*found, self._mark] if found else []
 

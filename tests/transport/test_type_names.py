@@ -15,7 +15,7 @@ def test_types_of_an_event():
             f"Shop.Messages.Events.OrderPlaced, {ASSEMBLY};Shop.Messages.IEvent, {ASSEMBLY}"
         )
     }
-    assert enclosed_types(headers) == ["Shop.Messages.Events.OrderPlaced", "Shop.Messages.IEvent"]
+    assert enclosed_types(headers) == ("Shop.Messages.Events.OrderPlaced", "Shop.Messages.IEvent")
     assert enclosed_type(headers) == "Shop.Messages.Events.OrderPlaced"
 
 
@@ -23,7 +23,7 @@ def test_types_of_an_event():
     "headers", [{}, {"NServiceBus.EnclosedMessageTypes": None}, {"NServiceBus.EnclosedMessageTypes": " ; "}]
 )
 def test_no_type(headers):
-    assert enclosed_types(headers) == []
+    assert enclosed_types(headers) == ()
     assert enclosed_type(headers) == ""
 
 

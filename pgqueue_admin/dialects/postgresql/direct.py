@@ -40,6 +40,10 @@ class DirectSession(Session):
             elif statements:
                 self._libpq.ask_all(statements)
 
+    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        with translated():
+            self._libpq.ask_each(asked)
+
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self._refuse_to_pretend()
         with translated():

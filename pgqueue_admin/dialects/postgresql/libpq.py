@@ -6,8 +6,9 @@ Waiting (with Ctrl-C in it), and how values become parameters and columns values
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import psycopg
@@ -17,7 +18,7 @@ from psycopg.abc import Transformer as Values
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.generators import execute, fetch_many, send
-from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from pgqueue_admin.dialects.connection import Params, Row
@@ -79,23 +80,38 @@ class Libpq:
         bound = self._bound(query, values)
         if bound.call and self._may_block():
             return self._answer([self._pg.exec_(b"begin; " + bound.call)])
-        return self.ask_all([(BEGIN, None), (query, values)])[1]
+        return self._piped([self._bound(BEGIN, None), bound])[1]
 
     def ask_all(self, asked: Sequence[tuple[Filled, Params]]) -> list[Answer]:
         """In one round trip; outside of a transaction in one of their own. Raises the first error."""
-        bounds = [self._bound(query, values) for query, values in asked]
+        return self._piped([self._bound(query, values) for query, values in asked])
+
+    def ask_each(self, asked: Iterable[tuple[Filled, Params]]) -> None:
+        """As ``ask_all``; the server works on each while the next is made. What making raises ends the session."""
+        bounds = self._one_by_one(asked)
+        if first := next(bounds, None):  # inside the pipeline nothing can be prepared
+            self._piped(chain([first], bounds))
+
+    def _one_by_one(self, asked: Iterable[tuple[Filled, Params]]) -> Iterator["Bound"]:
+        for query, values in asked:
+            yield self._bound(query, values)
+            self._pg.flush()
+
+    def _piped(self, bounds: Iterable["Bound"]) -> list[Answer]:
+        count = 0
         try:
             self._pg.enter_pipeline_mode()
             for each in bounds:
                 each.send(self._pg)
+                count += 1
             self._pg.pipeline_sync()
-            answers = self._raw.wait(_answers(self._pg, len(bounds) + 1))
+            answers = self._raw.wait(_answers(self._pg, count + 1))
             if self._pg.status == ConnStatus.OK:
                 self._pg.exit_pipeline_mode()
         except BaseException:  # the next answer could be anybody's
             self._raw.close()
             raise
-        return [self._answer(results) for results in answers[: len(bounds)]]
+        return [self._answer(results) for results in answers[:count]]
 
     def _bound(self, query: Filled, values: Any) -> "Bound":
         """With the name it is prepared under, from the second time on, unless there are too many."""
@@ -118,7 +134,7 @@ class Libpq:
         name = self._names.get((query, types))
         if name is None and len(self._names) < (self._raw.prepared_max or 0):
             self._names[query, types] = b""
-        elif name == b"":
+        elif name == b"" and self._pg.pipeline_status == PipelineStatus.OFF:
             self._prepared += 1
             name = b"pgqueue_%d" % self._prepared
             self._pg.send_prepare(name, text, types)

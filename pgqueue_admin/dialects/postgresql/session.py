@@ -158,6 +158,9 @@ class Session:
             for query, params in statements:
                 self._ask(query, params)
 
+    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        self.run_all(asked)
+
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self.run_all(asked)
 
