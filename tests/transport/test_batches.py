@@ -38,6 +38,27 @@ def test_all_or_none(endpoint, connection, many):
     assert len(rows(endpoint.dsn, "Sales")) == 1
 
 
+def test_what_cannot_be_made_leaves_nothing_behind(endpoint):
+    """Those before it are on their way by then."""
+    with pytest.raises(TypeError, match="keys must be"):
+        endpoint.send_many("Sales", [*range(90), {b"not text": 1}], type=PLACE)
+    assert rows(endpoint.dsn, "Sales") == []
+    endpoint.send_many("Sales", range(100), type=PLACE)
+    assert len(rows(endpoint.dsn, "Sales")) == 100
+
+
+def test_with_one_id_they_are_one(endpoint):
+    """Of one dispatch the last with an id is sent (wire sheet 5)."""
+    endpoint.send_many("Sales", range(100), type=PLACE, headers={h.MESSAGE_ID: "same"})
+    assert [row.body for row in rows(endpoint.dsn, "Sales")] == [b"99"]
+
+
+def test_large_ones_go_a_few_at_a_time():
+    messages = [OutgoingMessage(SALES, {}, bytes(size)) for size in (bulk.PART_BYTES, 1, bulk.PART_BYTES - 1, 1, 1)]
+    assert [len(part) for part in bulk.parts(messages)] == [1, 2, 2]
+    assert [len(part) for part in bulk.parts([OutgoingMessage(SALES, {}, b"")] * (bulk.PART + 1))] == [bulk.PART, 1]
+
+
 def test_to_several_queues_at_once_is_all_or_none_as_well(endpoint, make_endpoint, connection):
     """A publish is one round trip, whatever the number of subscribers."""
     for name in ("Own", "Gone"):

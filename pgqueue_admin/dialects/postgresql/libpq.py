@@ -25,7 +25,8 @@ from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
-_STALE = ("26000", "0A000")  # somebody deallocated it; its table is another one now
+_UNKNOWN = "26000"
+_STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
 
 
@@ -66,6 +67,7 @@ class Libpq:
         self._names: dict[tuple[Filled, Sequence[int]], bytes] = {}
         self._prepared = 0
         self._heard = 0.0
+        self._is_called_by_name = True
 
     def ask(self, query: Filled, values: Params) -> Answer:
         """Raises psycopg.Error."""
@@ -78,7 +80,7 @@ class Libpq:
     def begin_with(self, query: Filled, values: Params) -> Answer:
         """A transaction's begin and its first statement, in one round trip. Raises psycopg.Error."""
         bound = self._bound(query, values)
-        if bound.call and self._may_block():
+        if self._is_called_by_name and bound.call and self._may_block():
             return self._answer([self._pg.exec_(b"begin; " + bound.call)])
         return self._piped([self._bound(BEGIN, None), bound])[1]
 
@@ -152,6 +154,7 @@ class Libpq:
         error = error_from_result(result, encoding="utf-8")
         if error.sqlstate in _STALE:
             self._names.clear()
+            self._is_called_by_name = error.sqlstate != _UNKNOWN  # poolers know names in the protocol only
         raise error
 
 

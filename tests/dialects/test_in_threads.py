@@ -1,0 +1,129 @@
+"""Statements of threads wait inside libpq: fewer turns, and the same answers, errors and ends."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pgqueue_admin.dialects import Address, errors
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.dialects.test_direct import QUEUE, ROW, SQL, bodies, queue, row, send, traced
+from tests.waiting import until
+
+__all__ = ["queue", "traced"]
+LOW = {"low": 1}
+
+
+@pytest.fixture
+def elsewhere():
+    """Does something in a thread, and gives or raises what comes of it."""
+    with ThreadPoolExecutor(1) as threads:
+        yield lambda work: threads.submit(work).result()
+
+
+def receive(connection):
+    with connection.transaction_with(SQL.receive(table=QUEUE), LOW) as rows:
+        return [each.seq for each in rows]
+
+
+def receive_and_wait(connection, seconds):
+    with connection.transaction_with(SQL.receive(table=QUEUE), LOW):
+        connection.value("select pg_sleep(%s)", [seconds])
+
+
+def gone(connect, database, pid):
+    until(lambda: connect(database).value("select count(*) from pg_stat_activity where pid = %s", [pid]) == 0)
+
+
+def test_values_come_as_they_do_elsewhere(queue, elsewhere):
+    def both():
+        with queue.transaction_with(SQL.receive(table=QUEUE), LOW) as (found,):
+            return found
+
+    for ttbr_ms in (None, 30_000, 40_000, 2**40):
+        elsewhere(lambda ms=ttbr_ms: send(queue, ttbr_ms=ms))
+    for seq in range(1, 5):
+        found = elsewhere(both)
+        assert found._fields == ("id", "seq", "expired", "headers", "body")
+        assert (found.seq, found.expired, found.headers, bytes(found.body)) == (seq, False, ROW["headers"], ROW["body"])
+
+
+def test_begin_and_receive_are_one_round_trip_and_one_message(queue, elsewhere, traced):
+    for _ in range(4):
+        send(queue)
+    for _ in range(2):
+        elsewhere(lambda: receive(queue))
+    asked = elsewhere(lambda: traced(lambda: receive(queue)))
+    assert asked.round_trips == 2  # the commit is the other
+    assert "begin; execute " in asked.text
+
+
+def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(queue, elsewhere):
+    nowhere = Address("public", "Nowhere")
+    for _ in range(3):
+        with pytest.raises(errors.TableMissing):
+            elsewhere(lambda: queue.run(SQL.send(table=nowhere), row()))
+        with pytest.raises(errors.TableMissing), queue.transaction_with(SQL.receive(table=nowhere), LOW):
+            pytest.fail("there is no such table")
+    elsewhere(lambda: send(queue))
+    assert elsewhere(lambda: receive(queue)) == [1]
+
+
+@pytest.mark.parametrize("upset", ["deallocate all", 'alter table "Sales" alter headers type varchar'])
+def test_what_no_longer_holds_is_prepared_again(queue, elsewhere, upset):
+    for _ in range(8):
+        send(queue)
+    for _ in range(3):
+        elsewhere(lambda: receive(queue))
+    queue.raw.execute(upset)
+    with pytest.raises(errors.DatabaseError):
+        elsewhere(lambda: receive(queue))
+    assert [elsewhere(lambda: receive(queue)) for _ in range(4)] == [[4], [5], [6], [7]]
+
+
+def test_the_server_ends_the_session_within_a_statement(queue, elsewhere, database, connect):
+    pid = queue.value("select pg_backend_pid()")
+    send(queue)
+    with ThreadPoolExecutor(1) as threads:
+        waits = threads.submit(lambda: receive_and_wait(queue, 3600))
+        active = (
+            "select count(*) from pg_stat_activity where pid = %s and query like '%%pg_sleep%%' and state = 'active'"
+        )
+        until(lambda: connect(database).value(active, [pid]))
+        connect(database).value("select pg_terminate_backend(%s)", [pid])
+        with pytest.raises(errors.DatabaseDown):
+            waits.result()
+    assert queue.closed
+    assert bodies(connect(database)) == [ROW["body"]]
+
+
+def test_cut_from_outside(queue, elsewhere, database, connect):
+    """As a stop cuts what takes no end."""
+    send(queue)
+    with connect(database).transaction() as other, ThreadPoolExecutor(1) as threads:
+        other.run('lock table "Sales"')
+        waits = threads.submit(lambda: receive(queue))
+        until(lambda: other.value("select count(*) from pg_locks where not granted"))
+        queue.cut()
+        with pytest.raises(errors.DatabaseDown):
+            waits.result()
+
+
+def test_after_a_pause_it_is_known_why_the_server_ended_the_session(queue, elsewhere, database, connect):
+    """Too long inside a transaction is the message's doing, a session that was lost is not."""
+    queue.run("set idle_in_transaction_session_timeout = '50ms'")
+    pid = queue.value("select pg_backend_pid()")
+
+    def idle():
+        with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
+            gone(connect, database, pid)
+
+    with pytest.raises(errors.TransactionTooLong):
+        elsewhere(idle)
+
+
+def test_a_session_that_ended_while_nobody_used_it_says_so(queue, database, connect):
+    assert not queue.ended()
+    pid = queue.value("select pg_backend_pid()")
+    connect(database).value("select pg_terminate_backend(%s)", [pid])
+    gone(connect, database, pid)
+    assert queue.ended()
