@@ -4,63 +4,12 @@ import _thread
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import uuid4
 
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection, errors
-from pgqueue_admin.dialects.postgresql import postgresql
+from tests.dialects.sales import QUEUE, ROW, SQL, Traced, bodies, row, send
 from tests.waiting import until
-
-QUEUE = Address("public", "Sales")
-SQL = postgresql().queue
-ROW = {"ttbr_ms": None, "headers": '{"a":"ü"}', "body": b"\0\xff"}
-
-
-class Trace(NamedTuple):
-    text: str
-
-    @property
-    def round_trips(self) -> int:
-        return self.text.count("ReadyForQuery")
-
-
-Traced = Callable[[Callable[[], object]], Trace]
-
-
-@pytest.fixture
-def queue(connection: Connection) -> Connection:
-    connection.run(SQL.create(table=QUEUE))
-    return connection
-
-
-@pytest.fixture
-def traced(queue: Connection, tmp_path: Path) -> Traced:
-    """What libpq itself saw go by while something was done."""
-
-    def traced(work: Callable[[], object]) -> Trace:
-        with (tmp_path / "trace").open("w+") as trace:
-            queue.raw.pgconn.trace(trace.fileno())
-            work()
-            queue.raw.pgconn.untrace()
-            trace.seek(0)
-            return Trace(trace.read())
-
-    return traced
-
-
-def row(**more: Any) -> dict[str, Any]:
-    return {"id": uuid4(), **ROW, **more}
-
-
-def send(connection: Connection, **more: Any) -> None:
-    connection.run(SQL.send(table=QUEUE), row(**more))
-
-
-def bodies(connection: Connection) -> list[bytes]:
-    return [bytes(each[0]) for each in connection.all('select body from "Sales" order by seq')]
 
 
 def test_values_go_and_come_as_they_do_through_the_driver(queue: Connection) -> None:

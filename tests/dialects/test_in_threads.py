@@ -1,53 +1,58 @@
 """Statements of threads wait inside libpq: fewer turns, and the same answers, errors and ends."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import pytest
 
-from pgqueue_admin.dialects import Address, errors
-from pgqueue_admin.dialects.postgresql import postgresql
-from tests.dialects.test_direct import QUEUE, ROW, SQL, bodies, queue, row, send, traced
+from pgqueue_admin.dialects import Address, Connection, errors
+from tests.dialects.sales import QUEUE, ROW, SQL, Traced, bodies, row, send
 from tests.waiting import until
 
-__all__ = ["queue", "traced"]
 LOW = {"low": 1}
+Connect = Callable[..., Connection]
+Elsewhere = Callable[[Callable[[], Any]], Any]
 
 
 @pytest.fixture
-def elsewhere():
+def elsewhere() -> Iterator[Elsewhere]:
     """Does something in a thread, and gives or raises what comes of it."""
     with ThreadPoolExecutor(1) as threads:
         yield lambda work: threads.submit(work).result()
 
 
-def receive(connection):
+def receive(connection: Connection) -> list[int]:
     with connection.transaction_with(SQL.receive(table=QUEUE), LOW) as rows:
         return [each.seq for each in rows]
 
 
-def receive_and_wait(connection, seconds):
+def receive_and_wait(connection: Connection, seconds: float) -> None:
     with connection.transaction_with(SQL.receive(table=QUEUE), LOW):
         connection.value("select pg_sleep(%s)", [seconds])
 
 
-def gone(connect, database, pid):
+def gone(connect: Connect, database: str, pid: int) -> None:
     until(lambda: connect(database).value("select count(*) from pg_stat_activity where pid = %s", [pid]) == 0)
 
 
-def test_values_come_as_they_do_elsewhere(queue, elsewhere):
-    def both():
+def test_values_come_as_they_do_elsewhere(queue: Connection, elsewhere: Elsewhere) -> None:
+    def both() -> Any:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW) as (found,):
             return found
 
     for ttbr_ms in (None, 30_000, 40_000, 2**40):
-        elsewhere(lambda ms=ttbr_ms: send(queue, ttbr_ms=ms))
+        elsewhere(partial(send, queue, ttbr_ms=ttbr_ms))
     for seq in range(1, 5):
         found = elsewhere(both)
         assert found._fields == ("id", "seq", "expired", "headers", "body")
         assert (found.seq, found.expired, found.headers, bytes(found.body)) == (seq, False, ROW["headers"], ROW["body"])
 
 
-def test_begin_and_receive_are_one_round_trip_and_one_message(queue, elsewhere, traced):
+def test_begin_and_receive_are_one_round_trip_and_one_message(
+    queue: Connection, elsewhere: Elsewhere, traced: Traced
+) -> None:
     for _ in range(4):
         send(queue)
     for _ in range(2):
@@ -57,7 +62,9 @@ def test_begin_and_receive_are_one_round_trip_and_one_message(queue, elsewhere, 
     assert "begin; execute " in asked.text
 
 
-def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(queue, elsewhere):
+def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(
+    queue: Connection, elsewhere: Elsewhere
+) -> None:
     nowhere = Address("public", "Nowhere")
     for _ in range(3):
         with pytest.raises(errors.TableMissing):
@@ -69,7 +76,7 @@ def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(queue, e
 
 
 @pytest.mark.parametrize("upset", ["deallocate all", 'alter table "Sales" alter headers type varchar'])
-def test_what_no_longer_holds_is_prepared_again(queue, elsewhere, upset):
+def test_what_no_longer_holds_is_prepared_again(queue: Connection, elsewhere: Elsewhere, upset: str) -> None:
     for _ in range(8):
         send(queue)
     for _ in range(3):
@@ -80,7 +87,9 @@ def test_what_no_longer_holds_is_prepared_again(queue, elsewhere, upset):
     assert [elsewhere(lambda: receive(queue)) for _ in range(4)] == [[4], [5], [6], [7]]
 
 
-def test_the_server_ends_the_session_within_a_statement(queue, elsewhere, database, connect):
+def test_the_server_ends_the_session_within_a_statement(
+    queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
+) -> None:
     pid = queue.value("select pg_backend_pid()")
     send(queue)
     with ThreadPoolExecutor(1) as threads:
@@ -96,7 +105,7 @@ def test_the_server_ends_the_session_within_a_statement(queue, elsewhere, databa
     assert bodies(connect(database)) == [ROW["body"]]
 
 
-def test_cut_from_outside(queue, elsewhere, database, connect):
+def test_cut_from_outside(queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect) -> None:
     """As a stop cuts what takes no end."""
     send(queue)
     with connect(database).transaction() as other, ThreadPoolExecutor(1) as threads:
@@ -108,12 +117,14 @@ def test_cut_from_outside(queue, elsewhere, database, connect):
             waits.result()
 
 
-def test_after_a_pause_it_is_known_why_the_server_ended_the_session(queue, elsewhere, database, connect):
+def test_after_a_pause_it_is_known_why_the_server_ended_the_session(
+    queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
+) -> None:
     """Too long inside a transaction is the message's doing, a session that was lost is not."""
     queue.run("set idle_in_transaction_session_timeout = '50ms'")
     pid = queue.value("select pg_backend_pid()")
 
-    def idle():
+    def idle() -> None:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
             gone(connect, database, pid)
 
@@ -121,7 +132,7 @@ def test_after_a_pause_it_is_known_why_the_server_ended_the_session(queue, elsew
         elsewhere(idle)
 
 
-def test_a_session_that_ended_while_nobody_used_it_says_so(queue, database, connect):
+def test_a_session_that_ended_while_nobody_used_it_says_so(queue: Connection, database: str, connect: Connect) -> None:
     assert not queue.ended()
     pid = queue.value("select pg_backend_pid()")
     connect(database).value("select pg_terminate_backend(%s)", [pid])
