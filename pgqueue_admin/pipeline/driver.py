@@ -97,9 +97,12 @@ class Driver:
 
     def _session(self) -> Any:
         if self._spark is None:
-            from pgqueue_admin.pipeline.spark import session
+            from pgqueue_admin.pipeline import cluster, spark
 
-            self._spark = session(settings.PGQUEUE["SPARK_MASTER"], settings.PGQUEUE["VAR"] / "spark")
+            master = settings.PGQUEUE["SPARK_MASTER"]
+            self._spark = spark.session(master, settings.PGQUEUE["VAR"] / "spark")
+            if not spark.is_local(master):
+                cluster.ready(self._spark, folder())
         return self._spark
 
     def close(self) -> None:

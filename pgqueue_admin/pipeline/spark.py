@@ -8,33 +8,41 @@ from pathlib import Path
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from pgqueue_admin.pipeline import java, source
+from pgqueue_admin.pipeline import class_archive, cluster, java, source
 from pgqueue_admin.pipeline.transforms import rollups
 
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.timezone=UTC"
+_UTC = "-Duser.timezone=UTC"
+_JVM = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_UTC}"
 
 
-def session(master: str, scratch: Path) -> SparkSession:
-    """``scratch``: a folder for what Spark spills. Raises NoJava."""
+def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
+    """``scratch``: for what Spark spills; ``jvm``: options in place of the archive of classes. Raises NoJava."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    if master.startswith("local"):
+    if is_local(master):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if home := java.home(scratch / "java"):
         os.environ["JAVA_HOME"] = str(home)
     built = SparkSession.builder.master(master).appName("pgqueue history")
-    for key, value in _settings(scratch).items():
+    for key, value in _settings(scratch, class_archive.used(scratch) if jvm is None else jvm).items():
         built = built.config(key, value)
     spark: SparkSession = built.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    _carry_our_code(spark)
+    carry_our_code(spark)
     return spark
 
 
-def _settings(scratch: Path) -> dict[str, str]:
+def is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def _settings(scratch: Path, jvm: str) -> dict[str, str]:
     return {
         "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": _JVM,
+        "spark.driver.extraJavaOptions": f"{_JVM} {jvm}",
+        "spark.executor.extraJavaOptions": _UTC,
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -49,8 +57,8 @@ def _settings(scratch: Path) -> dict[str, str]:
     }
 
 
-def _carry_our_code(spark: SparkSession) -> None:
+def carry_our_code(spark: SparkSession) -> None:
     """Executors have Python and Arrow, not this package."""
-    for module in (source, rollups):
+    for module in (source, rollups, cluster):
         cloudpickle.register_pickle_by_value(module)
     spark.dataSource.register(source.QueueHistory)

@@ -11,6 +11,7 @@ from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.pipeline.class_archive import Making
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.installing import Installing
 from pgqueue_admin.pipeline.places import folder
@@ -24,7 +25,7 @@ from pgqueue_admin.workers.ledger import record
 from pgqueue_admin.workers.sole import Sole
 
 log = logging.getLogger(__name__)
-EVERY = 60.0
+EVERY = 30.0  # with what a batch takes, and the next, history is never a minute behind
 FIRST = 10.0  # the console comes up first
 BEAT = 2.0
 AFTER_TROUBLE = 15.0
@@ -68,6 +69,7 @@ class Pipelining:
         self._ending, self._me, self._sole = ending, identity.mine(), Sole("pipeline")
         self._driver = Driver(vitals.code_version())
         self._installing, self._trouble, self._batches = Installing(), "", 0
+        self._making = Making(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
 
     def turn(self) -> None:
@@ -77,11 +79,14 @@ class Pipelining:
             if self._sole.mine() and time.monotonic() >= self._tidy_at:
                 self._tidy_at = time.monotonic() + TIDY_EVERY
                 tidy()
+            if self._batches:  # where nothing is ever read, nothing has to start sooner
+                self._making.turn()
         except (django.db.Error, DatabaseError, OSError) as error:
             connections["default"].close()
             self._note(str(error))
 
     def close(self) -> None:
+        self._making.close()
         self._driver.close()
         self._sole.resign()
 

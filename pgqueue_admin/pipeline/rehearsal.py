@@ -1,0 +1,51 @@
+"""A first batch of nothing: has Spark load what batches need, so that Java can write its archive of classes."""
+
+import json
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pgqueue_admin.pipeline import class_archive, spark
+from pgqueue_admin.pipeline.schemas import HISTORY, RAW
+from pgqueue_admin.pipeline.transforms.failures import failures
+from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
+from pgqueue_admin.pipeline.transforms.parsed import parsed
+from pgqueue_admin.pipeline.transforms.rollups import rollups
+from pgqueue_admin.pipeline.transforms.stories import stories
+
+_ONE = {"seq": 1, "result": "success", "headers": "{}", "is_twin": False, "ended_at": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None = None) -> None:
+    """Read what is told, or a made-up row; parse, write to ``place``, read back, count."""
+    if selects:
+        reader = session.read.format("queue_history").schema(RAW)
+        raw = reader.option("uri", uri).option("selects", json.dumps(selects)).load()
+    else:
+        raw = session.createDataFrame([_ONE], RAW)
+    messages = parsed(raw).cache()
+    reasons(rejected(messages, ""))
+    rows = history(messages, "").repartition(1).sortWithinPartitions("endpoint", "ended_at")
+    rows.write.mode("overwrite").partitionBy("day").parquet(str(place))
+    written = session.read.schema(HISTORY).parquet(str(place))
+    for transform in (rollups, failures, stories):
+        transform(written).toArrow()
+
+
+def main(scratch: Path, wanted: Path) -> None:
+    written = wanted.with_suffix(".jsa.new")
+    session = spark.session("local[2,4]", scratch, class_archive.made(written))
+    rehearse(session, scratch / "rehearsal")
+    gateway: Any = session.sparkContext._gateway
+    session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()  # it writes the archive on its way out
+    shutil.rmtree(scratch / "rehearsal")
+    written.rename(wanted)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
