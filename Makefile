@@ -35,6 +35,10 @@ wire-dump: .venv/installed-dev
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
 
+.PHONY: bench-pipeline-chaos
+bench-pipeline-chaos: .venv/installed-dev
+	@$(BIN)/python -m bench.history_chaos
+
 bench-peers: .venv/installed-dev
 	@$(BIN)/python -m bench.peers
 
