@@ -11,6 +11,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import findings, ledger
 from pgqueue_admin.pipeline.usual import WEEKS
 from pgqueue_admin.pipeline.weeks_before import asked
+from pgqueue_admin.records.kept import kept_for
 from pgqueue_admin.records.models import HistoryBatch, SeenStep, Unusual
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -21,7 +22,11 @@ SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at 
 
 def see(now: datetime) -> int:
     """Sum and judge what is over and was not, up to where history is complete; how many hours."""
-    seen = sum(_some(hours, until) for until, hours in _due(now))
+    seen = 0
+    for until, hours in _due(now):
+        if not _some(hours, until):
+            return seen
+        seen += len(hours)
     findings.judge_depths(list(_hours(_floor(now - SAMPLED, HOUR), _floor(now, HOUR))))
     for grain, kept in KEPT_FOR.items():
         SeenStep.objects.filter(grain=grain, at__lt=now - kept).delete()
@@ -37,7 +42,7 @@ def newest() -> datetime | None:
 
 def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
     """The oldest first, since later ones are compared with them; each part with where history ends."""
-    complete, earliest = ledger.complete_to(), _floor(now - KEPT_FOR["hour"], HOUR)
+    complete, earliest = ledger.complete_to(), _earliest(now)
     begun = newest() or asked(postgresql().usual.first_hour(), {"since": earliest})[0][0]
     if complete is None or begun is None:
         return
@@ -47,22 +52,26 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
     due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
     for place in range(0, len(due), AT_ONCE):
         yield until, due[place : place + AT_ONCE]
-    HistoryBatch.objects.filter(pk__in=batches, summed_at=None).update(
-        summed_at=now
-    )  # hours to come are due by themselves
+    # hours that are not over yet are due by themselves
+    HistoryBatch.objects.filter(pk__in=batches, summed_at=None).update(summed_at=now)
+
+
+def _earliest(now: datetime) -> datetime:
+    """Of an hour whose rollups were forgotten a recompute brings back a part only: it stays as it was summed."""
+    return _floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, HOUR)
 
 
 @transaction.atomic
-def _some(hours: list[datetime], until: datetime) -> int:
-    """None of them where another process is at it: it sees the same."""
+def _some(hours: list[datetime], until: datetime) -> bool:
+    """False: another process is at it, and what is left is due again."""
     if not asked(postgresql().usual.alone(), {})[0][0]:
-        return 0
+        return False
     before = newest() or hours[0]
     _sum("hour", hours)
     _sum("day", sorted({day for hour in hours if (day := _floor(hour, DAY)) + DAY <= until}))
     findings.judge_depths(hours)
     findings.judge_messages(sorted({*hours, *(later for hour in hours for later in _later(hour) if later < before)}))
-    return len(hours)
+    return True
 
 
 def _sum(grain: str, at: list[datetime]) -> None:

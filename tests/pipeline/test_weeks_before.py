@@ -1,16 +1,19 @@
 """Which weeks stand behind a figure: enough of them, by the clocks of a zone, and anew where batches add to them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db.models import Q
 
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import findings, seen, trends, weeks_before
 from pgqueue_admin.pipeline.usual import Usual
 from pgqueue_admin.pipeline.weeks_before import Subject
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, SeenStep, Unusual
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, SeenStep, Unusual
 from tests.pipeline.counted import rolled_up
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -102,6 +105,27 @@ def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
     assert read_up_to(NOON + 92 * timedelta(minutes=1)) == 0
     HistoryBatch.objects.filter(rollups__at=NOON).update(summed_at=None)
     assert read_up_to(NOON + 93 * timedelta(minutes=1)) == 1
+
+
+def test_whoever_comes_second_leaves_all_of_it_due(console_database: str, connect: Callable[..., Connection]) -> None:
+    finished(NOON, 100)
+    first = connect(console_database)
+    with first.raw.transaction():
+        first.value(postgresql().usual.alone())
+        assert read_up_to(NOON + HOUR) == 0
+        assert HistoryBatch.objects.filter(summed_at=None).count() == 1
+    assert read_up_to(NOON + HOUR) == 1
+
+
+def test_an_hour_whose_rollups_were_forgotten_stays_as_it_was_summed(settings: Any) -> None:
+    finished(NOON, 100)
+    read_up_to(NOON + HOUR)
+    HistoryBatch.objects.update(summed_at=None)
+    Rollup.objects.update(messages=1)
+    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_HOUR_DAYS": 30}
+    HistorySource.objects.update(complete_to=NOON + HOUR)
+    assert seen.see(NOON + timedelta(days=31)) == 0
+    assert SeenStep.objects.get(endpoint="Sales", type="Bill", grain="hour").messages == 100
 
 
 def test_nothing_is_said_of_hours_that_are_not_read_to_their_end() -> None:
