@@ -3,7 +3,7 @@ PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos wire-dump screenshots
+.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-pipeline wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -41,6 +41,9 @@ bench-pipeline-chaos: .venv/installed-dev
 
 bench-peers: .venv/installed-dev
 	@$(BIN)/python -m bench.peers
+
+bench-pipeline: .venv/installed-dev
+	@$(BIN)/python -m bench.pipeline
 
 bench-tuning: .venv/installed-dev
 	@$(BIN)/python -m bench.tuning

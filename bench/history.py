@@ -1,0 +1,86 @@
+"""What history is measured on: an archive that grows by as many messages as asked, and ninety days of figures."""
+
+import subprocess
+from pathlib import Path
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded import binaries
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ENDPOINTS, TYPES, DAYS = 10, 2, 90
+# 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
+_FILL = """
+insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id, message_type,
+  headers, body, exception_type, exception_message, stack_trace, endpoint, sent_at, died_at)
+select at, '{}', case when failed then 'failed' else 'success' end::public.message_status, 'bench', 'transport', queue,
+  id, type, '{"NServiceBus.MessageId":"' || id || '","NServiceBus.ConversationId":"' || id || '",'
+  || '"NServiceBus.EnclosedMessageTypes":"' || type || ', Shop, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null",'
+  || '"NServiceBus.TimeSent":"' || {sent} || '","NServiceBus.ProcessingStarted":"' || {started} || '",'
+  || '"NServiceBus.ProcessingEnded":"' || {ended} || '","NServiceBus.ProcessingEndpoint":"' || queue || '",'
+  || '"NServiceBus.ContentType":"application\\/json","NServiceBus.OriginatingMachine":"' || repeat('m', 280) || '"}',
+  convert_to('{"OrderId":' || n || ',"Note":"' || repeat('x', 270) || '"}', 'UTF8'),
+  case when failed then 'Shop.CardRefused' end, case when failed then 'Card ' || n || ' was refused' end,
+  case when failed then '   at Shop.Orders.Handle(PlaceOrder message) in /src/Orders.cs:line ' || mod(n, 9) end,
+  queue, at at time zone 'utc', (at + wait + work) at time zone 'utc'
+from (
+  select n, mod(n, 10) = 0 as failed, 'Endpoint' || mod(n, %(endpoints)s::int) as queue, md5(n::text)::uuid::text as id,
+    'Shop.Message' || mod(n / 7, %(types)s::int) as type, timestamp '2026-11-01' + n * interval '20 ms' as at,
+    (10 + mod(n * 7919::bigint, 900)) * interval '1 ms' as wait,
+    (1 + mod(n * 104729::bigint, 300)) * interval '1 ms' as work
+  from generate_series(%(first)s::int, %(last)s::int) n
+) messages
+"""
+_WIRE = "to_char({}, 'YYYY-MM-DD HH24:MI:SS:US \"Z\"')"
+_FIGURES = """
+insert into pgqueue_rollup (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
+  critical_n, processing, processing_n, delivery, delivery_n)
+select %(batch)s, grain, at, 'Endpoint' || mod(kind, %(endpoints)s::int), 'Endpoint' || mod(kind, %(endpoints)s::int),
+  'Shop.Message' || kind / %(endpoints)s::int, case when failed then 'failed' else 'success' end,
+  case when failed then 'Shop.CardRefused' else '' end, 4000, 0, b, c, b, c, b, c
+from (values ('hour', interval '1 hour'), ('day', interval '1 day')) as grains (grain, step),
+  generate_series(0, %(endpoints)s::int * %(types)s::int - 1) kind, (values (true), (false)) as results (failed),
+  generate_series(date_trunc('day', now()) - %(days)s::int * interval '1 day', now(), step) at,
+  (select array_agg(n) as b, array_agg(20 + mod(n, 7)) as c from generate_series(200, 379) n) histogram
+"""
+
+
+def lay_out(connection: Connection, first: int, rows: int) -> None:
+    insert(connection, first, rows)
+    connection.run("vacuum analyze messages.message_archive")
+
+
+def insert(connection: Connection, first: int, rows: int) -> None:
+    """Messages ``first`` and on."""
+    times = {"sent": "at", "started": "at + wait", "ended": "at + wait + work"}
+    statement = _FILL
+    for name, instant in times.items():
+        statement = statement.replace(f"{{{name}}}", _WIRE.format(instant))
+    known = {"first": first, "last": first + rows - 1, "endpoints": ENDPOINTS, "types": TYPES}
+    connection.run(statement, known)
+
+
+def figures(connection: Connection) -> None:
+    """Rollups of DAYS days, 180 buckets each, as of a queue whose timings vary."""
+    batch = connection.value("select min(id) from pgqueue_historybatch")
+    connection.run(_FIGURES, {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS})
+    connection.run("vacuum analyze pgqueue_rollup")
+
+
+def copied(dsn: str, selects: list[str]) -> None:
+    """The floor of reading: each statement as a binary COPY of a psql of its own, all at once, to nowhere."""
+    psql = binaries.postgresql() / "psql"
+    commands: list[list[str | Path]] = [
+        [psql, dsn, "-qXc", f"copy ({each}) to stdout (format binary)"] for each in selects
+    ]
+    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+    if any([child.wait() for child in children]):
+        raise SystemExit("psql could not copy the batch.")
+
+
+def server(folder: Path) -> PostgreSQL:
+    started = PostgreSQL(folder / "postgresql", conf={"max_wal_size": "8GB", "shared_buffers": "512MB"})
+    started.start()
+    with postgresql().connect(started.dsn()) as admin:
+        admin.run("create database bench")
+    return started

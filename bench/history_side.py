@@ -1,0 +1,77 @@
+"""Processes of bench.pipeline: a first job of Spark from nothing, a sender at a steady rate, a receiver that tells."""
+
+import os
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+
+PING = "Shop.Ping"
+SETTINGS = EndpointSettings(on_exhausted="error_queue")
+A_TENTH = 0.1
+
+
+def cold(dsn: str, how: str, scratch: str, select: str) -> None:
+    """Reads, parses, writes Parquet, reads it back, rolls up: what a first batch makes Java and Python load."""
+    from pgqueue_admin.pipeline.rehearsal import rehearse
+    from pgqueue_admin.pipeline.spark import session
+
+    spark = session("local[2,4]", Path(scratch)) if how == "ours" else by_default()
+    rehearse(spark, Path(scratch) / how, dsn, [select])
+    print("done", flush=True)
+    spark.stop()
+
+
+def by_default() -> Any:
+    """As pyspark starts where nobody says anything, but with this Python and these data sources."""
+    from pyspark.sql import SparkSession
+
+    from pgqueue_admin.pipeline import spark as ours
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = SparkSession.builder.getOrCreate()
+    ours.carry_our_code(spark)
+    return spark
+
+
+def send(dsn: str, rate: str) -> None:
+    """So many messages a second, in steps of a tenth, until stdin ends."""
+    endpoint, over = Endpoint("Sender", dsn, settings=SETTINGS), threading.Event()
+
+    def end() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=end, daemon=True).start()
+    due = time.monotonic()
+    while not over.is_set():
+        endpoint.send_many("Busy", ({"at": time.time()} for _ in range(int(int(rate) * A_TENTH))), type=PING)
+        due += A_TENTH
+        over.wait(max(0.0, due - time.monotonic()))
+    endpoint.stop()
+
+
+def receive(dsn: str) -> None:
+    """For each line of stdin: how many were handled since the last, and the p95 of their critical times in ms."""
+    handlers, taken = Handlers(), list[float]()
+
+    @handlers.handle(PING)
+    def ping(body: Any, context: Any) -> None:
+        taken.append(time.time() - body["at"])
+
+    endpoint = Endpoint("Busy", dsn, settings=SETTINGS, handlers=handlers)
+    endpoint.start()
+    for _ in sys.stdin:
+        seen = taken[:]
+        del taken[: len(seen)]
+        p95 = statistics.quantiles(seen, n=20)[-1] if len(seen) > 1 else 0.0
+        print(len(seen), 1000 * p95, flush=True)
+    endpoint.stop()
+
+
+if __name__ == "__main__":
+    {each.__name__: each for each in (cold, send, receive)}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,161 @@
+"""How fast history is read, how far it is behind, and whom it slows; ``make bench-pipeline``.
+
+Floors are of the same run, rounds alternate, medians are compared. ``ROUNDS``, ``ROWS`` (of a backlog),
+``HISTORY_ROWS`` (what lies there when "flat" is measured again) and ``LIVE_SECONDS`` make it shorter or longer;
+``PARTS`` names some of what ``measure`` lists.
+"""
+
+import os
+import secrets
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from bench import history, history_beside, history_live, history_start
+from bench.folder import temporary
+from bench.table import Row, publish, row
+from pgqueue_admin.dialects.postgresql import postgresql
+
+ROUNDS = int(os.environ.get("ROUNDS", 3))
+ROWS = int(os.environ.get("ROWS", 500_000))
+HISTORY_ROWS = int(os.environ.get("HISTORY_ROWS", 1_500_000))
+SMALL = ROWS // 10
+FIRST = 2000  # of which a cold driver reads half
+
+
+def main() -> None:
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary())
+        server = history.server(folder)
+        stack.callback(server.stop)
+        dsn = server.dsn("bench")
+        os.environ.update(
+            DATABASE_URL=dsn, PGQUEUE_VAR=str(folder / "var"), SECRET_KEY=secrets.token_hex(32), LOG_LEVEL="WARNING",
+            DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings", SPARK_MASTER="local[2,4]",
+        )  # fmt: skip
+        publish("pipeline", measure(stack, dsn, folder / "var"))
+
+
+def measure(stack: ExitStack, dsn: str, var: Path) -> list[Row]:
+    """What fails is told, and all else is measured."""
+    from bench.console import prepare
+
+    cookie = prepare()
+    bench = Bench(dsn, stack)
+    small = bench.batches(SMALL)
+    parts: dict[str, Callable[[], list[Row]]] = {
+        "batches": lambda: bench.large(small),
+        "beside": lambda: history_beside.beside(bench, ROWS, ROUNDS),
+        "start": lambda: [bench.cold(var / "spark")],
+        "flat": lambda: [bench.flat(small)],
+        "trends": lambda: [history_live.trends(bench.connection, cookie)],
+        "live": lambda: history_live.while_it_runs(bench, ROUNDS),
+    }
+    rows: list[Row] = []
+    for name in os.environ.get("PARTS", ",".join(parts)).split(","):
+        if name == "live":
+            bench.close()
+        try:
+            rows += parts[name]()
+        except (Exception, SystemExit):
+            traceback.print_exc()
+            print(f"Not measured: {name}", file=sys.stderr)
+    return rows
+
+
+class Bench:
+    """An archive that grows, and a driver that reads it."""
+
+    def __init__(self, dsn: str, stack: ExitStack):
+        from pgqueue_admin.pipeline.driver import Driver
+
+        self.dsn = dsn
+        self.connection = stack.enter_context(postgresql().connect(dsn))
+        self.driver = Driver("bench")
+        self.rows = 0
+        stack.callback(self.close)
+
+    def close(self) -> None:
+        self.driver.close()
+
+    def fill(self, rows: int) -> None:
+        history.lay_out(self.connection, self.rows + 1, rows)
+        self.rows += rows
+
+    def selects(self, most: int) -> list[str]:
+        """Of a batch as the driver would plan it now, without a trace in the ledger."""
+        from pgqueue_admin.pipeline import planning, selects, tables
+        from pgqueue_admin.records.models import HistoryBatch
+
+        (archive,) = tables.sources(self.connection)
+        found = planning.by_snapshots(self.connection, archive, most)
+        assert found is not None
+        known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
+        return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
+
+    def batches(self, rows: int) -> float:
+        """Seconds for ``rows`` messages that have come since, in the batches that the driver makes of them."""
+        found = []
+        for _ in range(ROUNDS + (self.rows == 0)):
+            self.fill(rows)
+            found.append(seconds(self.driver.turn))
+        return statistics.median(found[-ROUNDS:])  # the first of all has started Spark
+
+    def large(self, small: float) -> list[Row]:
+        """Each round: the floor, the read path alone, the whole way."""
+        copied, read, whole = [], [], []
+        for _ in range(ROUNDS):
+            self.fill(ROWS)
+            parts = self.selects(ROWS)
+            copied.append(ROWS / seconds(partial(history.copied, self.dsn, parts)))
+            read.append(ROWS / seconds(partial(self.read, parts)))
+            whole.append(ROWS / seconds(self.driver.turn))
+        floor, rate = statistics.median(copied), statistics.median(whole)
+        name = f"a backlog of {ROWS:,} rows, from planning to figures"
+        linear = 100 * (SMALL / small) / rate
+        return [
+            row(
+                "reading in Spark, against binary COPY, 2 streams",
+                statistics.median(read),
+                "/s",
+                floor=floor,
+                target=0.7,
+            ),
+            row(name, rate, "/s", floor=floor, target=0.12),
+            row(f"time for a row of {ROWS:,}, against one of {SMALL:,}", linear, "%", floor=None, target=110),
+        ]
+
+    def cold(self, scratch: Path) -> Row:
+        self.fill(FIRST)
+        parts = self.selects(FIRST)
+        self.driver.turn()
+        return history_start.cold(self.dsn, scratch, parts[0], ROUNDS)
+
+    def read(self, selects: list[str]) -> None:
+        from pgqueue_admin.pipeline import driver, job
+
+        frame = job._read(self.driver._session(), driver._for_looking(self.dsn), selects)
+        frame.write.format("noop").mode("overwrite").save()
+
+    def flat(self, small: float) -> Row:
+        while self.rows < HISTORY_ROWS:
+            self.fill(min(ROWS, HISTORY_ROWS - self.rows))
+            self.driver.turn()
+        before = self.rows
+        name = f"{SMALL:,} rows behind {before:,} of history, against none"
+        return row(name, 100 * self.batches(SMALL) / small, "%", floor=None, target=110)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+if __name__ == "__main__":
+    main()
