@@ -26,6 +26,8 @@ from tests.hostile.world import World
 from tests.live.site import events, serve
 from tests.waiting import until
 
+pytestmark = pytest.mark.chaos
+
 STALE = "Figures are from"
 NO_ANSWER = "The database does not answer."
 # those whose own part is read from the queues

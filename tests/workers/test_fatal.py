@@ -17,6 +17,8 @@ from tests.waiting import until
 from tests.workers.deadly.handlers import TYPE
 from tests.workers.house import House, want
 
+pytestmark = pytest.mark.chaos
+
 
 @pytest.fixture
 def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:

@@ -67,6 +67,7 @@ def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
     assert plain(said[-1]) == "it showed no sign of life for 2 min"
 
 
+@pytest.mark.chaos
 def test_a_stopped_sampler_and_a_stopped_endpoint_are_killed_and_replaced(house: House, sales: Any, look: Any) -> None:
     """What the endpoint had in hand for as long as it liked is handled by the next process."""
     house.environment["HUNG_SECONDS"] = "8"

@@ -16,6 +16,8 @@ from tests.waiting import until
 from tests.workers.house import House, alive, want
 from tests.workers.shop.handlers import TYPE
 
+pytestmark = pytest.mark.chaos
+
 
 class Outage:
     """One database of the server refuses everybody."""

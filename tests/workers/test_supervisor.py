@@ -17,6 +17,8 @@ from tests.waiting import until, within
 from tests.workers.house import House, alive, want
 from tests.workers.shop.handlers import TYPE
 
+pytestmark = pytest.mark.chaos
+
 CLOCKS = 0.2  # seconds that two readings of the database's clock may differ by, each as old as its answer took
 
 
