@@ -9,7 +9,7 @@ from psycopg.pq import TransactionStatus
 
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
-from pgqueue_admin.dialects.postgresql.libpq import BEGIN, COMMIT, ROLLBACK, Libpq
+from pgqueue_admin.dialects.postgresql.libpq import COMMIT, Libpq
 from pgqueue_admin.dialects.postgresql.session import Session, translated
 
 
@@ -57,7 +57,7 @@ class DirectSession(Session):
                 yield self
         else:
             with translated():
-                self._libpq.ask(BEGIN, None)
+                self._libpq.say(b"begin")
                 try:
                     yield self
                     self._commit()
@@ -84,13 +84,13 @@ class DirectSession(Session):
         if is_over:
             return
         self._refuse_to_pretend()
-        self._libpq.ask(COMMIT, None)
+        self._libpq.say(b"commit")
 
     def _roll_back(self) -> None:
         self._is_over = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
-                self._libpq.ask(ROLLBACK, None)
+                self._libpq.say(b"rollback")
 
 
 def _is_ours(query: Any) -> bool:

@@ -30,7 +30,7 @@ _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another on
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
 
 
-BEGIN, COMMIT, ROLLBACK = (Filled([sql.SQL(each)]) for each in ("begin", "commit", "rollback"))
+BEGIN, COMMIT = (Filled([sql.SQL(each)]) for each in ("begin", "commit"))
 _main = threading.main_thread().ident
 
 
@@ -76,6 +76,14 @@ class Libpq:
             return self._answer([bound.run(self._pg)])
         bound.send(self._pg)
         return self._answer(self._raw.wait(execute(self._pg)))
+
+    def say(self, word: bytes) -> None:
+        """Begin, commit or rollback by itself: nothing to plan, and no values. Raises psycopg.Error."""
+        if self._may_block():
+            self._answer([self._pg.exec_(word)])
+        else:
+            self._pg.send_query(word)
+            self._answer(self._raw.wait(execute(self._pg)))
 
     def begin_with(self, query: Filled, values: Params) -> Answer:
         """A transaction's begin and its first statement, in one round trip. Raises psycopg.Error."""

@@ -193,9 +193,10 @@ class Session:
         """A session that was lost, a statement's failure or an end that nobody mentions: no word, and no commit."""
         if self.raw.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
-        if self.raw.info.transaction_status == TransactionStatus.INERROR:
+        status = self.raw.pgconn.transaction_status
+        if status == TransactionStatus.INERROR:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
-        if self.raw.info.transaction_status == TransactionStatus.IDLE:
+        if status == TransactionStatus.IDLE:
             raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
 
     def listen(self, *channels: str) -> None:
