@@ -30,13 +30,15 @@ class Asked:
 
 
 class Counts(NamedTuple):
-    succeeded: int
+    """``succeeded``: None where it is not known, since what succeeded names its endpoint and not its queue."""
+
+    succeeded: int | None
     failed: int
     skewed: int
 
     @property
-    def finished(self) -> int:
-        return self.succeeded + self.failed
+    def finished(self) -> int | None:
+        return None if self.succeeded is None else self.succeeded + self.failed
 
     @property
     def per_cent_failed(self) -> float | None:
@@ -93,7 +95,16 @@ class Story(NamedTuple):
 def counts(asked: Asked) -> dict[int, Counts]:
     """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
     rows = _ask(postgresql().trends.counts(asked=postgresql().trends.asked), asked)
-    return {at: Counts(*figures) for at, *figures in rows}
+    return {at: Counts(_known(asked, succeeded), *others) for at, succeeded, *others in rows}
+
+
+def nothing(asked: Asked) -> Counts:
+    """Of a step in which nothing finished."""
+    return Counts(_known(asked, 0), 0, 0)
+
+
+def _known(asked: Asked, succeeded: int) -> int | None:
+    return None if asked.queue and not succeeded else succeeded
 
 
 def timings(asked: Asked, measure: str) -> dict[int, Timings]:

@@ -68,6 +68,19 @@ def test_a_stretch_stays_in_every_address_of_the_page(as_viewer, database):
     assert "w=1h" in length
 
 
+def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer, database):
+    """An audited message names its endpoint only: none counted is not none."""
+    rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
+    rolled_up(TEN + 5 * MINUTE, 3, result="failed", queue=BILLING, endpoint="Billing")
+    of_queue, of_endpoint = page(as_viewer, queue=BILLING), page(as_viewer, endpoint="Billing")
+    assert drawn(of_queue)["succeeded"] == [None] * len(drawn(of_queue)["at"])
+    assert set(drawn(of_queue)["share"]) == {None}
+    assert "not known of a queue: choose its endpoint" in of_queue
+    assert "100" not in re.search(r"Share failed</dt><dd class=\"v\">([^<]*)", of_queue)[1]
+    assert sum(drawn(of_endpoint)["succeeded"]) == 41
+    assert "not known" not in of_endpoint
+
+
 def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_database):
     rolled_up(TEN - DAY, grain="day")
     rolled_up(TEN, result="failed")

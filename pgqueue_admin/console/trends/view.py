@@ -24,7 +24,6 @@ MEASURE_WORDS = {
     "processing": "Processing time: in the handler",
     "delivery": "Delivery time: sent until a handler began",
 }
-_NOTHING = Counts(0, 0, 0)
 
 
 class Before(NamedTuple):
@@ -107,8 +106,10 @@ class View:
         return MEASURE_WORDS[self.measure]
 
     @property
-    def succeeded(self) -> int:
-        return sum(each.succeeded for each in self.counts.values())
+    def succeeded(self) -> int | None:
+        """None: not known of this queue."""
+        known = [each.succeeded for each in self.counts.values() if each.succeeded is not None]
+        return sum(known) if known or not self.window.asked.queue else None
 
     @property
     def failed(self) -> int:
@@ -124,8 +125,8 @@ class View:
 
     @property
     def share_failed(self) -> str:
-        whole = self.succeeded + self.failed
-        return f"{self.failed / whole:.1%}" if whole else UNKNOWN
+        whole = self.failed + (self.succeeded or 0)
+        return f"{self.failed / whole:.1%}" if whole and self.succeeded is not None else UNKNOWN
 
     @property
     def slowest(self) -> Step | None:
@@ -143,7 +144,9 @@ class View:
         """The shape in words: what the drawing tells those who do not see it."""
         if self.is_empty:
             return "Nothing finished in this window."
-        said = f"{integer(self.succeeded)} succeeded and {integer(self.failed)} failed ({self.share_failed})."
+        said = f"{integer(self.failed)} failed; what succeeded names its endpoint, not its queue."
+        if self.succeeded is not None:
+            said = f"{integer(self.succeeded)} succeeded and {integer(self.failed)} failed ({self.share_failed})."
         if self.slowest is None or self.slowest.percentiles is None:
             return f"{said} Nothing tells how long they took."
         return f"{said} At worst, 19 in 20 were done within {_span(self.slowest.percentiles.p95)}."
@@ -151,7 +154,7 @@ class View:
     @property
     def as_json(self) -> str:
         at = self.window.instants
-        counted = [self.counts.get(each, _NOTHING) for each in at]
+        counted = [self.counts.get(each, self._nothing) for each in at]
         before = [self._counts.before.get(each) for each in at]
         p95_before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
@@ -171,12 +174,16 @@ class View:
         lines |= self.depth.lines(at) | {"live_from": self.depth.live_from} | self.usual.lines(at)
         return json.dumps(lines, separators=(",", ":"))
 
+    @property
+    def _nothing(self) -> Counts:
+        return trends.nothing(self.window.asked)
+
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
         messages = links.died(self.window.asked, instant, self.window.step)
         long_before = self._timings.before.get(at)
         before = Before(self._counts.before.get(at), long_before.percentiles.p95 if long_before else None)
-        counts = self.counts.get(at, _NOTHING)
+        counts = self.counts.get(at, self._nothing)
         return Step(instant, counts, self.percentiles.get(at), messages, self.usual.bands(at), before)
 
 
