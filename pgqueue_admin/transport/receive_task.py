@@ -67,8 +67,9 @@ class ReceiveTask:
             self._run()
         finally:
             self._answer(found=False, took=False)
-            if self._message:
+            if self._held:
                 self._work.held.let_go(self._held)
+            if self._message:
                 self._work.observer.in_hand(slot.number, None)
             self._receives.finished()
 

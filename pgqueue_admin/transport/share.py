@@ -30,6 +30,11 @@ class Share:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._is_open = False
-        if error is not None:
-            del self._sent[self._before :]
-        return self._savepoint.__exit__(kind, error, trace) if self._savepoint else None
+        try:
+            return self._savepoint.__exit__(kind, error, trace) if self._savepoint else None
+        except BaseException as refused:
+            error = refused
+            raise
+        finally:
+            if error is not None:
+                del self._sent[self._before :]

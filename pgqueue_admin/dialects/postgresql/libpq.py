@@ -1,6 +1,6 @@
 """Our statements over libpq itself, prepared, and several in one round trip: a third of what cursors cost.
 
-Waiting (with Ctrl-C in it), and how values become parameters and columns values, is psycopg's own.
+Waiting in the main thread (with Ctrl-C in it), and how values become parameters and columns values, is psycopg's own.
 """
 
 import threading
@@ -28,7 +28,6 @@ _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _UNKNOWN = "26000"
 _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
-
 
 BEGIN, COMMIT = (Filled([sql.SQL(each)]) for each in ("begin", "commit"))
 _main = threading.main_thread().ident
@@ -162,7 +161,7 @@ class Libpq:
         error = error_from_result(result, encoding="utf-8")
         if error.sqlstate in _STALE:
             self._names.clear()
-            self._is_called_by_name = error.sqlstate != _UNKNOWN  # poolers know names in the protocol only
+            self._is_called_by_name &= error.sqlstate != _UNKNOWN  # poolers know names in the protocol only
         raise error
 
 
