@@ -134,7 +134,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit("It did not get ready within a minute.")
+            raise SystemExit(f"What was waited for did not come within {seconds:.0f} s.")
         time.sleep(0.1)
 
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from bench.console import wait_until
 from bench.table import RESULTS
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -126,8 +127,7 @@ def torture(server: PostgreSQL, drivers: Drivers, prune: Callable[[], int]) -> C
 def restart(server: PostgreSQL) -> None:
     assert server.pid
     os.kill(server.pid, signal.SIGQUIT)  # immediate: nobody is waited for, nothing is flushed
-    while server.running:
-        time.sleep(0.1)
+    wait_until(lambda: not server.running)
     server.start()
 
 
