@@ -10,7 +10,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.console import wait_until
+from bench.folder import temporary
 from bench.table import RESULTS
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -178,9 +178,9 @@ def told(dsn: str, folder: Path, done: Counter[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="pgqueue-history-", ignore_cleanup_errors=True) as name:
-        Path(name).chmod(0o755)
-        with world(Path(name)) as (server, environ):
+    with temporary() as folder:
+        folder.chmod(0o755)
+        with world(folder) as (server, environ):
             os.environ.update(environ)
             import django
 
