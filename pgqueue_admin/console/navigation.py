@@ -102,9 +102,10 @@ def _loud(count: int | None, tone: str) -> tuple[str, str]:
 
 def groups(request: HttpRequest, counts: Counts) -> list[Group]:
     """The rail for this page. The entry of the page, or of the noun above it, is the current one."""
-    found = []
+    found, urls = [], _urls()
+    here = _of(request, urls)
     for word, entries in GROUPS:
-        shown = [_entry(request, counts, *entry) for entry in entries if path_of(entry[0])]
+        shown = [_entry(counts, urls[entry[0]], here, *entry) for entry in entries if entry[0] in urls]
         if shown:
             found.append(Group(word, shown))
     return found
@@ -131,20 +132,22 @@ def stands_under(request: HttpRequest, name: str) -> None:
     request.rail_entry = name  # type: ignore[attr-defined]
 
 
-def _of(request: HttpRequest) -> str:
+def _urls() -> dict[str, str]:
+    """Of the pages that exist."""
+    return {name: url for _, entries in GROUPS for name, _, _ in entries if (url := path_of(name))}
+
+
+def _of(request: HttpRequest, urls: dict[str, str]) -> str:
     """The entry whose page, or whose noun's page, this is."""
     if said := getattr(request, "rail_entry", ""):
         return str(said)
-    names = [name for _, entries in GROUPS for name, _, _ in entries]
-    return next((name for name in names if _leads_to(path_of(name), request.path)), "")
+    return next((name for name, url in urls.items() if _leads_to(url, request.path)), "")
 
 
 def _leads_to(url: str, path: str) -> bool:
-    return bool(url) and (path == url if url == "/" else path.startswith(url))
+    return path == url if url == "/" else path.startswith(url)
 
 
-def _entry(request: HttpRequest, counts: Counts, name: str, word: str, count: str) -> Entry:
-    url = path_of(name)
-    current = name == _of(request)
+def _entry(counts: Counts, url: str, here: str, name: str, word: str, count: str) -> Entry:
     said, tone = getattr(counts, count) if count else ("", "")
-    return Entry(name, word, url, current, said, bool(count), tone)
+    return Entry(name, word, url, name == here, said, bool(count), tone)

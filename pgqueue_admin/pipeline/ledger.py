@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import F, Min, Model, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
@@ -157,11 +157,9 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 def complete_to() -> datetime | None:
     """Up to when history is whole: the source that is furthest behind says so."""
-    there = HistorySource.objects.filter(is_there=True)
-    if there.filter(complete_to=None).exists():
-        return None
-    found: datetime | None = there.aggregate(least=Min("complete_to"))["least"]
-    return found
+    each = HistorySource.objects.filter(is_there=True).values_list("complete_to", flat=True)
+    known = [instant for instant in each if instant]
+    return min(known, default=None) if len(known) == len(each) else None
 
 
 def read_to(table: str, cluster: str) -> str:

@@ -36,8 +36,9 @@ def see(now: datetime) -> int:
 
 def newest() -> datetime | None:
     """Up to where hours were judged: all kinds together have a row in each."""
-    last = SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="").order_by("-at").first()
-    return last.at + HOUR if last else None
+    of_all = SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="")
+    last = of_all.order_by("-at").values_list("at", flat=True).first()
+    return last + HOUR if last else None
 
 
 def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:

@@ -11,6 +11,7 @@ from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import value
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+NAMES = ("queue", "endpoint", "type")
 MEASURES = ("critical", "processing", "delivery")
 
 
@@ -117,9 +118,12 @@ def timings(asked: Asked, measure: str) -> dict[int, Timings]:
     }
 
 
-def kinds(asked: Asked, name: str) -> list[Kind]:
-    """The queues, endpoints or types (``name``: queue, endpoint, type) that finished anything, the busiest first."""
-    return [Kind(*row) for row in _ask(postgresql().trends.kinds(name=name), asked)]
+def kinds(asked: Asked) -> dict[str, list[Kind]]:
+    """The queues, endpoints and types (by that word, one of NAMES) that finished anything, the busiest first."""
+    found: dict[str, list[Kind]] = {name: [] for name in NAMES}
+    for what, *kind in _ask(postgresql().trends.kinds(), asked):
+        found[what].append(Kind(*kind))
+    return found
 
 
 def failures(asked: Asked) -> list[Failure]:

@@ -117,7 +117,7 @@ def failures_agree(database: Any) -> None:
 def queues_lead_to_their_messages(database: Any) -> None:
     """What the archive finds for a queue's window is what Trends counts of it."""
     asked = trends.Asked(grain="day", **WEEK)
-    queues = trends.kinds(asked, "queue")
+    queues = trends.kinds(asked)["queue"]
     assert len(queues) > 1
     for queue in queues:
         narrowed = links.narrowed(replace(asked, queue=queue.name))

@@ -16,8 +16,6 @@ from pgqueue_admin.pipeline.usual import Band
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
 
-NAMES = ("queue", "endpoint", "type")
-
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
@@ -25,7 +23,7 @@ def page(request: HttpRequest) -> HttpResponse:
     view = View(found, request.GET.get("m", ""), request.GET.get("table", ""))
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
-    choices = [(name, trends.kinds(found.asked, name), getattr(found.asked, name)) for name in NAMES]
+    choices = [(name, kinds, getattr(found.asked, name)) for name, kinds in trends.kinds(found.asked).items()]
     about = {
         "view": view,
         "window": found,

@@ -9,7 +9,7 @@ from functools import cached_property
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import bands
-from pgqueue_admin.pipeline.trends import Counts, Timings
+from pgqueue_admin.pipeline.trends import Asked, Counts, Timings
 from pgqueue_admin.wording.figures import counted, integer
 
 COLUMNS = 96  # at most: more steps than that share columns
@@ -17,13 +17,18 @@ COLUMNS = 96  # at most: more steps than that share columns
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``numbers``: of every band from the fastest found to the slowest. ``failed`` lie at ``messages``."""
+    """``numbers``: of every band from the fastest found to the slowest."""
 
     at: datetime
     until: datetime
     numbers: list[int]
     failed: int
-    messages: str
+    asked: Asked
+
+    @property
+    def messages(self) -> str:
+        """The address of those that failed; made where it is shown, since a drawing has no use for a hundred."""
+        return links.died(self.asked, self.at, self.until - self.at)
 
     @property
     def cells(self) -> list[str]:
@@ -50,7 +55,7 @@ class Heat:
         at = self.window.instants
         return [self._column(at[place : place + self.together]) for place in range(0, len(at), self.together)]
 
-    @property
+    @cached_property
     def together(self) -> int:
         """So many steps share a column; the last one may have fewer."""
         return -(-len(self.window.instants) // COLUMNS)
@@ -89,7 +94,7 @@ class Heat:
         found = [timing.bands for each in steps if (timing := self.timings.get(each))]
         numbers = [sum(each.get(band, 0) for each in found) for band in self.bands]
         failed = sum(each.failed for step in steps if (each := self.counts.get(step)))
-        return Column(at, until, numbers, failed, links.died(self.window.asked, at, until - at))
+        return Column(at, until, numbers, failed, self.window.asked)
 
     @property
     def _step(self) -> int:

@@ -105,13 +105,13 @@ class View:
     def measure_words(self) -> str:
         return MEASURE_WORDS[self.measure]
 
-    @property
+    @cached_property
     def succeeded(self) -> int | None:
         """None: not known of this queue."""
         known = [each.succeeded for each in self.counts.values() if each.succeeded is not None]
         return sum(known) if known or not self.window.asked.queue else None
 
-    @property
+    @cached_property
     def failed(self) -> int:
         return sum(each.failed for each in self.counts.values())
 
@@ -128,7 +128,7 @@ class View:
         whole = self.failed + (self.succeeded or 0)
         return f"{self.failed / whole:.1%}" if whole and self.succeeded is not None else UNKNOWN
 
-    @property
+    @cached_property
     def slowest(self) -> Step | None:
         """The step whose 95th percentile is highest."""
         found = max(self.percentiles.items(), key=lambda each: each[1].p95, default=None)
@@ -139,7 +139,7 @@ class View:
         """Those in which something finished, newest first."""
         return [self._step(at) for at in sorted(self.counts, reverse=True)]
 
-    @property
+    @cached_property
     def sentence(self) -> str:
         """The shape in words: what the drawing tells those who do not see it."""
         if self.is_empty:

@@ -10,32 +10,33 @@ where {asked}
 group by 1
 
 -- name: timings
--- Histograms add up: buckets are summed first and only then cut at shares of the whole. Never an average of percentiles.
-with counted as (
-    select at, bucket, sum(number) as number
-    from pgqueue_rollup, unnest({buckets}, {numbers}) as histogram (bucket, number)
-    where {asked}
-    group by at, bucket
-), running as (
-    select
-        at, bucket, number, width_bucket(bucket, %(starts)s::int4[]) as band,
-        sum(number) over (partition by at order by bucket) as upto,
-        sum(number) over (partition by at) as whole
-    from counted
-), banded as (
-    select
-        at, band, sum(number)::int8 as number,
-        min(bucket) filter (where upto >= whole * 0.5) as p50,
-        min(bucket) filter (where upto >= whole * 0.95) as p95,
-        min(bucket) filter (where upto >= whole * 0.99) as p99
-    from running
-    group by at, band
-)
-select
-    extract(epoch from at)::int8 as at, min(p50) as p50, min(p95) as p95, min(p99) as p99,
-    array_agg(band) as bands, array_agg(number) as numbers
-from banded
-group by 1
+-- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
+select extract(epoch from steps.at)::int8 as at, cut.*
+from (select distinct at from pgqueue_rollup where {asked}) steps, lateral (
+    with counted as (
+        select bucket, sum(number::float8) as number
+        from (
+            select unnest({buckets}) as bucket, unnest({numbers}) as number
+            from pgqueue_rollup where {asked} and at = steps.at
+        ) each
+        group by bucket offset 0
+    ), running as (
+        select
+            bucket, number, width_bucket(bucket, %(starts)s::int4[]) as band,
+            sum(number) over (order by bucket rows unbounded preceding) as upto, sum(number) over () as whole
+        from counted
+    ), banded as (
+        select
+            band, sum(number)::int8 as number,
+            min(bucket) filter (where upto * 100 >= whole * 50) as p50,
+            min(bucket) filter (where upto * 100 >= whole * 95) as p95,
+            min(bucket) filter (where upto * 100 >= whole * 99) as p99
+        from running
+        group by band
+    )
+    select min(p50) as p50, min(p95) as p95, min(p99) as p99, array_agg(band) as bands, array_agg(number) as numbers
+    from banded having count(*) > 0
+) cut
 
 -- name: asked
 -- One window of one grain; an empty name asks for all.
@@ -44,11 +45,21 @@ grain = %(grain)s and at >= %(since)s and at < %(until)s
     and (%(type)s = '' or type = %(type)s)
 
 -- name: kinds
--- What may be asked for in a window, the busiest first.
-select {name} as name, sum(messages)::int8 as messages
-from pgqueue_rollup
-where grain = %(grain)s and at >= %(since)s and at < %(until)s and {name} <> ''
-group by 1 order by 2 desc, 1 limit 200
+-- What may be asked for in a window, by what it is, the busiest first. One look for all three: the window is large.
+with counted as (
+    select queue, endpoint, type, sum(messages) as messages
+    from pgqueue_rollup
+    where grain = %(grain)s and at >= %(since)s and at < %(until)s
+    group by 1, 2, 3
+), named as (
+    select what, name, sum(messages)::int8 as messages
+    from counted, lateral (values ('queue', queue), ('endpoint', endpoint), ('type', type)) as names (what, name)
+    where name <> ''
+    group by 1, 2
+), placed as (
+    select *, row_number() over (partition by what order by messages desc, name) as place from named
+)
+select what, name, messages from placed where place <= 200 order by what, place
 
 -- name: failures
 -- Which failures by fingerprint, the most frequent first; new is what was never seen before the window.
