@@ -53,7 +53,7 @@ def measure(stack: ExitStack, dsn: str, var: Path) -> list[Row]:
         "beside": lambda: history_beside.beside(bench, ROWS, ROUNDS),
         "start": lambda: [bench.cold(var / "spark")],
         "flat": lambda: [bench.flat(small)],
-        "trends": lambda: [history_live.trends(bench.connection, cookie)],
+        "trends": lambda: history_live.trends(bench.connection, cookie),
         "live": lambda: history_live.while_it_runs(bench, ROUNDS),
     }
     rows: list[Row] = []

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import forgetting, seen
+from pgqueue_admin.pipeline import forgetting, ledger, seen, timed_days
 from pgqueue_admin.records import clock, depths, samples
 
 FORGETTING = 10.0  # seconds; then the worker is free for others
@@ -52,3 +52,9 @@ def prune_archive() -> int:
 def compare_hours() -> int:
     """Sum the hours of history that are over, and keep what was unusual in them."""
     return seen.see(clock.now())
+
+
+@shared_task
+def cut_days() -> int:
+    """Percentiles of the days of history that are over; how many days."""
+    return timed_days.cut(ledger.complete_to())

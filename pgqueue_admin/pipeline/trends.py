@@ -110,12 +110,21 @@ def _known(asked: Asked, succeeded: int) -> int | None:
 
 def timings(asked: Asked, measure: str) -> dict[int, Timings]:
     """Of one of MEASURES, by step; steps in which nothing was measured are absent."""
-    query = postgresql().trends.timings(asked=postgresql().trends.asked, buckets=measure, numbers=f"{measure}_n")
-    rows = _ask(query, asked, starts=bands.STARTS)
+    rows = _ask(_timings(asked, measure), asked, measure=measure, starts=bands.STARTS, step=STEPS[asked.grain])
     return {
         at: Timings(Percentiles(*map(value, cuts)), dict(zip(found, numbers, strict=True)))
         for at, *cuts, found, numbers in rows
     }
+
+
+def _timings(asked: Asked, measure: str) -> Any:
+    """Days are cut when they are over, of all and of each name by itself; all else is summed (timed_days)."""
+    trends, named = postgresql().trends, [name for name in NAMES if getattr(asked, name)]
+    parts = {"asked": trends.asked, "percentiles": trends.percentiles, "every_step": trends.every_step}
+    filled = {**parts, "buckets": measure, "numbers": f"{measure}_n"}
+    if asked.grain == "day" and len(named) < 2:
+        return trends.timings_of_days(timings=trends.timings, steps=trends.days_to_sum, **filled)
+    return trends.timings(steps=trends.every_step, **filled)
 
 
 def kinds(asked: Asked) -> dict[str, list[Kind]]:

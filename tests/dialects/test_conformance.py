@@ -103,19 +103,31 @@ def test_each_statement_is_understood_by_this_server(
     assert refused == {}
 
 
-OF_USUAL = ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"]
+OF_HISTORY = {
+    "usual": ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"],
+    "timed_days": ["due", "cut", "doubt", "alone"],
+    "trends": ["timings_of_days", "timings", "kinds"],
+}
 
 
-@pytest.mark.parametrize("name", OF_USUAL)
-def test_each_statement_of_what_is_usual_is_understood_by_this_server(
-    console_database: str, connect: Callable[..., Connection], name: str
+@pytest.mark.parametrize("noun", OF_HISTORY)
+def test_each_statement_of_history_is_understood_by_this_server(
+    console_database: str, connect: Callable[..., Connection], noun: str
 ) -> None:
     """They ask the console's own tables."""
-    parts = {each.name: each for each in postgresql().usual}
+    server = connect(console_database).raw.pgconn
+    parts = {each.name: each for other in OF_HISTORY for each in getattr(postgresql(), other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
-    whole = parts[name](**{part: filled[part] for part in names_in(parts[name].text)}).as_string(None)
-    result = connect(console_database).raw.pgconn.prepare(b"", as_sent(whole).encode())
-    assert result.error_message == b""
+    filled |= {"steps": parts["days_to_sum"], "buckets": "critical", "numbers": "critical_n"}
+    for statement in (getattr(getattr(postgresql(), noun), name) for name in OF_HISTORY[noun]):
+        whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
+        assert server.prepare(b"", as_sent(whole).encode()).error_message == b"", statement.name
+
+
+def nested(text: str, filled: dict[str, Any]) -> list[str]:
+    """What a statement is filled with, and then what those parts are, each before its own."""
+    names = list(names_in(text))
+    return names + [each for name in names for each in nested(getattr(filled[name], "text", ""), filled)]
 
 
 def is_whole(statement: Statement) -> bool:

@@ -15,7 +15,18 @@ from pgqueue_admin.dialects.statements import Statements
 
 NOUNS = [noun for noun, kind in Dialect.__annotations__.items() if kind is Statements]
 # the console's database is always PostgreSQL
-OF_OUR_OWN_SERVER = {"board", "demo", "notify", "rail", "samples", "server", "supervisor", "trends", "usual"}
+OF_OUR_OWN_SERVER = {
+    "board",
+    "demo",
+    "notify",
+    "rail",
+    "samples",
+    "server",
+    "supervisor",
+    "timed_days",
+    "trends",
+    "usual",
+}
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
 SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))
 

@@ -12,7 +12,7 @@ group by 1
 -- name: timings
 -- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
 select extract(epoch from steps.at)::int8 as at, cut.*
-from (select distinct at from pgqueue_rollup where {asked}) steps, lateral (
+from ({steps}) steps, lateral (
     with counted as (
         select bucket, sum(number::float8) as number
         from (
@@ -26,17 +26,39 @@ from (select distinct at from pgqueue_rollup where {asked}) steps, lateral (
             sum(number) over (order by bucket rows unbounded preceding) as upto, sum(number) over () as whole
         from counted
     ), banded as (
-        select
-            band, sum(number)::int8 as number,
-            min(bucket) filter (where upto * 100 >= whole * 50) as p50,
-            min(bucket) filter (where upto * 100 >= whole * 95) as p95,
-            min(bucket) filter (where upto * 100 >= whole * 99) as p99
+        select band, sum(number)::int8 as number, {percentiles}
         from running
         group by band
     )
     select min(p50) as p50, min(p95) as p95, min(p99) as p99, array_agg(band) as bands, array_agg(number) as numbers
     from banded having count(*) > 0
 ) cut
+
+-- name: timings_of_days
+-- What was cut of each day that is over, and all other days summed; in one look, so that none is missing or there twice.
+{timings}
+union all
+select extract(epoch from at)::int8, p50, p95, p99, bands, numbers
+from pgqueue_timedday
+where (endpoint, queue, type, measure) = (%(endpoint)s, %(queue)s, %(type)s, %(measure)s)
+    and at >= %(since)s and at < %(until)s and p50 is not null
+
+-- name: percentiles
+-- Of a running sum: the first bucket at or above each share.
+min(bucket) filter (where upto * 100 >= whole * 50) as p50, min(bucket) filter (where upto * 100 >= whole * 95) as p95,
+    min(bucket) filter (where upto * 100 >= whole * 99) as p99
+
+-- name: every_step
+-- The steps of a window, also those in which nothing finished.
+select at
+from generate_series(date_trunc(%(grain)s, %(since)s::timestamptz, 'UTC'), %(until)s::timestamptz, %(step)s::interval) as at
+
+-- name: days_to_sum
+-- Of these, days that go on, or that a batch added to since: of each that was cut the row of all is there. Found first.
+{every_step} where not exists (
+    select from pgqueue_timedday day
+    where (day.endpoint, day.queue, day.type, day.measure) = ('', '', '', %(measure)s) and day.at = at.at
+) offset 0
 
 -- name: asked
 -- One window of one grain; an empty name asks for all.

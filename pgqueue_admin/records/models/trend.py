@@ -30,6 +30,30 @@ class Rollup(models.Model):
         indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
 
 
+class TimedDay(models.Model):
+    """How long what finished on one day took, in buckets, cut when the day is over and history of it complete.
+
+    Of one queue, endpoint or type; without a name of all. That row is there of each day that was cut, timed or not.
+    """
+
+    at = models.DateTimeField()
+    queue = models.TextField()
+    endpoint = models.TextField()
+    type = models.TextField()
+    measure = models.CharField(max_length=10)
+    p50 = models.IntegerField(null=True)
+    p95 = models.IntegerField(null=True)
+    p99 = models.IntegerField(null=True)
+    bands = ArrayField(models.IntegerField())
+    numbers = ArrayField(models.BigIntegerField(), help_text="How many in each of its bands.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "queue", "type", "measure", "at"], name="one_timed_day")
+        ]
+        indexes = [models.Index(fields=["at"])]
+
+
 class FailureRollup(models.Model):
     """One failure in one minute. Its fingerprint says that it is the same one; docs/history.md says how."""
 

@@ -1,0 +1,139 @@
+"""Days that were cut show what summing their buckets shows: of each name, and also after a batch has added to them."""
+
+import random
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.pipeline import ledger, timed_days, trends
+from pgqueue_admin.pipeline.trends import MEASURES, Timings
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, TimedDay
+from tests.pipeline.counted import batch, rolled_up
+from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("console_database")
+DAY = timedelta(days=1)
+MONDAY = datetime(2026, 10, 19, tzinfo=UTC)
+NAMES: list[dict[str, str]] = [
+    {},
+    {"queue": "q1"},
+    {"queue": "none"},
+    {"endpoint": "Sales"},
+    {"type": "Bill"},
+    {"endpoint": "Sales", "type": "Bill"},
+]
+KINDS = {"queue": ["q1", "q2"], "endpoint": ["Sales", "Billing"], "type": ["Bill", "Order"]}
+RESULTS = ["success", "failed"]
+WAITING = """select count(*) from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())"""
+
+
+def timed(measure: str = "critical", **names: str) -> dict[int, Timings]:
+    return trends.timings(trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", **names), measure)
+
+
+def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
+    spans = {"critical": list(counts), "critical_n": list(counts.values())}
+    return rolled_up(at, sum(counts.values()), grain="day", **{**spans, **changes})
+
+
+def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
+    """The same kind, in another batch or recomputed; not stored."""
+    row.pk, row.critical, row.critical_n = None, list(counts), list(counts.values())
+    row._state.adding = True
+    return row
+
+
+def complete_to(at: datetime) -> int:
+    HistorySource.objects.update(complete_to=at)
+    return tasks.cut_days()
+
+
+def test_they_are_what_summing_shows() -> None:
+    """Of batches, results, types and nameless ones; a day that only failed, untimed, is one too."""
+    chance = random.Random(7)
+    for number in range(60):
+        spans = {name: sorted(chance.sample(range(-1, 900), 9)) for name in MEASURES}
+        spans |= {f"{name}_n": [chance.randrange(1, 90) for _ in range(9)] for name in MEASURES}
+        delivery = dict(zip(spans.pop("delivery"), spans.pop("delivery_n"), strict=True))
+        kind = {name: chance.choice(["", *values]) for name, values in KINDS.items()}
+        at, result = MONDAY + number % 3 * DAY, chance.choice(RESULTS)
+        rolled_up(at, 1, delivery, grain="day", result=result, **spans, **kind)
+    rolled_up(MONDAY - DAY, 1, grain="day", result="failed")
+    summed = [timed(measure, **names) for measure in MEASURES for names in NAMES]
+    assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 3
+    assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 0
+    assert [timed(measure, **names) for measure in MEASURES for names in NAMES] == summed
+    assert len(summed[0]) == 3
+    assert not TimedDay.objects.filter(at=MONDAY + 2 * DAY).exists(), "it goes on"
+    TimedDay.objects.all().update(p50=0)
+    assert [each.percentiles.p50 for each in timed(queue="q1").values()].count(trends.value(0)) == 2, "not read"
+
+
+def test_nothing_is_cut_before_history_is_complete() -> None:
+    day(MONDAY, {100: 1})
+    HistorySource.objects.update(complete_to=None)
+    assert tasks.cut_days() == 0
+    assert complete_to(MONDAY + DAY - timedelta(seconds=1)) == 0
+    assert complete_to(MONDAY + DAY) == 1
+
+
+def test_what_a_batch_adds_is_there_at_once() -> None:
+    first = day(MONDAY, {100: 1}, endpoint="Sales")
+    day(MONDAY + DAY, {100: 1}, endpoint="Sales")
+    complete_to(MONDAY + 2 * DAY)
+    late = batch()
+    HistoryBatch.objects.filter(pk=late.pk).update(state="planned")
+    first.batch = late
+    ledger.done(late, ledger.begin(late, "test"), 1, {}, [], [anew(first, {300: 9})])
+    assert medians() == [300, 100]
+    assert TimedDay.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
+    assert complete_to(MONDAY + 2 * DAY) == 1
+    assert medians() == [300, 100]
+
+
+def test_what_is_recomputed_is_there_at_once() -> None:
+    """Also where it is no longer of that day."""
+    row = day(MONDAY, {100: 1}, endpoint="Sales")
+    day(MONDAY + DAY, {100: 1}, endpoint="Sales")
+    complete_to(MONDAY + 2 * DAY)
+    row.batch.recompute_at = MONDAY
+    row.batch.save()
+    row.at = MONDAY + DAY
+    ledger.recomputed(row.batch, [Rollup], [anew(row, {300: 9})])
+    assert medians() == [300]
+    complete_to(MONDAY + 2 * DAY)
+    assert medians() == [300]
+
+
+def medians() -> list[int]:
+    """By bucket, of the days that were timed."""
+    buckets = {trends.value(bucket): bucket for bucket in (100, 300)}
+    return [buckets[each.percentiles.p50] for _, each in sorted(timed(endpoint="Sales").items())]
+
+
+def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: Callable[..., Connection]) -> None:
+    """Else a day could be cut of what was there before the batch, and stored after it."""
+    day(MONDAY, {100: 1}, endpoint="Sales")
+    HistorySource.objects.update(complete_to=MONDAY + DAY)
+    cutting = threading.Thread(target=_cut)
+    with transaction.atomic():
+        timed_days.doubt(batch())
+        day(MONDAY, {300: 9}, endpoint="Sales")
+        cutting.start()
+        looking = connect(console_database)
+        until(lambda: looking.value(WAITING) == 1)
+    cutting.join(60)
+    assert TimedDay.objects.filter(at=MONDAY).exists()
+    assert medians() == [300]
+
+
+def _cut() -> None:
+    tasks.cut_days()
+    connections.close_all()
