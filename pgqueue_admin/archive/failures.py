@@ -1,5 +1,7 @@
 """A message that our own engine gave up on, as the archive keeps it."""
 
+from uuid import UUID
+
 from pgqueue_admin.archive.model import DeadMessage, clean
 from pgqueue_admin.archive.reading import INDEXED
 from pgqueue_admin.dialects import Dialect
@@ -18,7 +20,7 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
         message_type=clean(message.type, INDEXED) or None,
         headers=message.headers_text,
         body=message.raw_body,
-        row_id=message.row_id,
+        row_id=UUID(message.row_id),
         exception_type=clean(failure.exception_type, INDEXED),
         exception_message=clean(failure.message),
         stack_trace=clean(failure.stack_trace),

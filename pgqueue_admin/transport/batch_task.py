@@ -46,8 +46,8 @@ class BatchTask(ReceiveTask):
     @contextmanager
     def receiving_batch(self, connection: Connection) -> Iterator[tuple[IncomingMessage, ...]]:
         size, since = self._settings.batch_size, self._mark
-        with self._work.queue.receiving_many(connection, size, since.seq) as messages:
-            self._messages = tuple(messages)
+        with self._work.queue.receiving(connection, since.seq, size) as rows:
+            self._messages = messages = tuple(self._work.queue.read(rows))
             if messages:
                 self._work.low_water.taken(messages[-1].seq, since)
             self._answer(found=len(messages) == size, took=bool(messages))

@@ -1,12 +1,12 @@
 """Headers of what this endpoint sends (wire sheet 7.2)."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport import host
-from pgqueue_admin.transport.letterhead import Letterhead, identity
+from pgqueue_admin.transport.letterhead import Fixed, Letterhead, identity
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.serializers import Serializers
 
@@ -24,6 +24,7 @@ class Composer:
         self._endpoint = endpoint
         self._reply_to = reply_to
         self._serializers = serializers
+        self.body = serializers.dump
         self._fixed = lru_cache(maxsize=1024)(self._write_fixed)  # a program sends the same few types again and again
 
     def letterhead(
@@ -36,16 +37,16 @@ class Composer:
     ) -> Letterhead:
         if ttbr is not None and ttbr <= timedelta():
             raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")
-        fixed, text = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
-        own: h.Headers = {h.TIME_SENT: h.wire_time(datetime.now(UTC))}
+        fixed = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
+        times = f'"{h.TIME_SENT}":"{h.wire_now()}"'
         if ttbr:
-            own[h.TIME_TO_BE_RECEIVED] = h.wire_timespan(ttbr)
-        return Letterhead({**fixed, **own}, f"{text},{h.pairs(own)}", headers, incoming, self._serializers)
+            times += f',"{h.TIME_TO_BE_RECEIVED}":"{h.wire_timespan(ttbr)}"'
+        return Letterhead(fixed, times, headers, incoming)
 
     def compose_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> h.Headers:
         """Headers of an answer without a body, hence without type and format."""
         answer = {h.CONTROL_MESSAGE: "True", h.ERROR_CODE: str(code)}
-        sent = {h.TIME_SENT: h.wire_time(datetime.now(UTC))}
+        sent = {h.TIME_SENT: h.wire_now()}
         return {**identity(incoming), **_intent(REPLY), **self._sender(), **sent, **answer, **headers}
 
     def _sender(self) -> h.Headers:
@@ -59,13 +60,13 @@ class Composer:
             h.VERSION: WIRE_VERSION,
         }
 
-    def _write_fixed(self, intent: str, types: str) -> tuple[h.Headers, str]:
-        """What each message of these types has, and its text."""
+    def _write_fixed(self, intent: str, types: str) -> Fixed:
+        """What each message of these types has."""
         if not types:
             raise ValueError('a message needs a type, such as "Shop.PlaceOrder": without one no endpoint handles it')
         content = {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: types}
         made = {**_intent(intent), **self._sender(), **content}
-        return made, h.pairs(made)
+        return Fixed(made, h.pairs(made))
 
 
 def _intent(intent: str) -> h.Headers:

@@ -52,6 +52,6 @@ def _what(failure: Failure) -> h.Headers:
 
 
 def _data(message: IncomingMessage, failure: Failure) -> h.Headers:
-    ids = {"Message ID": message.message_id, "Transport message ID": str(message.row_id)}
+    ids = {"Message ID": message.message_id, "Transport message ID": message.row_id}
     data = {**failure.data, **ids, "Pipeline canceled": "False"}
     return {h.EXCEPTION_DATA + name: value for name, value in data.items()}

@@ -1,12 +1,15 @@
 """Headers of a message: their names, their JSON, and which of them a retry takes off (wire sheet 2.2, 7.2, 8.3)."""
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
-from pgqueue_admin.transport.texts import decode
-from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_time, wire_timespan
+import orjson
+
+from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_now, wire_time, wire_timespan
 from pgqueue_admin.transport.type_names import full_name, short_type, split_types
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "enclosed_types",
     "full_name",
     "is_control_message",
+    "message_id",
     "of_its_own_trace",
     "pairs",
     "parse",
@@ -26,6 +30,7 @@ __all__ = [
     "parse_timespan",
     "short_type",
     "strip_failure",
+    "wire_now",
     "wire_time",
     "wire_timespan",
 ]
@@ -91,7 +96,6 @@ FAILURE_PREFIXES = (
 _VALUES = {str, type(None)}
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class HeadersUnreadable(ValueError):
@@ -103,33 +107,57 @@ def parse(text: str | None) -> Headers:
     if not text:
         return {}
     try:
-        found = decode(text)
-    except (ValueError, RecursionError) as error:
-        raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise HeadersUnreadable(f"the headers are {_kind(found)}, not an object")
-    plain = text.isascii() and not ("\\u" in text and _ESCAPED_SURROGATE.search(text))
-    if not (plain and _VALUES.issuperset(map(type, found.values()))):
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:  # it refuses more than endpoints do; what it reads, it reads as they do
+        found = _read(text)
+        _refuse_unless_texts(found)
+    if type(found) is not dict or not _VALUES.issuperset(map(type, found.values())):
         _refuse_unless_texts(found)
     return found
 
 
-class Written(Headers):
-    """Headers whose text is known, and which nobody changes: a copy of them is plain headers again."""
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
 
-    __slots__ = ("text",)
 
-    def __init__(self, headers: Headers, text: str):
-        super().__init__(headers)
+class Written(Mapping[str, str | None]):
+    """Headers that nobody changes any more: their text, and the message's id in it. Read where more is asked for."""
+
+    __slots__ = ("_read", "message_id", "text")
+
+    def __init__(self, message_id: str, text: str):
+        self.message_id = message_id
         self.text = text
+        self._read: Headers | None = None
+
+    def _headers(self) -> Headers:
+        if self._read is None:
+            self._read = parse(self.text)
+        return self._read
+
+    def __getitem__(self, name: str) -> str | None:
+        return self._headers()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._headers())
+
+    def __len__(self) -> int:
+        return len(self._headers())
 
 
-def dump(headers: Headers) -> str:
+def message_id(headers: Mapping[str, str | None]) -> str | None:
+    return headers.message_id if type(headers) is Written else headers.get(MESSAGE_ID)
+
+
+def dump(headers: Mapping[str, str | None]) -> str:
     """Write headers as endpoints do: compact, ``/`` escaped, characters beyond U+FFFF as surrogate escapes."""
     return headers.text if type(headers) is Written else f"{{{pairs(headers)}}}"
 
 
-def pairs(headers: Headers) -> str:
+def pairs(headers: Mapping[str, str | None]) -> str:
     """What stands between the braces."""
     try:
         each = [f"{_quoted(name)}:{'null' if value is None else _quoted(value)}" for name, value in headers.items()]
@@ -177,6 +205,8 @@ def _types(text: str) -> tuple[str, ...]:
 
 def _refuse_unless_texts(headers: Any) -> None:
     """Looks at each, which costs more than the rest of parsing: only asked where something may be found."""
+    if not isinstance(headers, dict):
+        raise HeadersUnreadable(f"the headers are {_kind(headers)}, not an object")
     for name, value in headers.items():
         if value is not None and not isinstance(value, str):
             raise HeadersUnreadable(f"header {name!r} is {_kind(value)}, not a text")

@@ -24,9 +24,11 @@ class KeptSession:
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        if self._session and not self._session.closed and self._session.ended():
-            self._session.close()
-        return self.get()
+        session = self._session
+        if session is None or session.ended():
+            self.close()
+            session = self._session = self._connect()
+        return session
 
     def held(self) -> Connection:
         """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost."""

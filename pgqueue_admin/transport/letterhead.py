@@ -1,40 +1,48 @@
 """What all messages of one send have in common: made, and written down, once however many they are."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.ids import new_ids
 from pgqueue_admin.transport.message import IncomingMessage
-from pgqueue_admin.transport.serializers import Serializers
+
+_IDS = f'{{"{h.MESSAGE_ID}":"%s","{h.CONVERSATION_ID}":"%s","{h.CORRELATION_ID}":"%s"'
 
 
-@dataclass(frozen=True, slots=True)
+class Fixed(NamedTuple):
+    """What does not change from send to send; ``text`` is as ``headers.pairs`` writes it."""
+
+    headers: h.Headers
+    text: str
+
+
 class Letterhead:
-    common: h.Headers
-    text: str  # of ``common``, as ``headers.pairs`` writes it
-    given: h.Headers  # by the caller: wins
-    incoming: IncomingMessage | None
-    serializers: Serializers
+    """``times``: of this send, as text. ``given``: by the caller; wins."""
 
-    def write(self, message: Any) -> tuple[h.Headers, bytes]:
-        """Headers and body."""
-        return self._headers(), self.serializers.dump(message)
+    __slots__ = ("_end", "_fixed", "_given", "_incoming", "_times")
 
-    def _headers(self) -> h.Headers:
-        if self.given:
-            return {**identity(self.incoming, self.given.get(h.MESSAGE_ID)), **self.common, **self.given}
-        if self.incoming:
-            own = identity(self.incoming)
-            return h.Written({**own, **self.common}, f"{{{h.pairs(own)},{self.text}}}")
+    def __init__(self, fixed: Fixed, times: str, given: h.Headers, incoming: IncomingMessage | None):
+        self._fixed = fixed
+        self._times = times
+        self._end = f",{fixed.text},{times}}}"
+        self._given = given
+        self._incoming = incoming
+
+    def headers(self) -> Mapping[str, str | None]:
+        """Of the next message."""
+        if self._given:
+            own = identity(self._incoming, self._given.get(h.MESSAGE_ID))
+            return {**own, **self._fixed.headers, **h.parse(f"{{{self._times}}}"), **self._given}
+        if self._incoming:
+            own = identity(self._incoming)
+            return h.Written(own[h.MESSAGE_ID] or "", f"{{{h.pairs(own)}{self._end}")
         return self._of_nothing_before()
 
-    def _of_nothing_before(self) -> h.Headers:
+    def _of_nothing_before(self) -> h.Written:
         """As ``identity``, for what most messages are: nobody's answer, and with ids of ours that need no quoting."""
         own, conversation = new_ids()
-        text = f'"{h.MESSAGE_ID}":"{own}","{h.CONVERSATION_ID}":"{conversation}","{h.CORRELATION_ID}":"{own}"'
-        ids = {h.MESSAGE_ID: own, h.CONVERSATION_ID: conversation, h.CORRELATION_ID: own}
-        return h.Written({**ids, **self.common}, f"{{{text},{self.text}}}")
+        return h.Written(own, _IDS % (own, conversation, own) + self._end)
 
 
 def identity(incoming: IncomingMessage | None, given: str | None = None) -> h.Headers:

@@ -1,21 +1,21 @@
 """A message as it was received, and one that is to be sent."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.delays import Delay
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why."""
 
     queue: Address
-    row_id: UUID  # T2: made by the sender, of no use to the transport but to tell rows apart
+    row_id: str  # a UUID, as text: T2: made by the sender, of no use to the transport but to tell rows apart
     seq: int
     expired: bool
     headers_text: str
@@ -41,7 +41,7 @@ class IncomingMessage:
     @property
     def message_id(self) -> str:
         """The logical id; a sender that gave none gets the row's."""
-        return self.headers.get(h.MESSAGE_ID) or str(self.row_id)
+        return self.headers.get(h.MESSAGE_ID) or self.row_id
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -68,12 +68,12 @@ class IncomingMessage:
         return h.parse_timespan(self.headers.get(h.TIME_TO_BE_RECEIVED))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OutgoingMessage:
     """One row to be inserted. The message's id is in the headers; the row's is made with the row (T2)."""
 
     destination: Address
-    headers: h.Headers
+    headers: Mapping[str, str | None]
     body: bytes
     ttbr: timedelta | None = None
     delay: Delay | None = None
@@ -81,4 +81,4 @@ class OutgoingMessage:
     @property
     def key(self) -> tuple[str | None, Address]:
         """Two messages with the same key in one dispatch are one (wire sheet 5)."""
-        return self.headers.get(h.MESSAGE_ID), self.destination
+        return h.message_id(self.headers), self.destination

@@ -1,6 +1,6 @@
 """Makes the outgoing messages of a send, a publish or a reply; shared by endpoint and handler context."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,7 +38,7 @@ class Outbound:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
-        return next(self.send_many(destination, [message], types, headers, ttbr, incoming, intent, delay))
+        return self._maker(destination, types, headers, ttbr, incoming, intent, delay)(message)
 
     def send_many(
         self,
@@ -52,28 +52,42 @@ class Outbound:
         delay: Delay | None = None,
     ) -> Iterator[OutgoingMessage]:
         """Checked at once, and each made when its turn comes."""
+        return map(self._maker(destination, types, headers, ttbr, incoming, intent, delay), messages)
+
+    def _maker(
+        self,
+        destination: str | Address,
+        types: Types,
+        headers: h.Headers,
+        ttbr: timedelta | None,
+        incoming: IncomingMessage | None,
+        intent: str,
+        delay: Delay | None,
+    ) -> Callable[[Any], OutgoingMessage]:
         letterhead = self._composer.letterhead(types, intent, headers, ttbr, incoming)
         if delay is not None:
             delays.check(delay, ttbr, self._may_delay)
         address = self._addressing.resolve(destination)
         if delay is None and self.is_plain:
-            return (OutgoingMessage(address, *letterhead.write(message), ttbr) for message in messages)
+            written, body = letterhead.headers, self._composer.body
+            return lambda message: OutgoingMessage(address, written(), body(message), ttbr)
 
         def made(message: Any) -> OutgoingMessage:
-            written, body = letterhead.write(message)
+            written = letterhead.headers()
             headers = dict(written) if delay is None else self._kept_back(written, delay, destination)
+            body = self._composer.body(message)
             return self._made(OutgoingMessage(address, self._traced(headers), body, ttbr, delay), incoming)
 
-        return map(made, messages)
+        return made
 
     @property
     def is_plain(self) -> bool:
         """Nobody changes what is sent."""
         return not (self._pipeline.tracing or self._pipeline.outgoing)
 
-    def _kept_back(self, headers: h.Headers, delay: Delay, destination: str | Address) -> h.Headers:
+    def _kept_back(self, headers: Mapping[str, str | None], delay: Delay, destination: str | Address) -> h.Headers:
         sent = h.parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)
-        return delays.headers(headers, delay, self._as_given(destination), since=sent)
+        return delays.headers(dict(headers), delay, self._as_given(destination), since=sent)
 
     def _as_given(self, destination: str | Address) -> str:
         return destination if isinstance(destination, str) else self._addressing.canonical(destination)
@@ -99,8 +113,8 @@ class Outbound:
         incoming: IncomingMessage | None = None,
     ) -> list[OutgoingMessage]:
         """One message per subscribed queue, all with the same id."""
-        written, body = self._composer.letterhead(types, PUBLISH, headers, ttbr, incoming).write(message)
-        made = self._traced(dict(written))
+        written = self._composer.letterhead(types, PUBLISH, headers, ttbr, incoming).headers()
+        made, body = self._traced(dict(written)), self._composer.body(message)
         copies = [OutgoingMessage(address, made, body, ttbr) for address in subscribers(topics(types))]
         return [self._made(each, incoming) for each in copies]
 

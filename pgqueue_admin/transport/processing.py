@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pgqueue_admin.transport import headers as h
@@ -32,7 +33,7 @@ class Processing:
     def process(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
         if message.expired and not message.headers_lost:
-            return lambda: self.observer.expired(message.type)
+            return partial(self.observer.expired, message.type)
         if message.forward_to:
             if self.forwarding.leaves(message):
                 return self._forward(message, transaction)
@@ -45,13 +46,13 @@ class Processing:
             return self.recovery.recover(message, failed, transaction)
         if nothing_to_handle(message):
             self.attempts.acknowledge(message, transaction)
-            return lambda: self._answered(message)
+            return partial(self._answered, message)
         started = time.monotonic()
         try:
             body = self.attempts.make(message, transaction)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
-        return lambda: self._succeeded(message, body, started)
+        return partial(self._succeeded, message, body, started)
 
     def exhausted(self, message: IncomingMessage) -> Failure | None:
         """Why it is not to be handled again at once."""

@@ -95,8 +95,9 @@ class ReceiveTask:
     @contextmanager
     def receiving(self, connection: Connection) -> Iterator[IncomingMessage | None]:
         since = self._mark
-        with self._work.queue.receiving(connection, since.seq) as message:
-            yield self._received(message, since)
+        with self._work.queue.receiving(connection, since.seq) as rows:
+            messages = self._work.queue.read(rows)
+            yield self._received(messages[0] if messages else None, since)
 
     def _received(self, message: IncomingMessage | None, since: Mark) -> IncomingMessage | None:
         self._message = message

@@ -3,7 +3,6 @@
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from uuid import UUID
 
 from pgqueue_admin.transport.failure import Failure
 
@@ -16,9 +15,9 @@ class Failures:
     def __init__(self, most: int = MOST_REMEMBERED):
         self._most = most
         self._lock = threading.Lock()
-        self._by_row: OrderedDict[UUID, Failure] = OrderedDict()
+        self._by_row: OrderedDict[str, Failure] = OrderedDict()
 
-    def remember(self, row_id: UUID, failure: Failure) -> Failure:
+    def remember(self, row_id: str, failure: Failure) -> Failure:
         """Count this attempt onto those before it."""
         with self._lock:
             before = self._by_row.pop(row_id, None)
@@ -28,15 +27,15 @@ class Failures:
                 self._by_row.popitem(last=False)
             return counted
 
-    def decided(self, row_id: UUID, failure: Failure) -> None:
+    def decided(self, row_id: str, failure: Failure) -> None:
         """The same, with what is to be done about it."""
         with self._lock:
             self._by_row[row_id] = failure
 
-    def of(self, row_id: UUID) -> Failure | None:
-        return self._by_row.get(row_id) if self._by_row else None  # a UUID is slow to look for
+    def of(self, row_id: str) -> Failure | None:
+        return self._by_row.get(row_id)
 
-    def forget(self, row_id: UUID) -> None:
-        if self._by_row and row_id in self._by_row:
+    def forget(self, row_id: str) -> None:
+        if row_id in self._by_row:
             with self._lock:
                 self._by_row.pop(row_id, None)

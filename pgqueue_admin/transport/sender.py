@@ -65,7 +65,13 @@ class Sender:
         if waits := [delays.seconds(each.delay) for each in outgoing if each.delay is not None]:
             self._due_in(min(waits))
 
-    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
+    def _insertions(self, messages: list[OutgoingMessage]) -> Iterable[tuple[Any, Any]]:
+        """A statement a queue, and its parameters."""
+        if len(messages) == 1 and messages[0].delay is None:
+            return [self._queue(messages[0].destination).insertion(messages)]
+        return self._insertions_of_many(messages)
+
+    def _insertions_of_many(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
         now = [each for each in messages if each.delay is None]
         for address, group in by_destination(now).items():
             yield self._queue(address).insertion(group)
@@ -90,7 +96,7 @@ def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
 def distinct(outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
     """Of several with one message id and destination the last is sent (wire sheet 5)."""
     messages = list(outgoing)
-    if len({message.key for message in messages}) == len(messages):
+    if len(messages) == 1 or len({message.key for message in messages}) == len(messages):
         return messages
     last: dict[tuple[str | None, Address], OutgoingMessage] = {}
     for message in messages:

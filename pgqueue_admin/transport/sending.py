@@ -40,9 +40,9 @@ class Sending:
         endpoint's own delayed table, which an instance that receives empties. A destination that has no queue raises
         TableMissing, of a delayed message too late: it ends where the endpoint's exhausted messages do.
         """
-        return self.send_many(
-            destination, [message], type=type, headers=headers, ttbr=ttbr, delay=delay, immediate=immediate
-        )[0]
+        made = self._outbound.send(destination, message, type, headers or {}, ttbr, self._cause, delay=delay)
+        self._take([made], immediate)
+        return _id(made)
 
     def send_many(
         self,
@@ -93,4 +93,4 @@ class Sending:
 
 
 def _id(message: OutgoingMessage) -> str:
-    return message.headers[h.MESSAGE_ID] or ""
+    return h.message_id(message.headers) or ""

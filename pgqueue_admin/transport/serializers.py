@@ -1,12 +1,16 @@
 """Bodies: what becomes of an object on the way out and of bytes on the way in (T5)."""
 
 import json
+from enum import Enum
 from typing import Any, Protocol
+
+import orjson
 
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.texts import decode
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode  # dumps() makes one a call
+_BYTES = (bytes, bytearray, memoryview)
+_AS_JSON_DOES = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 class Serializer(Protocol):
@@ -22,10 +26,23 @@ class Json:
     content_type = "application/json"
 
     def dump(self, message: Any) -> bytes:
-        return _encode(message).encode("utf-8")
+        try:
+            body = orjson.dumps(message, option=_AS_JSON_DOES)
+        except orjson.JSONEncodeError:
+            return _dump(message)
+        return body if b"null" not in body else _dump(message)  # NaN would be null
 
     def load(self, body: bytes) -> Any:
         return decode(body.decode("utf-8").removeprefix("\ufeff"))
+
+
+def _dump(message: Any) -> bytes:
+    """What is not JSON by itself is written as its text, an enumeration's member as its value."""
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=_text).encode("utf-8")
+
+
+def _text(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else str(value)
 
 
 class Raw:
@@ -49,7 +66,7 @@ class Serializers:
 
     def dump(self, message: Any) -> bytes:
         """Bytes are taken as they are."""
-        return bytes(message) if isinstance(message, bytes | bytearray | memoryview) else self.main.dump(message)
+        return bytes(message) if isinstance(message, _BYTES) else self.main.dump(message)
 
     def load(self, body: bytes, content_type: str | None) -> Any:
         """An unknown content type is read as the main one. Raises MessageUnreadable."""

@@ -1,13 +1,13 @@
 """A queue that is a table: create, send, receive, peek and purge."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.transport.headers import dump
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -32,6 +32,7 @@ class TableQueue:
         self._sql = dialect.queue
         self._receive = self._sql.receive(table=address)
         self._peek = self._sql.peek(table=address)
+        self._send = self._sql.send(table=address)
 
     def __str__(self) -> str:
         return self._dialect.canonical(self.address)
@@ -49,13 +50,13 @@ class TableQueue:
     def insertion(self, messages: Sequence[OutgoingMessage]) -> tuple[Any, dict[str, object]]:
         """The statement that inserts them, and its parameters; at least one message."""
         if len(messages) == 1:
-            return self._sql.send(table=self.address), _row(messages[0])
+            return self._send, _row(messages[0])
         return self._sql.send_many(table=self.address), _columns(messages)
 
-    def send_as_it_is(self, connection: Connection, row_id: UUID, headers_text: str, body: bytes) -> None:
+    def send_as_it_is(self, connection: Connection, row_id: str, headers_text: str, body: bytes) -> None:
         """Insert what cannot be read, unchanged; it no longer expires."""
         row = {"id": row_id, "ttbr_ms": None, "headers": headers_text, "body": body}
-        connection.run(self._sql.send(table=self.address), row)
+        connection.run(self._send, row)
 
     def receive(self, connection: Connection, low: int = LOWEST) -> IncomingMessage | None:
         """Take the message of the lowest seq that nobody has (T7, T9). It is gone when the transaction commits.
@@ -65,17 +66,20 @@ class TableQueue:
         row = connection.one(self._receive, {"low": low})
         return IncomingMessage.of_row(self.address, row) if row else None
 
-    @contextmanager
-    def receiving(self, connection: Connection, low: int = LOWEST) -> Iterator[IncomingMessage | None]:
-        """As ``receive``, in a transaction that ends with the block; begin and receive are one round trip."""
-        with connection.transaction_with(self._receive, {"low": low}) as rows:
-            yield IncomingMessage.of_row(self.address, rows[0]) if rows else None
+    def receiving(self, connection: Connection, low: int, most: int = 1) -> AbstractContextManager[list[Row]]:
+        """As ``receive``, in a transaction that ends with the block; begin and receive are one round trip.
 
-    @contextmanager
-    def receiving_many(self, connection: Connection, most: int, low: int = LOWEST) -> Iterator[list[IncomingMessage]]:
-        """As ``receiving``, for up to ``most`` messages, the lowest seq first."""
-        with connection.transaction_with(self._sql.receive_many(table=self.address, most=most), {"low": low}) as rows:
-            yield [IncomingMessage.of_row(self.address, row) for row in sorted(rows, key=_seq)]
+        Gives up to ``most`` rows for ``read``.
+        """
+        query = self._receive if most == 1 else self._sql.receive_many(table=self.address, most=most)
+        return connection.transaction_with(query, {"low": low})
+
+    def read(self, rows: list[Row]) -> list[IncomingMessage]:
+        """The lowest seq first. It takes the rows: what a batch keeps, the garbage collector walks again and again."""
+        rows.sort(key=_seq)
+        messages = [IncomingMessage.of_row(self.address, row) for row in rows]
+        rows.clear()
+        return messages
 
     def peek(self, connection: Connection) -> int:
         """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""
@@ -100,15 +104,17 @@ class TableQueue:
 def _row(message: OutgoingMessage) -> dict[str, object]:
     return {
         "id": None,
-        "ttbr_ms": milliseconds(message.ttbr),
+        "ttbr_ms": message.ttbr and milliseconds(message.ttbr),
         "headers": dump(message.headers),
         "body": message.body,
     }
 
 
 def _columns(messages: Sequence[OutgoingMessage]) -> dict[str, object]:
+    spans = [message.ttbr for message in messages]
+    never = spans.count(None) == len(spans)  # said by leaving them out: the statement takes what is missing for null
     return {
-        "ttbrs_ms": [milliseconds(message.ttbr) for message in messages],
+        "ttbrs_ms": [] if never else [milliseconds(span) for span in spans],
         "headers": [dump(message.headers) for message in messages],
         "bodies": [message.body for message in messages],
     }

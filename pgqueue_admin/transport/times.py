@@ -1,7 +1,9 @@
 """Times and spans as they stand in headers (wire sheet 7.1)."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _TIME = re.compile(r"(\d{4}).(\d\d).(\d\d).(\d\d).(\d\d).(\d\d).(\d{6})..", re.ASCII | re.DOTALL)
 _SPAN = re.compile(r"(-?)(?:(\d{1,8})\.)?(\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,7}))?", re.ASCII)
@@ -11,6 +13,17 @@ def wire_time(instant: datetime) -> str:
     """28 characters, e.g. ``2026-11-14 12:26:51:355787 Z``. Not strftime: it does not pad early years."""
     text = instant.astimezone(UTC).isoformat(" ", "microseconds")
     return f"{text[:19]}:{text[20:26]} Z"
+
+
+def wire_now() -> str:
+    """``wire_time`` of this moment, which is in every message."""
+    seconds, rest = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_second(seconds)}:{rest // 1000:06} Z"
+
+
+@lru_cache(maxsize=2)
+def _second(since_epoch: int) -> str:
+    return datetime.fromtimestamp(since_epoch, UTC).isoformat(" ")[:19]
 
 
 def parse_time(text: str | None) -> datetime | None:

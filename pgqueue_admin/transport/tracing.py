@@ -48,7 +48,7 @@ class Tracing:
         links = [self._trace.Link(sender)] if alone and sender.is_valid else []
         if alone:
             theirs = self._trace.set_span_in_context(self._trace.INVALID_SPAN, theirs)
-        tags = {**_tags(message.headers), "nservicebus.native_message_id": str(message.row_id)}
+        tags = {**_tags(message.headers), "nservicebus.native_message_id": message.row_id}
         kind = self._trace.SpanKind.CONSUMER
         with self._tracer.start_as_current_span("process message", theirs, kind, tags, links):
             yield

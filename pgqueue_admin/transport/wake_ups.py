@@ -54,18 +54,17 @@ class WakeUps:
         self._session = KeptSession(connect)
         self._breaker = breaker
         self._lock = threading.Lock()
-        self._to_tell: set[str] = set()
+        self._to_tell: set[Address] = set()
         self._listened: dict[str, Heard] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def tell(self, queues: Iterable[Address]) -> None:
+    def tell(self, queues: set[Address]) -> None:
         """Something was committed there. Costs the sender no round trip."""
-        channels = {channel(self._dialect, queue) for queue in queues}
-        if channels <= self._to_tell or not self._dialect.can_notify:
+        if queues <= self._to_tell or not self._dialect.can_notify:
             return  # what is still to be told will be told after this commit
         with self._lock:
-            self._to_tell |= channels
+            self._to_tell |= queues
             self._poke()
 
     def listen(self, queue: Address, heard: Heard) -> None:
@@ -142,9 +141,9 @@ class WakeUps:
 
     def _tell(self, session: Connection) -> None:
         with self._lock:
-            names, self._to_tell = self._to_tell, set()
-        for name in names:
-            session.notify(name)
+            queues, self._to_tell = self._to_tell, set()
+        for queue in queues:
+            session.notify(channel(self._dialect, queue))
 
     def _hear(self, session: Connection) -> None:
         for name in {notification.channel for notification in session.notifications(timeout=0)}:

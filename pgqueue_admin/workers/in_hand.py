@@ -40,7 +40,7 @@ class Hands:
 
     def take(self, slot: int, message: IncomingMessage) -> None:
         names = _cut(message.message_id, 100), _cut(message.type, 120), *(_cut(name, 63) for name in message.queue)
-        self._write(slot, _RECORD.pack(time.time(), message.seq, message.row_id.bytes, *names))
+        self._write(slot, _RECORD.pack(time.time(), message.seq, UUID(message.row_id).bytes, *names))
 
     def empty(self, slot: int) -> None:
         self._write(slot, _EMPTY)

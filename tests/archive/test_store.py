@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
@@ -18,7 +18,7 @@ SALES = Address("shop", "Sales")
 
 
 def incoming(headers: str = '{"NServiceBus.MessageId":"m-1"}', body: bytes | None = b"\x00\xff") -> IncomingMessage:
-    row = SimpleNamespace(id=uuid4(), seq=1, expired=False, headers=headers, body=body)
+    row = SimpleNamespace(id=str(uuid4()), seq=1, expired=False, headers=headers, body=body)
     return IncomingMessage.of_row(SALES, row)
 
 
@@ -35,7 +35,7 @@ def test_our_engine_buries_what_it_was_given(engine: Connection) -> None:
     assert found
     assert (found.result, found.state, found.kind, found.attempts) == ("failed", "dead", "transport", 6)
     assert (found.queue, found.target) == ('"shop"."Sales"', SALES)
-    assert (found.message_id, found.row_id, found.headers) == ("m-1", message.row_id, message.headers_text)
+    assert (found.message_id, found.row_id, found.headers) == ("m-1", UUID(message.row_id), message.headers_text)
     assert (found.exception_type, found.exception_message) == ("shop.Refused", "no␀ money")
     assert (found.endpoint, found.handled_by, found.machine, found.died_at) == ("Sales", "Sales", "host-1", died)
     assert found.message == {"type": None, "id": "m-1", "queue": '"shop"."Sales"', "error": "shop.Refused"}

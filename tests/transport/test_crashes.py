@@ -53,7 +53,7 @@ def test_kill_9_of_a_receiving_process(endpoint, handlers, database):
     seen = []
     handlers.handle(PLACE)(lambda order, context: seen.append((context.message.row_id, context.message.seq)))
     endpoint.start()
-    until(lambda: seen == [(sent.id, sent.seq)])
+    until(lambda: seen == [(str(sent.id), sent.seq)])
 
 
 def test_a_session_that_ends_under_a_handler(endpoint, handlers, make_endpoint, connection, spy, database):

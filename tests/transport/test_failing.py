@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -259,7 +260,7 @@ def test_the_archive_is_called_inside_the_receive_transaction(make_endpoint, han
     until(lambda: not rows(endpoint.dsn, "Sales"))
     ((message, failure),) = archive.taken
     assert (failure.attempts, failure.endpoint, failure.queue) == (6, "Sales", message.queue)
-    assert [tuple(row) for row in connection.all("select * from archived")] == [(message.row_id, 6)]
+    assert [tuple(row) for row in connection.all("select * from archived")] == [(UUID(message.row_id), 6)]
     assert rows(endpoint.dsn, "error") == []
 
 

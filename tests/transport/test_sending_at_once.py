@@ -1,5 +1,6 @@
 """Threads that send at the same moment do not wait for each other."""
 
+import os
 import threading
 from uuid import RFC_4122, UUID
 
@@ -37,3 +38,18 @@ def test_an_id_is_a_random_uuid_as_the_standard_writes_it():
     ids = [each for _ in range(500) for each in new_ids()]
     assert len(set(ids)) == 1000
     assert all((UUID(each).version, UUID(each).variant, str(UUID(each))) == (4, RFC_4122, each) for each in ids)
+
+
+def test_a_forked_process_gives_ids_of_its_own():
+    """Ids are drawn ahead: a child that had its parent's would give what the parent gives."""
+    new_ids()
+    out, into = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(into, " ".join(new_ids()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(into)
+    with open(out) as of_child:
+        theirs = of_child.read().split()
+    assert len(theirs) == 2
+    assert not set(theirs) & {each for _ in range(200) for each in new_ids()}

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +31,7 @@ def test_a_message_comes_back_as_it_was_sent(queue, connection):
     sent = out(b"\0\xff", a="1")
     queue.send(connection, [sent])
     received = queue.receive(connection)
-    assert (received.row_id.version, received.headers, received.body) == (4, {"a": "1"}, b"\0\xff")
+    assert (UUID(received.row_id).version, received.headers, received.body) == (4, {"a": "1"}, b"\0\xff")
     assert (received.expired, received.unreadable, received.queue) == (False, "", queue.address)
     assert queue.receive(connection) is None
 

@@ -1,7 +1,7 @@
 """What a process has in hand can be read from beside it, and after its death."""
 
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.message import IncomingMessage
@@ -12,7 +12,7 @@ def message(
     message_id: str = "m-1", type: str = "Shop.PlaceOrder", more: dict[str, str | None] | None = None
 ) -> IncomingMessage:
     headers = {"NServiceBus.MessageId": message_id, "NServiceBus.EnclosedMessageTypes": type, **(more or {})}
-    return IncomingMessage(Address("public", "Sales"), uuid4(), 7, False, "", b"", headers)
+    return IncomingMessage(Address("public", "Sales"), str(uuid4()), 7, False, "", b"", headers)
 
 
 def test_what_is_taken_is_seen_until_the_hand_is_empty(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_what_is_taken_is_seen_until_the_hand_is_empty(tmp_path: Path) -> None:
     hands = Hands(path)
     hands.take(3, taken)
     (seen,) = read(path)
-    assert (seen.slot, seen.seq, seen.row_id) == (3, 7, taken.row_id)
+    assert (seen.slot, seen.seq, seen.row_id) == (3, 7, UUID(taken.row_id))
     assert (seen.message_id, seen.type) == ("m-1", "Shop.PlaceOrder")
     hands.empty(3)
     assert read(path) == []

@@ -1,8 +1,8 @@
 """A session of our own: statements from our files go through libpq itself, all else through psycopg's cursors."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Generic, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -10,7 +10,7 @@ from psycopg.pq import TransactionStatus
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.libpq import COMMIT, Libpq
-from pgqueue_admin.dialects.postgresql.session import Session, translated
+from pgqueue_admin.dialects.postgresql.session import Session, translate, translated
 
 
 class DirectSession(Session):
@@ -50,47 +50,66 @@ class DirectSession(Session):
             self._libpq.ask_all([*asked, (COMMIT, None)])
         self._is_over = True
 
-    @contextmanager
-    def transaction(self) -> Iterator[Session]:
+    def transaction(self) -> AbstractContextManager[Session]:
         if self.raw.pgconn.transaction_status == TransactionStatus.INTRANS:
-            with super().transaction():
-                yield self
-        else:
-            with translated():
-                self._libpq.say(b"begin")
-                try:
-                    yield self
-                    self._commit()
-                except BaseException:
-                    self._roll_back()
-                    raise
+            return super().transaction()
+        return Transaction(self, self._begin)
 
-    @contextmanager
-    def transaction_with(self, query: Any, params: Params = None) -> Iterator[list[Row]]:
+    def _begin(self) -> Session:
+        self._libpq.say(b"begin")
+        return self
+
+    def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         if not _is_ours(query):
-            with super().transaction_with(query, params) as rows:
-                yield rows
-            return
-        with translated():
-            try:
-                yield self._libpq.begin_with(query, params).fetchall()
-                self._commit()
-            except BaseException:
-                self._roll_back()
-                raise
+            return super().transaction_with(query, params)
+        return Transaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
-    def _commit(self) -> None:
+    def commit(self) -> None:
         is_over, self._is_over = self._is_over, False
         if is_over:
             return
         self._refuse_to_pretend()
         self._libpq.say(b"commit")
 
-    def _roll_back(self) -> None:
+    def roll_back(self) -> None:
         self._is_over = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 self._libpq.say(b"rollback")
+
+
+T = TypeVar("T")
+
+
+class Transaction(Generic[T]):
+    """A block that ends with commit or rollback, without what a generator costs: each receive is in one."""
+
+    __slots__ = ("_begin", "_session")
+
+    def __init__(self, session: DirectSession, begin: Callable[[], T]):
+        self._session = session
+        self._begin = begin
+
+    def __enter__(self) -> T:
+        try:
+            return self._begin()
+        except BaseException as error:
+            self._undo(error)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            return self._undo(error)
+        try:
+            self._session.commit()
+        except BaseException as refused:
+            self._undo(refused)
+            raise
+
+    def _undo(self, error: BaseException) -> None:
+        self._session.roll_back()
+        if isinstance(error, psycopg.Error):
+            raise translate(error) from error
 
 
 def _is_ours(query: Any) -> bool:

@@ -24,10 +24,14 @@ from psycopg.pq.abc import PGconn, PGresult
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 
+AUTO, BINARY = PyFormat.AUTO, PyFormat.BINARY
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _UNKNOWN = "26000"
 _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
+_NUMBERS = {int}
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
+
+Maker = Callable[[Sequence[Any]], Row]
 
 BEGIN, COMMIT = (Filled([sql.SQL(each)]) for each in ("begin", "commit"))
 _main = threading.main_thread().ident
@@ -38,6 +42,8 @@ class Answer(NamedTuple):
 
     result: PGresult
     values: Values
+    makers: dict[bytes, Maker]  # of the statements that are prepared: their columns stay the same
+    name: bytes = b""
 
     @property
     def rowcount(self) -> int:
@@ -48,11 +54,19 @@ class Answer(NamedTuple):
         if not self.result.ntuples:
             return []
         self.values.set_pgresult(self.result)
-        return self.values.load_rows(0, self.result.ntuples, _maker(_columns(self.result)))
+        return self.values.load_rows(0, self.result.ntuples, self._maker())
 
     def fetchone(self) -> Row | None:
         rows = self.fetchall()
         return rows[0] if rows else None
+
+    def _maker(self) -> Maker:
+        maker = self.makers.get(self.name)
+        if maker is None:
+            maker = _maker(_columns(self.result))
+            if self.name:
+                self.makers[self.name] = maker
+        return maker
 
 
 class Libpq:
@@ -64,6 +78,7 @@ class Libpq:
         self._pg = raw.pgconn
         self._values: Values = Transformer(raw)
         self._names: dict[tuple[Filled, Sequence[int]], bytes] = {}
+        self._makers: dict[bytes, Maker] = {}
         self._prepared = 0
         self._heard = 0.0
         self._is_called_by_name = True
@@ -72,9 +87,9 @@ class Libpq:
         """Raises psycopg.Error."""
         bound = self._bound(query, values)
         if self._may_block():
-            return self._answer([bound.run(self._pg)])
+            return self._answer([bound.run(self._pg)], bound.name)
         bound.send(self._pg)
-        return self._answer(self._raw.wait(execute(self._pg)))
+        return self._answer(self._raw.wait(execute(self._pg)), bound.name)
 
     def say(self, word: bytes) -> None:
         """Begin, commit or rollback by itself: nothing to plan, and no values. Raises psycopg.Error."""
@@ -87,8 +102,8 @@ class Libpq:
     def begin_with(self, query: Filled, values: Params) -> Answer:
         """A transaction's begin and its first statement, in one round trip. Raises psycopg.Error."""
         bound = self._bound(query, values)
-        if self._is_called_by_name and bound.call and self._may_block():
-            return self._answer([self._pg.exec_(b"begin; " + bound.call)])
+        if self._is_called_by_name and (call := bound.call) and self._may_block():
+            return self._answer([self._pg.exec_(b"begin; " + call)], bound.name)
         return self._piped([self._bound(BEGIN, None), bound])[1]
 
     def ask_all(self, asked: Sequence[tuple[Filled, Params]]) -> list[Answer]:
@@ -125,10 +140,13 @@ class Libpq:
     def _bound(self, query: Filled, values: Any) -> "Bound":
         """With the name it is prepared under, from the second time on, unless there are too many."""
         text, names = query.numbered
-        asked = [values[name] for name in names]
-        given = self._values.dump_sequence(asked, [_format(each) for each in asked])
-        types, formats = self._values.types or (), self._values.formats
-        return Bound(self._name(query, text, types), text, asked, given, types, formats)
+        asked = list(map(values.__getitem__, names)) if names else []
+        transformer = self._values
+        # lists binary: as text, an array of a hundred headers takes milliseconds to quote, and the server to read
+        given = transformer.dump_sequence(asked, [BINARY if type(each) is list else AUTO for each in asked])
+        types = transformer.types or ()
+        name = self._names.get((query, types)) or self._name(query, text, types)
+        return Bound(name, text, asked, given, types, transformer.formats)
 
     def _may_block(self) -> bool:
         """Inside libpq, for a third of what waiting here costs; but nobody can interrupt that.
@@ -151,16 +169,17 @@ class Libpq:
             self._names[query, types] = name
         return name or b""
 
-    def _answer(self, results: list[PGresult]) -> Answer:
+    def _answer(self, results: list[PGresult], name: bytes = b"") -> Answer:
         result = results[0]
         if result.status in _FINE:
             self._heard = time.monotonic()
-            return Answer(result, self._values)
+            return Answer(result, self._values, self._makers, name)
         if self._pg.status != ConnStatus.OK and not result.error_field(DiagnosticField.SQLSTATE):
             raise psycopg.OperationalError(self._pg.get_error_message())
         error = error_from_result(result, encoding="utf-8")
         if error.sqlstate in _STALE:
             self._names.clear()
+            self._makers.clear()
             self._is_called_by_name &= error.sqlstate != _UNKNOWN  # poolers know names in the protocol only
         raise error
 
@@ -189,14 +208,9 @@ class Bound(NamedTuple):
     @property
     def call(self) -> bytes:
         """As SQL, where it is prepared and asks for nothing but numbers."""
-        if not self.name or any(type(each) is not int for each in self.asked):
+        if not self.name or not _NUMBERS.issuperset(map(type, self.asked)):
             return b""
-        return b"execute %b(%b)" % (self.name, b",".join(b"%d" % each for each in self.asked))
-
-
-def _format(value: Any) -> PyFormat:
-    """Lists binary: as text, an array of a hundred headers takes milliseconds to quote, and the server to read."""
-    return PyFormat.BINARY if type(value) is list else PyFormat.AUTO
+        return b"execute %b(%b)" % (self.name, b",".join([b"%d" % each for each in self.asked]))
 
 
 def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:
@@ -219,6 +233,6 @@ def _columns(result: PGresult) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _maker(columns: tuple[bytes, ...]) -> Callable[[Sequence[Any]], Row]:
+def _maker(columns: tuple[bytes, ...]) -> Maker:
     made: Any = namedtuple("Row", [name.decode() for name in columns], rename=True)  # type: ignore[misc]
     return made._make

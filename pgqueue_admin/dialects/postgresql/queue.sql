@@ -55,14 +55,14 @@ copy {table} (id, expires, headers, body) from stdin
 -- One statement finds the lowest seq that nobody has, and deletes it. From low on: below it are dead rows to walk through.
 delete from {table}
 where id = (select id from {table} where seq >= %(low)s::bigint order by seq limit 1 for update skip locked)
-returning id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
 
 -- name: receive_many
 -- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction.
 delete from {table}
 where id = any(array(
     select id from {table} where seq >= %(low)s::bigint order by seq limit {most} for update skip locked))
-returning id, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
 
 -- name: peek
 -- Highest minus lowest seq that nobody has, plus one. It takes locks, or a message in hand would look like work.

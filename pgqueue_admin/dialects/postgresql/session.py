@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ConnStatus, TransactionStatus
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
@@ -174,14 +174,20 @@ class Session:
             for chunk in chunks:
                 copy.write(chunk)
 
+    def transaction(self) -> AbstractContextManager["Session"]:
+        return self._transaction()
+
     @contextmanager
-    def transaction(self) -> Iterator["Session"]:
+    def _transaction(self) -> Iterator["Session"]:
         with translated(), self.raw.transaction():
             yield self
             self._refuse_to_pretend()
 
+    def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
+        return self._transaction_with(query, params)
+
     @contextmanager
-    def transaction_with(self, query: Any, params: Params = None) -> Iterator[list[Row]]:
+    def _transaction_with(self, query: Any, params: Params) -> Iterator[list[Row]]:
         with translated(), ExitStack() as transaction:
             with self.raw.pipeline():
                 transaction.enter_context(psycopg.Transaction(self.raw))  # its own method would wait for the begin
@@ -222,10 +228,13 @@ class Session:
         if not self._is_watched:
             self._is_watched = True
             self.raw.add_notice_handler(self._noticed)
-        with suppress(psycopg.OperationalError):
-            self.raw.pgconn.consume_input()
-            self.raw.pgconn.get_result()
-        return self._has_farewell or self.raw.closed
+        pg = self.raw.pgconn
+        try:
+            pg.consume_input()
+            pg.get_result()
+        except psycopg.OperationalError:
+            return True
+        return self._has_farewell or pg.status != ConnStatus.OK
 
     def _noticed(self, said: psycopg.errors.Diagnostic) -> None:
         self._has_farewell |= said.severity_nonlocalized in ("FATAL", "PANIC")
