@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.db.models import Max
 
@@ -11,21 +12,26 @@ from pgqueue_admin.records.models import HistoryBatch, HistorySource
 LIMIT = timedelta(minutes=15)
 
 
-@dataclass(frozen=True, slots=True)
 class Freshness:
-    complete_to: datetime | None  # None: something has never been read to its end
-    begun: bool
-    open: HistoryBatch | None
-    notes: tuple[str, ...]
+    """Each asked for once, by who shows it."""
 
+    @cached_property
+    def complete_to(self) -> datetime | None:
+        """None: something has never been read to its end."""
+        return ledger.complete_to()
 
-def freshness() -> Freshness:
-    return Freshness(
-        complete_to=ledger.complete_to(),
-        begun=HistoryBatch.objects.exists(),
-        open=HistoryBatch.objects.filter(state__in=ledger.OPEN).order_by("planned_at").first(),
-        notes=tuple(HistorySource.objects.filter(is_there=True).exclude(note="").values_list("note", flat=True)),
-    )
+    @cached_property
+    def begun(self) -> bool:
+        return HistoryBatch.objects.exists()
+
+    @cached_property
+    def open(self) -> HistoryBatch | None:
+        return HistoryBatch.objects.filter(state__in=ledger.OPEN).order_by("planned_at").first()
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        noted = HistorySource.objects.filter(is_there=True).exclude(note="")
+        return tuple(noted.values_list("note", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

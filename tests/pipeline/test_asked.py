@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.pipeline import ledger, planning
-from pgqueue_admin.pipeline.freshness import LIMIT, freshness, stalls
+from pgqueue_admin.pipeline.freshness import LIMIT, Freshness, stalls
 from pgqueue_admin.pipeline.retention import retain
 from pgqueue_admin.pipeline.sweep import OLD, sweep
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -171,6 +171,6 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
     (archive,) = sources(database)
     assert planning.plan(database, archive) is None
     archive.refresh_from_db()
-    assert freshness().complete_to == archive.complete_to is not None
-    assert freshness().notes == ()
+    assert Freshness().complete_to == archive.complete_to is not None
+    assert Freshness().notes == ()
     assert stalls(clock.now() + LIMIT / 2) == []

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import access, answers
-from pgqueue_admin.pipeline.freshness import freshness
+from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.rejections import rejections
@@ -26,7 +26,7 @@ COMPACTED = 5
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     about = {
-        "freshness": freshness(),
+        "freshness": Freshness(),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.pipeline import bands, trends
-from pgqueue_admin.pipeline.freshness import freshness
+from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.usual import Band
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
@@ -31,7 +31,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "measures": MEASURE_WORDS.items(),
         "choices": choices,
         "narrowed": any(chosen for _, _, chosen in choices),
-        "freshness": freshness(),
+        "freshness": Freshness(),
     }
     return render(request, "pgqueue_admin/trends/page.html", about)
 
