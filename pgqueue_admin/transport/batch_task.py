@@ -1,16 +1,15 @@
 """One receive of several messages: one delete, a savepoint each, one commit."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recovery import NotTaken
+from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -33,6 +32,10 @@ class BatchTask(ReceiveTask):
 
     _messages: tuple[IncomingMessage, ...] = ()
 
+    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
+        super().__init__(work, receives, settings)
+        self._most = settings.batch_size
+
     def _run(self) -> None:
         try:
             told = self._mode.run_batch(self)
@@ -43,16 +46,13 @@ class BatchTask(ReceiveTask):
             for each in told:
                 self._succeeded(each)
 
-    @contextmanager
-    def receiving_batch(self, connection: Connection) -> Iterator[tuple[IncomingMessage, ...]]:
-        size, since = self._settings.batch_size, self._mark
-        with self._work.queue.receiving(connection, since.seq, size) as rows:
-            self._messages = messages = tuple(self._work.queue.read(rows))
-            if messages:
-                self._work.low_water.taken(messages[-1].seq, since)
-            self._answer(found=len(messages) == size, took=bool(messages))
-            self._hold(*(each.seq for each in messages))
-            yield self._messages
+    def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
+        self._messages = messages = tuple(self._work.queue.read(rows))
+        if messages:
+            self._work.low_water.taken(messages[-1].seq, self._since)
+        self._answer(found=len(messages) == self._most, took=bool(messages))
+        self._hold(*(each.seq for each in messages))
+        return messages
 
     def settle(self, message: IncomingMessage) -> Told:
         """Until it is handled, put aside or put away."""

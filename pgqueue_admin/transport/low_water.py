@@ -1,11 +1,10 @@
 """From where to receive: past the dead rows of what was taken, which vacuum may not have removed yet."""
 
 import threading
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """Receive from this seq. The turn tells whether something came back since the mark was read."""
 
     seq: int

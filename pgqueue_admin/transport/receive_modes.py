@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.share import Share
@@ -17,16 +18,18 @@ class Task(Protocol):
     """What a mode needs of the receive that it runs."""
 
     def receive(self, connection: Connection) -> IncomingMessage | None: ...
-    def receiving(self, connection: Connection) -> AbstractContextManager[IncomingMessage | None]:
-        """As ``receive``, in a transaction around the block."""
+    def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]:
+        """Begins with the receive; gives its rows."""
 
+    def received(self, rows: list[Row]) -> IncomingMessage | None: ...
     def process(self, message: IncomingMessage) -> Told: ...
 
 
 class Batch(Protocol):
     """As Task, of a receive of several messages."""
 
-    def receiving_batch(self, connection: Connection) -> AbstractContextManager[tuple[IncomingMessage, ...]]: ...
+    def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]: ...
+    def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]: ...
     def settle(self, message: IncomingMessage) -> Told: ...
 
 
@@ -44,15 +47,16 @@ class ReceiveMode:
 
     def run(self, task: Task) -> Told | None:
         """Receive and process; None when there was nothing to receive. What it raises rolls the receive back."""
-        with task.receiving(self._slot.receive.fresh()) as message:
+        with task.transaction(self._slot.session()) as rows:
+            message = task.received(rows)
             told = task.process(message) if message else None
         self._sender.committed(self._sent)
         return told
 
     def run_batch(self, task: Batch) -> list[Told]:
         """As ``run``, for several messages in one transaction."""
-        with task.receiving_batch(self._slot.receive.fresh()) as messages:
-            told = [task.settle(message) for message in messages]
+        with task.transaction(self._slot.session()) as rows:
+            told = [task.settle(message) for message in task.received_batch(rows)]
         self._sender.committed(self._sent)
         return told
 
@@ -119,7 +123,7 @@ class NoTransaction(ReceiveMode):
     keeps_failed = False
 
     def run(self, task: Task) -> Told | None:
-        message = task.receive(self._slot.receive.fresh())
+        message = task.receive(self._slot.session())
         told = task.process(message) if message else None
         self._sender.committed(self._sent)
         return told

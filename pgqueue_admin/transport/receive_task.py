@@ -1,11 +1,12 @@
 """One receive: from the delete to the commit, and what follows when either fails."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
@@ -56,6 +57,7 @@ class ReceiveTask:
         self._work = work
         self._receives = receives
         self._settings = settings
+        self._most = 1
         self._has_answered = False
         self._message: IncomingMessage | None = None
         self._held: tuple[int, ...] = ()
@@ -89,20 +91,21 @@ class ReceiveTask:
         return mark if self._settings.concurrency > 1 else Mark(LOWEST, mark.turn)
 
     def receive(self, connection: Connection) -> IncomingMessage | None:
-        since = self._mark
-        return self._received(self._work.queue.receive(connection, since.seq), since)
+        self._since = self._mark
+        return self._took(self._work.queue.receive(connection, self._since.seq))
 
-    @contextmanager
-    def receiving(self, connection: Connection) -> Iterator[IncomingMessage | None]:
-        since = self._mark
-        with self._work.queue.receiving(connection, since.seq) as rows:
-            messages = self._work.queue.read(rows)
-            yield self._received(messages[0] if messages else None, since)
+    def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]:
+        self._since = self._mark
+        return self._work.queue.receiving(connection, self._since.seq, self._most)
 
-    def _received(self, message: IncomingMessage | None, since: Mark) -> IncomingMessage | None:
+    def received(self, rows: list[Row]) -> IncomingMessage | None:
+        messages = self._work.queue.read(rows)
+        return self._took(messages[0] if messages else None)
+
+    def _took(self, message: IncomingMessage | None) -> IncomingMessage | None:
         self._message = message
         if message:
-            self._work.low_water.taken(message.seq, since)
+            self._work.low_water.taken(message.seq, self._since)
         self._answer(found=message is not None, took=message is not None)
         if message:
             self._hold(message.seq)

@@ -1,14 +1,15 @@
 """Bodies: what becomes of an object on the way out and of bytes on the way in (T5)."""
 
 import json
+import re
 from enum import Enum
 from typing import Any, Protocol
 
 import orjson
 
 from pgqueue_admin.transport.errors import MessageUnreadable
-from pgqueue_admin.transport.texts import decode
 
+_LONG = re.compile(rb"\d{19}")  # numbers beyond 64 bits orjson would round
 _BYTES = (bytes, bytearray, memoryview)
 _AS_JSON_DOES = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -33,7 +34,12 @@ class Json:
         return body if b"null" not in body else _dump(message)  # NaN would be null
 
     def load(self, body: bytes) -> Any:
-        return decode(body.decode("utf-8").removeprefix("\ufeff"))
+        if not _LONG.search(body):
+            try:
+                return orjson.loads(body)
+            except orjson.JSONDecodeError:  # it refuses more than endpoints do
+                pass
+        return json.loads(body.decode("utf-8").removeprefix("\ufeff"))
 
 
 def _dump(message: Any) -> bytes:

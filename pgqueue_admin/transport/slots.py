@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.kept_session import Connect, KeptSession
 from pgqueue_admin.transport.receives import Receives
 
@@ -20,8 +21,16 @@ class Slot:
         self.receive = KeptSession(connect)
         self.send = KeptSession(connect)
         self._run = run
+        self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
         threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True).start()
+
+    def session(self) -> Connection:
+        """For the next receive. Whether the server has ended it is asked after a rest. Raises DatabaseDown."""
+        if not self._has_rested:
+            return self.receive.get()
+        self._has_rested = False
+        return self.receive.fresh()
 
     def wake(self) -> None:
         self._calls.put(True)
@@ -36,6 +45,7 @@ class Slot:
     def _work(self) -> None:
         while self._calls.get():
             self._run(self)
+            self._has_rested = True
         self.receive.close()
         self.send.close()
 

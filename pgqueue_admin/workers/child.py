@@ -1,5 +1,6 @@
 """The run of one endpoint process: its handlers, its engine, its reports; pause, resume and drain."""
 
+import gc
 import logging
 import sys
 import threading
@@ -64,6 +65,8 @@ class Child:
 
     def run(self) -> int:
         self._pause_or_resume()
+        gc.collect()
+        gc.freeze()  # what importing leaves is never garbage, and full collections amid messages would walk all of it
         if not self._started():
             return 1
         self._beside(self._watch)
