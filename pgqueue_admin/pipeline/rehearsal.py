@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pgqueue_admin.embedded.priority import go_last
 from pgqueue_admin.pipeline import class_archive, spark
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
 from pgqueue_admin.pipeline.transforms.failures import failures
@@ -35,6 +36,7 @@ def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None
 
 
 def main(scratch: Path, wanted: Path) -> None:
+    go_last()
     written = wanted.with_suffix(".jsa.new")
     session = spark.session("local[2,4]", scratch, class_archive.made(written))
     rehearse(session, scratch / "rehearsal")

@@ -1,7 +1,6 @@
 """Keeps history complete: asks each minute, or when told, whether something is to be read, and runs the driver."""
 
 import logging
-import os
 import threading
 import time
 
@@ -11,6 +10,7 @@ from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.embedded.priority import go_last
 from pgqueue_admin.pipeline.class_archive import Making
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.installing import Installing
@@ -30,12 +30,11 @@ FIRST = 10.0  # the console comes up first
 BEAT = 2.0
 AFTER_TROUBLE = 15.0
 TIDY_EVERY = 3600.0
-NICE = 19  # receivers on the same machine go first
 
 
 def run() -> None:
     """Until SIGTERM or SIGINT."""
-    os.nice(NICE)
+    go_last()  # receivers on the same machine go first
     ending = Ending()
     pipelining = Pipelining(ending)
     pulse.keep_beating()  # of the process alone: nobody can say how long a batch may take
