@@ -3,18 +3,20 @@
 import logging
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import compactions, depth_files, ledger, planning, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import HistoryBatch
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
@@ -36,21 +38,29 @@ class Driver:
         self._measure_at = 0.0
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
-        """Everything that is there to be read now, source by source; how many batches were done."""
+        """All that was there when it began, source by source; how many batches were done."""
         done = self._recompute(ending)
         with source().reading() as connection:
-            for each in sources(connection):
-                while not (ending() or is_held(each)) and (batch := planning.plan(connection, each, self._most)):
-                    if not self._run(connection, batch):
-                        break
-                    each.refresh_from_db()
-                    done += 1
+            began = connection.all(postgresql().pipeline.instant())[0].at
+            done += sum(self._read(connection, each, began, ending) for each in sources(connection))
         if not ending():
             self._compact()
             depth_files.keep(folder())
         if time.monotonic() >= self._measure_at:
             waits_of_types.measure()
             self._measure_at = time.monotonic() + MEASURE_EVERY
+        return done
+
+    def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:
+        """What comes meanwhile is left to the next turn: where something always comes, this one would never end."""
+        done, is_complete = 0, False
+        while not (ending() or is_complete or is_held(each)):
+            batch = planning.plan(connection, each, self._most)
+            if batch is None or not self._run(connection, batch):
+                break
+            each.refresh_from_db()
+            done += 1
+            is_complete = batch.is_last and batch.complete_to >= began
         return done
 
     def _run(self, connection: Connection, batch: HistoryBatch) -> bool:

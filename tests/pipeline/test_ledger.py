@@ -10,6 +10,7 @@ from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
@@ -133,3 +134,37 @@ def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -
     assert batch is not None
     (row,) = (row for part in selects(database, batch, 1) for row in database.all(part))
     assert row.headers == '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
+
+
+class Fed(Driver):
+    """While it reads a batch, another message comes."""
+
+    def __init__(self, feed: Callable[[], None]):
+        super().__init__()
+        self._feed = feed
+
+    def _run(self, connection: Any, batch: HistoryBatch) -> bool:
+        self._feed()
+        ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
+        return True
+
+
+def test_a_turn_ends_though_more_comes_all_the_time(database: Any) -> None:
+    """Else what it does when all is read, compaction for one, would never be done."""
+
+    def feed() -> None:
+        if HistoryBatch.objects.count() < 5:
+            died(database)
+
+    feed()
+    driver = Fed(feed)
+    assert [driver.turn(), driver.turn()] == [1, 1]
+    assert [batch.rows for batch in HistoryBatch.objects.order_by("pk")] == [1, 1]
+
+
+def test_what_was_left_open_and_what_came_since_are_one_turn(database: Any) -> None:
+    died(database)
+    (archive,) = sources(database)
+    planning.plan(database, archive)
+    died(database)
+    assert Fed(lambda: None).turn() == 2
