@@ -130,11 +130,11 @@ def wait_for_samples() -> None:
     wait_until(lambda: LatestSample.objects.count() >= QUEUES)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "What was waited for came") -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise SystemExit(f"What was waited for did not come within {seconds:.0f} s.")
+            raise SystemExit(f"Not within {seconds:.0f} s: {what}.")
         time.sleep(0.1)
 
 

@@ -1,4 +1,4 @@
-"""Processes of bench.pipeline: a first job of Spark from nothing, a sender at a steady rate, a receiver that tells."""
+"""Processes of bench.pipeline: a first job from nothing, turns of a driver, a steady sender, a receiver that tells."""
 
 import os
 import statistics
@@ -38,6 +38,21 @@ def by_default() -> Any:
     return spark
 
 
+def turns() -> None:
+    """For each line of stdin a turn of a driver, and its seconds."""
+    import django
+
+    django.setup()
+    from pgqueue_admin.pipeline.driver import Driver
+
+    driver = Driver("bench")
+    for _ in sys.stdin:
+        began = time.monotonic()
+        driver.turn()
+        print(time.monotonic() - began, flush=True)
+    driver.close()
+
+
 def send(dsn: str, rate: str) -> None:
     """So many messages a second, in steps of a tenth, until stdin ends."""
     endpoint, over = Endpoint("Sender", dsn, settings=SETTINGS), threading.Event()
@@ -74,4 +89,4 @@ def receive(dsn: str) -> None:
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (cold, send, receive)}[sys.argv[1]](*sys.argv[2:])
+    {each.__name__: each for each in (cold, turns, send, receive)}[sys.argv[1]](*sys.argv[2:])

@@ -1,8 +1,8 @@
 """How fast history is read, how far it is behind, and whom it slows; ``make bench-pipeline``.
 
 Floors are of the same run, rounds alternate, medians are compared. ``ROUNDS``, ``ROWS`` (of a backlog),
-``HISTORY_ROWS`` (what lies there when "flat" is measured again) and ``LIVE_SECONDS`` make it shorter or longer;
-``PARTS`` names some of what ``measure`` lists.
+``HISTORY_ROWS`` (of "flat"), ``LIVE_SECONDS`` (of "behind") and ``WINDOW`` (of "slowed", in seconds) make it shorter or
+longer. ``PARTS`` names some of what ``parts`` lists; the results of all others stay as they are.
 """
 
 import os
@@ -16,16 +16,17 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from bench import history, history_beside, history_live, history_start
+from bench import history, history_beside, history_flat, history_live, history_slowed, history_start, history_trends
 from bench.folder import temporary
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 ROWS = int(os.environ.get("ROWS", 500_000))
-HISTORY_ROWS = int(os.environ.get("HISTORY_ROWS", 1_500_000))
 SMALL = ROWS // 10
 FIRST = 2000  # of which a cold driver reads half
+Part = Callable[[], list[Row]]
 
 
 def main() -> None:
@@ -38,34 +39,38 @@ def main() -> None:
             DATABASE_URL=dsn, PGQUEUE_VAR=str(folder / "var"), SECRET_KEY=secrets.token_hex(32), LOG_LEVEL="WARNING",
             DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings", SPARK_MASTER="local[2,4]",
         )  # fmt: skip
-        publish("pipeline", measure(stack, dsn, folder / "var"))
+        measure(parts(stack, server, folder))
 
 
-def measure(stack: ExitStack, dsn: str, var: Path) -> list[Row]:
-    """What fails is told, and all else is measured."""
+def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]:
     from bench.console import prepare
 
     cookie = prepare()
-    bench = Bench(dsn, stack)
-    small = bench.batches(SMALL)
-    parts: dict[str, Callable[[], list[Row]]] = {
-        "batches": lambda: bench.large(small),
-        "beside": lambda: history_beside.beside(bench, ROWS, ROUNDS),
-        "start": lambda: [bench.cold(var / "spark")],
-        "flat": lambda: [bench.flat(small)],
-        "trends": lambda: history_live.trends(bench.connection, cookie),
-        "live": lambda: history_live.while_it_runs(bench, ROUNDS),
+    bench = Bench(server.dsn("bench"), stack)
+    return {
+        "batches": lambda: bench.large(bench.batches(SMALL)),
+        "beside": lambda: history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS),
+        "start": lambda: [bench.cold(folder / "var/spark")],
+        "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
+        "behind": lambda: [history_live.behind(bench, bench.connection)],
+        "slowed": lambda: history_slowed.slowed(bench, bench.connection, ROUNDS),
+        "flat": lambda: [history_flat.flat(server, folder, SMALL, ROUNDS + 2)],
     }
-    rows: list[Row] = []
+
+
+def measure(parts: dict[str, Part]) -> None:
     for name in os.environ.get("PARTS", ",".join(parts)).split(","):
-        if name == "live":
-            bench.close()
-        try:
-            rows += parts[name]()
-        except (Exception, SystemExit):
-            traceback.print_exc()
-            print(f"Not measured: {name}", file=sys.stderr)
-    return rows
+        publish("pipeline", measured(name, parts[name]), name)
+
+
+def measured(name: str, part: Part) -> list[Row]:
+    """What fails is told, and all else is measured."""
+    try:
+        return part()
+    except (Exception, SystemExit):
+        traceback.print_exc()
+        print(f"Not measured: {name}", file=sys.stderr)
+        return []
 
 
 class Bench:
@@ -86,6 +91,13 @@ class Bench:
     def fill(self, rows: int) -> None:
         history.lay_out(self.connection, self.rows + 1, rows)
         self.rows += rows
+
+    def holding(self, rows: int) -> "Bench":
+        """So many, at least, are in history."""
+        if self.rows < rows:
+            self.fill(rows - self.rows)
+            self.driver.turn()
+        return self
 
     def selects(self, most: int) -> list[str]:
         """Of a batch as the driver would plan it now, without a trace in the ledger."""
@@ -141,14 +153,6 @@ class Bench:
 
         frame = job._read(self.driver._session(), driver._for_looking(self.dsn), selects)
         frame.write.format("noop").mode("overwrite").save()
-
-    def flat(self, small: float) -> Row:
-        while self.rows < HISTORY_ROWS:
-            self.fill(min(ROWS, HISTORY_ROWS - self.rows))
-            self.driver.turn()
-        before = self.rows
-        name = f"{SMALL:,} rows behind {before:,} of history, against none"
-        return row(name, 100 * self.batches(SMALL) / small, "%", floor=None, target=110)
 
 
 def seconds(work: Callable[[], object]) -> float:

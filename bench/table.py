@@ -1,7 +1,7 @@
 """The table a bench prints and the JSON it leaves in bench/results/."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -17,6 +17,7 @@ class Row:
     floor: float | None
     ratio: float | None
     target: float
+    part: str = ""
 
     @property
     def met(self) -> bool:
@@ -30,10 +31,13 @@ def row(name: str, value: float, unit: str, *, floor: float | None, target: floa
     return Row(name, round(value, 3), unit, None if floor is None else round(floor, 3), ratio, target)
 
 
-def publish(room: str, rows: list[Row]) -> None:
-    """Print the table; write bench/results/<room>.json."""
+def publish(room: str, rows: list[Row], part: str = "") -> None:
+    """Print the table; write bench/results/<room>.json, where rows of other parts stay as they are."""
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{room}.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n")
+    path = RESULTS / f"{room}.json"
+    kept = [each for each in json.loads(path.read_text()) if each.get("part") not in (None, part)] if part else []
+    kept += [asdict(replace(each, part=part)) for each in rows]
+    path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{'measure':58} {'value':>10} {'unit':10} {'floor':>10} {'ratio':>7} {'target':>7}")
     for r in rows:
         print(

@@ -1,0 +1,41 @@
+"""Processes of bench.history_side: each is asked by a line, and answers by a line of figures."""
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+Child = subprocess.Popen[str]
+
+
+@contextmanager
+def side(*words: str, **environment: str) -> Iterator[Child]:
+    """In a session of its own, as the supervisor starts its children. It ends when its stdin does."""
+    command, pipe = [sys.executable, "-m", "bench.history_side", *words], subprocess.PIPE
+    environ = {**os.environ, **environment}
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True, env=environ)
+    try:
+        yield child
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=60)
+        child.kill()
+        child.wait()
+
+
+def ask(child: Child) -> None:
+    assert child.stdin
+    print(file=child.stdin, flush=True)
+
+
+def answer(child: Child, seconds: float = 30) -> list[float]:
+    """Raises SystemExit where none came in time."""
+    assert child.stdout
+    if not select.select([child.stdout], [], [], seconds)[0]:
+        raise SystemExit(f"Process {child.pid} has said nothing for {seconds:.0f} s.")
+    line: str = child.stdout.readline()
+    if not line:
+        raise SystemExit(f"Process {child.pid} has ended.")
+    return [float(word) for word in line.split()]

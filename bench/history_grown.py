@@ -1,0 +1,111 @@
+"""History that is long, from its first batch: ledger, files and figures of that one, over and over, each time later.
+
+It leaves what reading as many rows would: a ledger row a batch, its minutes, hours, days, failures and stories, and its
+rows in files as large as compaction makes them. The archive keeps its end: what is older was pruned behind the ledger.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from bench import history
+from pgqueue_admin.dialects import Connection
+
+BATCH = 100_000  # rows, of 2,000 seconds
+A_DAY = 42  # batches, each 34 minutes later: whole minutes, and none reaches into the next day
+IN_A_FILE = 14  # batches
+ARCHIVED = 500_000
+_LATER = f"(n / {A_DAY} * 86400 + mod(n, {A_DAY}) * 2040) * interval '1 s'"
+_OF_BATCH = "'id', nextval(pg_get_serial_sequence('{table}', 'id')), 'batch_id', batch_id + n"
+_MADE = {
+    "pgqueue_historybatch": f"'id', id + n, 'token', gen_random_uuid(), 'seq_lo', seq_lo + n * {BATCH},"
+    f" 'seq_hi', seq_hi + n * {BATCH}, 'sum_seq', sum_seq + n::numeric * {BATCH} * rows",
+    "pgqueue_rollup": f"{_OF_BATCH}, 'at', date_trunc(grain, at + {_LATER})",
+    "pgqueue_failurerollup": f"{_OF_BATCH}, 'at', at + {_LATER}, 'first_at', first_at + {_LATER},"
+    f" 'last_at', last_at + {_LATER}",
+    "pgqueue_storypart": f"{_OF_BATCH}, 'message_id', md5(message_id || n)::uuid, 'first_at', first_at + {_LATER},"
+    f" 'last_failed_at', last_failed_at + {_LATER}, 'last_succeeded_at', last_succeeded_at + {_LATER}",
+}
+_COPY = """
+insert into {table} select made.* from {table} one, generate_series(1, %(copies)s::int) n,
+  lateral jsonb_populate_record(one, jsonb_build_object({changes})) made
+"""
+_FIRST = """
+select path, day, file.rows, batch_id as batch from pgqueue_historyfile file
+join pgqueue_historypart part on part.file_id = file.id
+"""
+_FILE = """
+with file as (
+  insert into pgqueue_historyfile (source_id, dataset, path, day, rows, bytes, added_at)
+  select id, 'history', %(path)s, %(day)s::date, %(rows)s::int8, %(bytes)s::int8, now() from pgqueue_historysource
+  returning id
+)
+insert into pgqueue_historypart (file_id, batch_id, rows)
+select file.id, batch, %(each)s::int8 from file, unnest(%(batches)s::int8[]) batch
+"""
+_READ = """
+update pgqueue_historysource set snapshot = pg_current_snapshot()::text, ahead = '', seq_done = 0,
+  complete_to = clock_timestamp();
+select setval(pg_get_serial_sequence('pgqueue_historybatch', 'id'), max(id)) from pgqueue_historybatch
+"""
+_RENUMBER = "alter table messages.message_archive alter column seq restart with {}"
+_SILENT = "alter table messages.message_archive {} trigger dead_message_trigger"
+
+
+def grow(connection: Connection, folder: Path, rows: int) -> None:
+    """From one batch of BATCH rows to ``rows``."""
+    copies = rows // BATCH - 1
+    for table, changes in _MADE.items():
+        connection.run(_COPY.format(table=table, changes=changes.format(table=table)), {"copies": copies})
+    for known in files(connection, folder, copies):
+        connection.run(_FILE, known)
+    archive(connection, rows)
+    connection.run(_READ)
+
+
+def files(connection: Connection, folder: Path, copies: int) -> Iterator[dict[str, Any]]:
+    """As the manifest is to name them."""
+    import pyarrow.parquet
+
+    (first,) = connection.all(_FIRST)
+    rows = pyarrow.parquet.ParquetFile(folder / first.path).read()
+    for (day, _), numbers in groupby(range(1, copies + 1), lambda n: (n // A_DAY, n % A_DAY // IN_A_FILE)):
+        named, batches = first.day + timedelta(day), list(numbers)
+        path = f"v2/table-0001-{named}-{uuid4()}/day={named}/part-0.zstd.parquet"
+        size = write(folder / path, rows, batches)
+        made = {"rows": first.rows * len(batches), "each": first.rows, "batches": [first.batch + n for n in batches]}
+        yield {"path": path, "day": named, "bytes": size, **made}
+
+
+def write(path: Path, rows: Any, batches: list[int]) -> int:
+    import pyarrow.parquet
+
+    path.parent.mkdir(parents=True)
+    with pyarrow.parquet.ParquetWriter(path, rows.schema, compression="zstd") as writer:
+        for n in batches:
+            writer.write_table(moved(rows, n))
+    return path.stat().st_size
+
+
+def moved(rows: Any, n: int) -> Any:
+    """The rows of the batch that is ``n`` later."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    later = pyarrow.scalar(timedelta(days=n // A_DAY, minutes=34 * (n % A_DAY)), pyarrow.duration("us"))
+    changes = {"seq": n * BATCH, "batch": n, "sent_at": later, "started_at": later, "ended_at": later}
+    for name, change in changes.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, rows.schema.field(place), compute.add(rows[name], change))
+    return rows
+
+
+def archive(connection: Connection, rows: int) -> None:
+    """Its last ones, without the notices of those that died."""
+    connection.run(_RENUMBER.format(rows - ARCHIVED + 1))
+    connection.run(_SILENT.format("disable"))
+    history.insert(connection, rows - ARCHIVED + 1, ARCHIVED)
+    connection.run(_SILENT.format("enable"))

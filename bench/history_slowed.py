@@ -1,0 +1,79 @@
+"""Whom a batch slows: receivers that are offered RATE messages a second, while history rests and while it is read."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from bench import children
+from bench.children import side
+from bench.console import wait_until
+from bench.history_live import RATE, STARTED, ask, driver
+from bench.table import Row, row
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport import Endpoint
+
+if TYPE_CHECKING:
+    from bench.pipeline import Bench
+
+WINDOW = float(os.environ.get("WINDOW", 20))
+BATCH = 100_000  # what a driver reads at once
+LONGEST = 300.0  # seconds: the most that one batch takes
+_REST = "update pgqueue_historysource set held_until = now() + interval '1 hour'"
+_WORK = """
+select exists (select from pgqueue_historybatch where state = 'running')
+  or exists (select from pgqueue_historycompaction where state = 'running')
+"""
+
+
+class Window(NamedTuple):
+    handled: float  # a second
+    p95: float  # ms of critical time
+
+
+def slowed(bench: "Bench", connection: Connection, rounds: int) -> list[Row]:
+    """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
+    Endpoint("Busy", bench.dsn).create_queues()
+    bench.fill(BATCH * (rounds + 1))
+    connection.run("checkpoint")
+    alone, beside = list[Window](), list[Window]()
+    with driver(), side("receive", bench.dsn) as receiver, side("send", bench.dsn, str(RATE)):
+        one_batch(connection)
+        for _ in range(rounds):
+            alone.append(windowed(receiver, lambda: time.sleep(WINDOW)))
+            beside.append(windowed(receiver, lambda: one_batch(connection)))
+    return rows(alone, beside)
+
+
+def rows(alone: list[Window], beside: list[Window]) -> list[Row]:
+    floor, found = (statistics.median(window.p95 for window in windows) for windows in (alone, beside))
+    handled = min(window.handled for window in [*alone, *beside])
+    name = f"p95 critical time at {RATE}/s while a batch runs, against {floor:.1f} ms"
+    return [
+        row(name, 100 * found / floor, "%", floor=None, target=150),
+        row("the least that receivers handled meanwhile", handled, "/s", floor=RATE, target=0.95),
+    ]
+
+
+def one_batch(connection: Connection) -> None:
+    """From when the driver begins one until it rests again."""
+    ask(connection)
+    wait_until(lambda: is_at_work(connection), STARTED, "a driver has begun a batch")
+    connection.run(_REST)
+    wait_until(lambda: not is_at_work(connection), LONGEST, "the batch has ended")
+
+
+def is_at_work(connection: Connection) -> bool:
+    return bool(connection.value(_WORK))
+
+
+def windowed(receiver: children.Child, lasting: Callable[[], object]) -> Window:
+    """What was handled while it lasted."""
+    children.ask(receiver)
+    children.answer(receiver)
+    began = time.monotonic()
+    lasting()
+    children.ask(receiver)
+    handled, p95_ms = children.answer(receiver)
+    return Window(handled / (time.monotonic() - began), p95_ms)
