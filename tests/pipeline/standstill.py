@@ -42,6 +42,12 @@ POINTS = [
     Point("after the commit", "before insert on {on} for each row", calls="stand_still_after_the_first"),
 ]
 
+COMPACTED = Point(
+    "before a compaction's commit",
+    "before update of state on {on} for each row when (new.state = 'done')",
+    "pgqueue_historycompaction",
+)
+
 
 @contextmanager
 def held_at(point: Point, database: Any) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""kill -9 at each named point of a batch: what it left counts for nothing, and the next driver makes it whole."""
+"""kill -9 at each named point of a batch, and in a compaction: what it left counts for nothing, the next heals it."""
 
 import os
 import signal
@@ -12,8 +12,8 @@ import pyarrow.dataset
 import pytest
 
 from pgqueue_admin.pipeline import sweep
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile, Queue, Rollup
-from tests.pipeline.standstill import POINTS, Point, held_at, is_waited_for
+from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, Queue, Rollup
+from tests.pipeline.standstill import COMPACTED, POINTS, Point, held_at, is_waited_for
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -33,14 +33,17 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
     """One driver after the other, each killed a step further on its way; the last one is left alone."""
     Queue.objects.create(schema="public", table="audit", kind="audit")
     database = connect(archived_console)
+    database.run(ALL_FILES_ARE_OLD)
     for point in POINTS:
         killed_at(point, database, archived_console, tmp_path)
         first = HistoryBatch.objects.get()
         assert (first.state == "done") == (point is LAST), point.name
         assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
+    killed_in_a_compaction(database, archived_console, tmp_path)
     assert start(archived_console, tmp_path).wait(600) == 0
     first.refresh_from_db()
-    assert [batch.state for batch in HistoryBatch.objects.all()] == ["done", "done"]
+    assert [batch.state for batch in HistoryBatch.objects.all()] == ["done", "done", "done"]
+    assert [each.state for each in HistoryCompaction.objects.order_by("pk")] == ["abandoned", "done"]
     assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
     whole_and_alone(tmp_path, database)
 
@@ -55,6 +58,15 @@ def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
         driver.wait()
 
 
+def killed_in_a_compaction(database: Any, dsn: str, folder: Path) -> None:
+    """Its file is written, and history is as it was."""
+    database.run(MORE_OF_A_DAY)
+    killed_at(COMPACTED, database, dsn, folder)
+    assert HistoryCompaction.objects.get().state == "running"
+    assert list(folder.glob("v2/table-*/day=*/*.parquet"))
+    assert not HistoryFile.objects.filter(path__startswith="v2/table-").exists()
+
+
 def whole_and_alone(folder: Path, database: Any) -> None:
     """Each committed row once, in files that the manifest names; what killed attempts left is swept once it is old."""
     named = [str(folder / path) for path in HistoryFile.objects.values_list("path", flat=True)]
@@ -65,13 +77,23 @@ def whole_and_alone(folder: Path, database: Any) -> None:
     assert {(row["source"], row["seq"]) for row in found} == committed
     for grain in ("minute", "hour", "day"):
         assert sum(row.messages for row in Rollup.objects.filter(grain=grain)) == len(committed)
-    left = len(list(folder.glob("v2/batch-*"))) - HistoryBatch.objects.count()
-    assert left > 0
-    assert sweep.sweep(folder, now=later(folder)) == left
+    assert {place.parents[1] for place in map(Path, named)} < set(folder.glob("v2/*-*"))
+    assert sweep.sweep(folder, now=later(folder))
+    assert {place.parents[1] for place in map(Path, named)} == set(folder.glob("v2/*-*"))
     assert sorted(named) == sorted(map(str, folder.glob("v2/*/day=*/*.parquet")))
 
 
 ARCHIVED = "select seq from messages.message_archive where kind <> 'control'"
+ALL_FILES_ARE_OLD = """
+create function long_ago() returns trigger language plpgsql as
+    'begin new.added_at := now() - interval ''2 hours''; return new; end';
+create trigger old before insert on pgqueue_historyfile for each row execute function long_ago()
+"""
+MORE_OF_A_DAY = """
+insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, headers, body, died_at)
+select created_at, message, result, handled_by, kind, queue, headers, body, died_at
+from messages.message_archive where kind <> 'control' order by seq limit 1
+"""
 
 
 def later(folder: Path) -> float:
