@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 LAST = 19
+_GROUP_LAST = 10  # a tenth of a processor that others want, so that it ends where they want all of it
 _GROUP = Path("/proc/self/autogroup")
 
 
@@ -13,4 +14,4 @@ def go_last() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, LAST)
     if os.getsid(0) == os.getpid():  # else it is the session of somebody's shell
         with suppress(OSError):  # a kernel that does not group by session
-            _GROUP.write_text(str(LAST))
+            _GROUP.write_text(str(_GROUP_LAST))

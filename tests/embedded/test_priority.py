@@ -17,7 +17,7 @@ print(os.getpriority(os.PRIO_PROCESS, 0), group.read_text().split()[-1] if group
 
 
 @pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel does not group by session")
-@pytest.mark.parametrize(("alone", "said"), [(True, ["19", "19"]), (False, ["19", "0"])])
+@pytest.mark.parametrize(("alone", "said"), [(True, ["19", "10"]), (False, ["19", "0"])])
 def test_a_session_of_its_own_goes_last_and_another_s_stays(alone: bool, said: list[str]) -> None:
     shell = [sys.executable, "-c", "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])", _SAY]
     command = [sys.executable, "-c", _SAY] if alone else shell
