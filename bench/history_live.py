@@ -31,6 +31,7 @@ def behind(bench: "Bench", connection: Connection) -> Row:
     """The most that history was behind while RATE messages a second came in, from the first time it was complete."""
     over = threading.Event()
     feeding = threading.Thread(target=feed, args=(bench, over))
+    bench.close()
     bench.fill(RATE)  # Spark starts with the first message
     with driver():
         ask(connection)

@@ -34,6 +34,7 @@ class Window(NamedTuple):
 
 def slowed(bench: "Bench", connection: Connection, rounds: int) -> list[Row]:
     """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
+    bench.close()
     Endpoint("Busy", bench.dsn).create_queues()
     bench.fill(BATCH * (rounds + 1))
     connection.run("checkpoint")
