@@ -1,4 +1,4 @@
-"""How long messages of whole days took: cut once, when a day is over, so that Trends of years has nothing to sum."""
+"""Figures of whole days: counted and cut once, when a day is over, so that Trends of years has nothing to sum."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ AT_ONCE = 31  # days a call; the next one goes on
 
 
 def cut(complete_to: datetime | None) -> int:
-    """Days that are over, and that history is complete for, and were not cut or are in doubt; how many."""
+    """Count and cut days that are over, that history is complete for, and that are new or in doubt; how many."""
     if complete_to is None:
         return 0
     until = complete_to.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -32,5 +32,7 @@ def doubt(batch: HistoryBatch) -> None:
 @transaction.atomic
 def _cut(at: datetime) -> None:
     asked(postgresql().timed_days.alone(), {})
-    query = postgresql().timed_days.cut(percentiles=postgresql().trends.percentiles)
-    asked(query, {"at": at, "starts": bands.STARTS})
+    days, trends = postgresql().timed_days, postgresql().trends
+    parts = {"subject": days.subject, "subjects": days.subjects}
+    asked(days.count(figures=trends.figures, **parts), {"at": at})
+    asked(days.cut(percentiles=trends.percentiles, **parts), {"at": at, "starts": bands.STARTS})

@@ -95,7 +95,8 @@ class Story(NamedTuple):
 
 def counts(asked: Asked) -> dict[int, Counts]:
     """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
-    rows = _ask(postgresql().trends.counts(asked=postgresql().trends.asked), asked)
+    trends, parts = postgresql().trends, _parts()
+    rows = _ask(trends.counts_of_days(**parts) if _by_days(asked) else trends.counts(**parts), asked)
     return {at: Counts(_known(asked, succeeded), *others) for at, succeeded, *others in rows}
 
 
@@ -110,7 +111,7 @@ def _known(asked: Asked, succeeded: int) -> int | None:
 
 def timings(asked: Asked, measure: str) -> dict[int, Timings]:
     """Of one of MEASURES, by step; steps in which nothing was measured are absent."""
-    rows = _ask(_timings(asked, measure), asked, measure=measure, starts=bands.STARTS, step=STEPS[asked.grain])
+    rows = _ask(_timings(asked, measure), asked, measure=measure, starts=bands.STARTS)
     return {
         at: Timings(Percentiles(*map(value, cuts)), dict(zip(found, numbers, strict=True)))
         for at, *cuts, found, numbers in rows
@@ -118,21 +119,32 @@ def timings(asked: Asked, measure: str) -> dict[int, Timings]:
 
 
 def _timings(asked: Asked, measure: str) -> Any:
-    """Days are cut when they are over, of all and of each name by itself; all else is summed (timed_days)."""
-    trends, named = postgresql().trends, [name for name in NAMES if getattr(asked, name)]
-    parts = {"asked": trends.asked, "percentiles": trends.percentiles, "every_step": trends.every_step}
-    filled = {**parts, "buckets": measure, "numbers": f"{measure}_n"}
-    if asked.grain == "day" and len(named) < 2:
-        return trends.timings_of_days(timings=trends.timings, steps=trends.days_to_sum, **filled)
-    return trends.timings(steps=trends.every_step, **filled)
+    trends, filled = postgresql().trends, {**_parts(), "buckets": measure, "numbers": f"{measure}_n"}
+    if _by_days(asked):
+        return trends.timings_of_days(timings=trends.timings, **filled)
+    return trends.timings(**{**filled, "steps": trends.every_step})
 
 
 def kinds(asked: Asked) -> dict[str, list[Kind]]:
     """The queues, endpoints and types (by that word, one of NAMES) that finished anything, the busiest first."""
+    trends = postgresql().trends
+    counted = trends.counted_days if asked.grain == "day" else trends.counted_steps
     found: dict[str, list[Kind]] = {name: [] for name in NAMES}
-    for what, *kind in _ask(postgresql().trends.kinds(), asked):
+    for what, *kind in _ask(trends.kinds(counted=counted, **_parts()), asked):
         found[what].append(Kind(*kind))
     return found
+
+
+def _by_days(asked: Asked) -> bool:
+    """Days are counted and cut when they are over, of all and of each name by itself (timed_days)."""
+    return asked.grain == "day" and sum(bool(getattr(asked, name)) for name in NAMES) < 2
+
+
+def _parts() -> dict[str, Any]:
+    """What statements share; a part may hold those that follow."""
+    trends = postgresql().trends
+    shared = ("asked", "figures", "percentiles", "every_step")
+    return {"steps": trends.days_to_sum, **{name: getattr(trends, name) for name in shared}}
 
 
 def failures(asked: Asked) -> list[Failure]:
@@ -148,5 +160,6 @@ def stories(asked: Asked) -> list[Story]:
 
 def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:
     with connections["default"].cursor() as cursor:
-        cursor.execute(query, {**asked.params(), **more})
+        values: dict[str, Any] = {**asked.params(), "step": STEPS[asked.grain], **more}
+        cursor.execute(query, values)
         return cursor.fetchall()

@@ -105,8 +105,8 @@ def test_each_statement_is_understood_by_this_server(
 
 OF_HISTORY = {
     "usual": ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"],
-    "timed_days": ["due", "cut", "doubt", "alone"],
-    "trends": ["timings_of_days", "timings", "kinds"],
+    "timed_days": ["due", "count", "cut", "doubt", "alone"],
+    "trends": ["counts", "counts_of_days", "timings_of_days", "timings", "kinds"],
 }
 
 
@@ -116,9 +116,10 @@ def test_each_statement_of_history_is_understood_by_this_server(
 ) -> None:
     """They ask the console's own tables."""
     server = connect(console_database).raw.pgconn
-    parts = {each.name: each for other in OF_HISTORY for each in getattr(postgresql(), other)}
+    parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(postgresql(), other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
     filled |= {"steps": parts["days_to_sum"], "buckets": "critical", "numbers": "critical_n"}
+    filled |= {"counted": parts["counted_days"]}
     for statement in (getattr(getattr(postgresql(), noun), name) for name in OF_HISTORY[noun]):
         whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
         assert server.prepare(b"", as_sent(whole).encode()).error_message == b"", statement.name

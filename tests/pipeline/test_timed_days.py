@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from django.db import connections, transaction
+from django.db.models import F
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import ledger, timed_days, trends
 from pgqueue_admin.pipeline.trends import MEASURES, Timings
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, TimedDay
+from pgqueue_admin.records.models import CountedDay, HistoryBatch, HistorySource, Rollup, TimedDay
 from tests.pipeline.counted import batch, rolled_up
 from tests.waiting import until
 
@@ -36,6 +37,12 @@ WAITING = """select count(*) from pg_locks where locktype = 'advisory' and not g
 
 def timed(measure: str = "critical", **names: str) -> dict[int, Timings]:
     return trends.timings(trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", **names), measure)
+
+
+def figures() -> list[Any]:
+    """Counts of each name, and the lists of names."""
+    whole = [trends.Asked(MONDAY - DAY, MONDAY + 3 * DAY, "day", **names) for names in NAMES]
+    return [*map(trends.counts, whole), trends.kinds(whole[0])]
 
 
 def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
@@ -66,13 +73,16 @@ def test_they_are_what_summing_shows() -> None:
         at, result = MONDAY + number % 3 * DAY, chance.choice(RESULTS)
         rolled_up(at, 1, delivery, grain="day", result=result, **spans, **kind)
     rolled_up(MONDAY - DAY, 1, grain="day", result="failed")
-    summed = [timed(measure, **names) for measure in MEASURES for names in NAMES]
+    summed, counted = [timed(measure, **names) for measure in MEASURES for names in NAMES], figures()
     assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 3
     assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 0
     assert [timed(measure, **names) for measure in MEASURES for names in NAMES] == summed
-    assert len(summed[0]) == 3
-    assert not TimedDay.objects.filter(at=MONDAY + 2 * DAY).exists(), "it goes on"
+    assert figures() == counted
+    assert (len(summed[0]), len(counted[0])) == (3, 4)
+    assert not CountedDay.objects.filter(at=MONDAY + 2 * DAY).exists(), "it goes on"
     TimedDay.objects.all().update(p50=0)
+    CountedDay.objects.all().update(failed=F("failed") + 1_000)
+    assert sum(each.failed > 1_000 for each in figures()[0].values()) == 3, "not read"
     assert [each.percentiles.p50 for each in timed(queue="q1").values()].count(trends.value(0)) == 2, "not read"
 
 
@@ -113,7 +123,9 @@ def test_what_is_recomputed_is_there_at_once() -> None:
 
 
 def medians() -> list[int]:
-    """By bucket, of the days that were timed."""
+    """By bucket, of the days that were timed; of each something is counted."""
+    asked = trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", endpoint="Sales")
+    assert set(trends.counts(asked)) == set(timed(endpoint="Sales"))
     buckets = {trends.value(bucket): bucket for bucket in (100, 300)}
     return [buckets[each.percentiles.p50] for _, each in sorted(timed(endpoint="Sales").items())]
 

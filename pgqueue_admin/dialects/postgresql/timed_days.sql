@@ -1,29 +1,43 @@
 -- name: due
--- Days that are over and have figures of which nothing is cut, the newest first; the row of all is there of each that is.
+-- Days that are over and have figures that are not counted, the newest first; the row of all is there of each that is.
 select at
 from generate_series(
     (select min(at) from pgqueue_rollup where grain = 'day'), %(until)s::timestamptz - interval '24 hours', interval '24 hours'
 ) as at
 where exists (select from pgqueue_rollup figure where figure.grain = 'day' and figure.at = at.at)
     and not exists (
-        select from pgqueue_timedday day
-        where (day.endpoint, day.queue, day.type, day.measure) = ('', '', '', 'critical') and day.at = at.at
+        select from pgqueue_countedday day where (day.endpoint, day.queue, day.type) = ('', '', '') and day.at = at.at
     )
 order by at desc limit %(most)s
 
+-- name: count
+-- Of all, each queue, each endpoint and each type: what finished, over all batches.
+insert into pgqueue_countedday (at, queue, endpoint, type, succeeded, failed, skewed)
+select %(at)s, {subject}, {figures}
+from pgqueue_rollup
+where grain = 'day' and at = %(at)s
+group by {subjects}
+on conflict do nothing
+
+-- name: subject
+-- An empty name means all.
+coalesce(queue, '') as queue, coalesce(endpoint, '') as endpoint, coalesce(type, '') as type
+
+-- name: subjects
+-- What has no name counts in all.
+grouping sets ((), (queue), (endpoint), (type))
+having (grouping(queue) = 1 or queue <> '') and (grouping(endpoint) = 1 or endpoint <> '')
+    and (grouping(type) = 1 or type <> '')
+
 -- name: cut
--- Of all, each queue, each endpoint and each type: buckets of all batches summed, then cut. What has no name counts in all.
+-- Of the same, how long it took: buckets of all batches summed, and then cut.
 with counted as (
-    select
-        coalesce(queue, '') as queue, coalesce(endpoint, '') as endpoint, coalesce(type, '') as type,
-        measure, bucket, sum(number::float8) as number
+    select {subject}, measure, bucket, sum(number::float8) as number
     from pgqueue_rollup, lateral (
         values ('critical', critical, critical_n), ('processing', processing, processing_n), ('delivery', delivery, delivery_n)
     ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
     where grain = 'day' and at = %(at)s
-    group by measure, bucket, grouping sets ((), (queue), (endpoint), (type))
-    having (grouping(queue) = 1 or queue <> '') and (grouping(endpoint) = 1 or endpoint <> '')
-        and (grouping(type) = 1 or type <> '')
+    group by measure, bucket, {subjects}
 ), running as (
     select
         *, width_bucket(bucket, %(starts)s::int4[]) as band,
@@ -34,25 +48,21 @@ with counted as (
     select queue, endpoint, type, measure, band, sum(number)::int8 as number, {percentiles}
     from running
     group by queue, endpoint, type, measure, band
-), cut as (
-    select
-        queue, endpoint, type, measure, min(p50) as p50, min(p95) as p95, min(p99) as p99,
-        array_agg(band) as bands, array_agg(number) as numbers
-    from banded
-    group by queue, endpoint, type, measure
-    union all
-    select '', '', '', measure, null, null, null, '{{}}', '{{}}'
-    from unnest(array['critical', 'processing', 'delivery']) as measure
-    where not exists (select from running where running.measure = measure.measure)
 )
 insert into pgqueue_timedday (at, queue, endpoint, type, measure, p50, p95, p99, bands, numbers)
-select %(at)s, cut.* from cut
+select %(at)s, queue, endpoint, type, measure, min(p50), min(p95), min(p99), array_agg(band), array_agg(number)
+from banded
+group by queue, endpoint, type, measure
 on conflict do nothing
 
 -- name: doubt
--- The days that a batch counts in: what was cut of them is not all of it, or more than that.
-delete from pgqueue_timedday
-where at in (select at from pgqueue_rollup where batch_id = %(batch)s and grain = 'day')
+-- The days that a batch counts in: what was counted and cut of them is not all of it, or more than that.
+with days as (
+    select distinct at from pgqueue_rollup where batch_id = %(batch)s and grain = 'day'
+), uncut as (
+    delete from pgqueue_timedday where at in (select at from days)
+)
+delete from pgqueue_countedday where at in (select at from days)
 
 -- name: alone
 -- Until the end of the transaction: who cuts sees what a batch has counted, or the batch sees what was cut.

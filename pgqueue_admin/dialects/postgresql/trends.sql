@@ -1,13 +1,25 @@
 -- name: counts
 -- What finished in each step, of the kinds asked for; the index on grain and time finds them.
-select
-    extract(epoch from at)::int8 as at,
-    coalesce(sum(messages) filter (where result = 'success'), 0)::int8 as succeeded,
-    coalesce(sum(messages) filter (where result <> 'success'), 0)::int8 as failed,
-    sum(skewed)::int8 as skewed
+select extract(epoch from at)::int8 as at, {figures}
 from pgqueue_rollup
 where {asked}
 group by 1
+
+-- name: figures
+-- Of any rows: what finished, by how it ended.
+coalesce(sum(messages) filter (where result = 'success'), 0)::int8 as succeeded,
+    coalesce(sum(messages) filter (where result <> 'success'), 0)::int8 as failed, sum(skewed)::int8 as skewed
+
+-- name: counts_of_days
+-- What was counted of each day that is over, and all other days summed; in one look, so that none is missing or twice.
+select extract(epoch from steps.at)::int8 as at, counted.*
+from ({steps}) steps, lateral (
+    select {figures} from pgqueue_rollup where {asked} and at = steps.at having count(*) > 0
+) counted
+union all
+select extract(epoch from at)::int8, succeeded, failed, skewed
+from pgqueue_countedday
+where (endpoint, queue, type) = (%(endpoint)s, %(queue)s, %(type)s) and at >= %(since)s and at < %(until)s
 
 -- name: timings
 -- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
@@ -35,13 +47,13 @@ from ({steps}) steps, lateral (
 ) cut
 
 -- name: timings_of_days
--- What was cut of each day that is over, and all other days summed; in one look, so that none is missing or there twice.
+-- The same of how long it took.
 {timings}
 union all
 select extract(epoch from at)::int8, p50, p95, p99, bands, numbers
 from pgqueue_timedday
 where (endpoint, queue, type, measure) = (%(endpoint)s, %(queue)s, %(type)s, %(measure)s)
-    and at >= %(since)s and at < %(until)s and p50 is not null
+    and at >= %(since)s and at < %(until)s
 
 -- name: percentiles
 -- Of a running sum: the first bucket at or above each share.
@@ -54,10 +66,9 @@ select at
 from generate_series(date_trunc(%(grain)s, %(since)s::timestamptz, 'UTC'), %(until)s::timestamptz, %(step)s::interval) as at
 
 -- name: days_to_sum
--- Of these, days that go on, or that a batch added to since: of each that was cut the row of all is there. Found first.
+-- Of these, days that go on, or that a batch added to since: of each that was counted the row of all is there. Found first.
 {every_step} where not exists (
-    select from pgqueue_timedday day
-    where (day.endpoint, day.queue, day.type, day.measure) = ('', '', '', %(measure)s) and day.at = at.at
+    select from pgqueue_countedday day where (day.endpoint, day.queue, day.type) = ('', '', '') and day.at = at.at
 ) offset 0
 
 -- name: asked
@@ -69,10 +80,7 @@ grain = %(grain)s and at >= %(since)s and at < %(until)s
 -- name: kinds
 -- What may be asked for in a window, by what it is, the busiest first. One look for all three: the window is large.
 with counted as (
-    select queue, endpoint, type, sum(messages) as messages
-    from pgqueue_rollup
-    where grain = %(grain)s and at >= %(since)s and at < %(until)s
-    group by 1, 2, 3
+    {counted}
 ), named as (
     select what, name, sum(messages)::int8 as messages
     from counted, lateral (values ('queue', queue), ('endpoint', endpoint), ('type', type)) as names (what, name)
@@ -82,6 +90,26 @@ with counted as (
     select *, row_number() over (partition by what order by messages desc, name) as place from named
 )
 select what, name, messages from placed where place <= 200 order by what, place
+
+-- name: counted_steps
+-- By all names at once.
+select queue, endpoint, type, sum(messages) as messages
+from pgqueue_rollup
+where grain = %(grain)s and at >= %(since)s and at < %(until)s
+group by 1, 2, 3
+
+-- name: counted_days
+-- Likewise of days that are not counted yet; of others each name by itself.
+select summed.*
+from ({steps}) steps, lateral (
+    select queue, endpoint, type, sum(messages) as messages
+    from pgqueue_rollup where grain = %(grain)s and at = steps.at and at >= %(since)s and at < %(until)s group by 1, 2, 3
+) summed
+union all
+select queue, endpoint, type, sum(succeeded + failed)
+from pgqueue_countedday
+where at >= %(since)s and at < %(until)s
+group by 1, 2, 3
 
 -- name: failures
 -- Which failures by fingerprint, the most frequent first; new is what was never seen before the window.

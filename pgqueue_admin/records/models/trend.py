@@ -30,20 +30,37 @@ class Rollup(models.Model):
         indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
 
 
-class TimedDay(models.Model):
-    """How long what finished on one day took, in buckets, cut when the day is over and history of it complete.
-
-    Of one queue, endpoint or type; without a name of all. That row is there of each day that was cut, timed or not.
-    """
+class Day(models.Model):
+    """One day over all batches, once it is over: of a queue, an endpoint or a type; without a name of all."""
 
     at = models.DateTimeField()
     queue = models.TextField()
     endpoint = models.TextField()
     type = models.TextField()
+
+    class Meta:
+        abstract = True
+
+
+class CountedDay(Day):
+    """What finished on it. The row of all is there of each day that was counted, and cut."""
+
+    succeeded = models.BigIntegerField()
+    failed = models.BigIntegerField()
+    skewed = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["endpoint", "queue", "type", "at"], name="one_counted_day")]
+        indexes = [models.Index(fields=["at"])]
+
+
+class TimedDay(Day):
+    """How long it took, in buckets; of what was not timed there is none."""
+
     measure = models.CharField(max_length=10)
-    p50 = models.IntegerField(null=True)
-    p95 = models.IntegerField(null=True)
-    p99 = models.IntegerField(null=True)
+    p50 = models.IntegerField()
+    p95 = models.IntegerField()
+    p99 = models.IntegerField()
     bands = ArrayField(models.IntegerField())
     numbers = ArrayField(models.BigIntegerField(), help_text="How many in each of its bands.")
 
