@@ -1,7 +1,6 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,8 +20,6 @@ from pgqueue_admin.transport.recovery import Recovery
 from pgqueue_admin.transport.replies import Replies
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.transaction import Transaction
-
-_UNTRACED = nullcontext()
 
 
 class AttemptFailed(Exception):
@@ -56,14 +53,20 @@ class Attempts:
         tracing = self.pipeline.tracing
         logs.here.message = context.message
         try:
-            with tracing.processing(message) if tracing else _UNTRACED:
-                self.invoke(body, context)
-                transaction.dispatch([*context.outgoing, *self.audit.of(message, started)])
+            if tracing:
+                with tracing.processing(message):
+                    self._handle(body, context, transaction, started)
+            else:
+                self._handle(body, context, transaction, started)
         except BaseException as error:  # a handler that wants to exit ends its message, not this process
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
         finally:
             logs.here.message = None
         return body
+
+    def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
+        self.invoke(body, context)
+        transaction.dispatch([*context.outgoing, *self.audit.of(context.received, started)])
 
     def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
         """What no handler is called for is audited all the same."""
@@ -75,11 +78,12 @@ class Attempts:
             raise MessageUnreadable(message.unreadable)
         if self.pipeline.incoming:
             context.message = message = self._mutated(context, transaction)
-        if not message.types:
+        types = message.types
+        if not types:
             raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
-        context.handlers = self.handlers.of(message.types)
+        context.handlers = self.handlers.of(types)
         if not context.handlers and not self.replies.takes(message):
-            raise NoHandler(f"{self.endpoint} has no handler for {', '.join(message.types)}")
+            raise NoHandler(f"{self.endpoint} has no handler for {', '.join(types)}")
         return self.serializers.load(message.body, message.headers.get(h.CONTENT_TYPE))
 
     def _mutated(self, context: MessageContext, transaction: Transaction) -> IncomingMessage:

@@ -9,7 +9,7 @@ from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import milliseconds
 
 MANY = 1_000
-PART = 34  # messages that are on their way while the next are made
+FIRST, GROWTH = 10, 3  # the server works on ten messages while thirty are made, and on those while ninety are
 PART_BYTES = 1024 * 1024  # of bodies
 BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
 
@@ -21,13 +21,13 @@ def is_large(messages: Sequence[OutgoingMessage]) -> bool:
 def parts(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
     """In order; each as soon as it is full."""
     part: list[OutgoingMessage] = []
-    size = 0
+    size, most = 0, FIRST
     for message in messages:
         part.append(message)
         size += len(message.body)
-        if len(part) == PART or size >= PART_BYTES:
+        if len(part) == most or size >= PART_BYTES:
             yield part
-            part, size = [], 0
+            part, size, most = [], 0, most * GROWTH
     if part:
         yield part
 
