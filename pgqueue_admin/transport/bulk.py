@@ -9,7 +9,7 @@ from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import milliseconds
 
 MANY = 1_000
-FIRST, GROWTH = 10, 3  # the server works on ten messages while thirty are made, and on those while ninety are
+FIRST, GROWTH = 8, 3  # the server works on eight messages while 24 are made, and on those while 72 are
 PART_BYTES = 1024 * 1024  # of bodies
 BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
 

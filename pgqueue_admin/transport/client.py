@@ -116,11 +116,9 @@ class Client(Sending):
             self._sender.dispatch(session, outgoing)
         self._sender.committed(outgoing)
 
-    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[OutgoingMessage]:
+    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
         with self._sessions.one() as session:
-            sent = self._sender.stream(session, outgoing)
-        self._sender.committed(sent)
-        return sent
+            return self._sender.stream(session, outgoing)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         with self._sessions.one() as session:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport import bulk, delays
+from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -43,17 +44,23 @@ class Sender:
             write = connection.run_last if last else connection.run_all
             write(self._insertions(messages))
 
-    def stream(self, connection: Connection, outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
-        """Write messages that differ, none of them delayed, while they are made; all or nothing. Return them."""
-        sent: list[OutgoingMessage] = []
+    def stream(self, connection: Connection, outgoing: Iterable[OutgoingMessage]) -> list[str]:
+        """Write messages that differ, to one queue and at once, while they are made; all or nothing, and committed.
+
+        Return their ids.
+        """
+        ids: list[str] = []
+        to: set[Address] = set()
 
         def insertions() -> Iterator[tuple[Any, Any]]:
             for part in bulk.parts(outgoing):
-                sent.extend(part)
-                yield from self._insertions(part)
+                ids.extend([h.message_id(each.headers) or "" for each in part])
+                to.add(part[0].destination)
+                yield self._queue(part[0].destination).insertion(part)
 
         connection.run_each(insertions())
-        return sent
+        self._tell(to)
+        return ids
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""

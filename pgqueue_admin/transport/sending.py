@@ -59,11 +59,8 @@ class Sending:
         given, all_of_them = headers or {}, list(messages)
         made = self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay)
         if FIRST < len(all_of_them) <= MANY and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain:
-            sent = self._take_while_made(made, immediate)
-        else:
-            sent = list(made)
-            self._take(sent, immediate)
-        return [_id(each) for each in sent]
+            return self._take_while_made(made, immediate)
+        return self._take_all(list(made), immediate)
 
     def publish(
         self,
@@ -82,11 +79,13 @@ class Sending:
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         raise NotImplementedError
 
-    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[OutgoingMessage]:
-        """Many that differ, for now, and not too many for one statement."""
-        sent = list(outgoing)
-        self._take(sent, immediate)
-        return sent
+    def _take_all(self, outgoing: list[OutgoingMessage], immediate: bool) -> list[str]:
+        self._take(outgoing, immediate)
+        return [_id(each) for each in outgoing]
+
+    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
+        """Many that differ, for now, to one queue, and not too many for one statement."""
+        return self._take_all(list(outgoing), immediate)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         raise NotImplementedError
