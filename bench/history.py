@@ -61,13 +61,13 @@ def insert(connection: Connection, first: int, rows: int) -> None:
 
 
 def figures(connection: Connection) -> None:
-    """Rollups of DAYS days, 180 buckets each, as of a queue whose timings vary; cut by the day, as beat does."""
-    from pgqueue_admin.pipeline import ledger, timed_days
+    """Rollups of DAYS days, 180 buckets each, as of a queue whose timings vary; cut as beat does."""
+    from pgqueue_admin.pipeline import cut_steps, ledger
 
     batch = connection.value("select min(id) from pgqueue_historybatch")
     connection.run(_FIGURES, {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS})
     connection.run("vacuum analyze pgqueue_rollup")
-    while timed_days.cut(ledger.complete_to()):
+    while cut_steps.cut(ledger.complete_to()):
         pass
 
 

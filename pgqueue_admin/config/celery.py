@@ -31,7 +31,7 @@ app.conf.beat_schedule = {
     "lapse frozen operations": _every(60, "lapse_operations"),
     "thin samples": _every(300, "thin_samples"),
     "compare hours": _every(300, "compare_hours"),
-    "cut days": _every(300, "cut_days"),
+    "cut trends": _every(300, "cut_trends"),
     "forget figures": _every(300, "forget_figures"),
     "prune the archive": _every(600, "prune_archive"),
 }

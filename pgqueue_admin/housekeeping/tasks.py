@@ -6,7 +6,7 @@ from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import forgetting, ledger, seen, timed_days
+from pgqueue_admin.pipeline import cut_steps, forgetting, ledger, seen
 from pgqueue_admin.records import clock, depths, samples
 
 FORGETTING = 10.0  # seconds; then the worker is free for others
@@ -55,6 +55,6 @@ def compare_hours() -> int:
 
 
 @shared_task
-def cut_days() -> int:
-    """Percentiles of the days of history that are over; how many days."""
-    return timed_days.cut(ledger.complete_to())
+def cut_trends() -> int:
+    """Figures of the hours and days of history that are over; how many steps."""
+    return cut_steps.cut(ledger.complete_to())

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from pgqueue_admin.records.kept import kept_for
-from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
+from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
 
 CHUNK = 5000  # rows a statement: a transaction of its own, which holds up nobody for long
 
@@ -20,7 +20,8 @@ def forget(now: datetime) -> int:
 def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
     """Minutes, hours; and failures and stories, which know their minute, for as long as hours."""
     for grain, kept in kept_for().items():
-        yield Rollup.objects.filter(grain=grain, at__lt=now - kept)
+        for model in (Rollup, CountedStep, TimedStep):
+            yield model._default_manager.filter(grain=grain, at__lt=now - kept)
     if "hour" in kept_for():
         before = now - kept_for()["hour"]
         yield FailureRollup.objects.filter(at__lt=before)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Now
 
-from pgqueue_admin.pipeline import timed_days
+from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
@@ -109,7 +109,7 @@ def done(
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
     _name(batch, files)
     _count(figures)
-    timed_days.doubt(batch)
+    cut_steps.doubt(batch)
     _move_on(batch)
 
 
@@ -119,11 +119,11 @@ def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iter
     mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
     if batch.recompute_at is None or not mine.update(recompute_at=None, summed_at=None):
         raise Superseded(f"Batch {batch.pk} is not to be recomputed any more.")
-    timed_days.doubt(batch)
+    cut_steps.doubt(batch)
     for model in models:
         model._default_manager.filter(batch=batch).delete()
     _count(figures)
-    timed_days.doubt(batch)
+    cut_steps.doubt(batch)
 
 
 def not_recomputed(batch: HistoryBatch, error: str) -> None:

@@ -96,7 +96,7 @@ class Story(NamedTuple):
 def counts(asked: Asked) -> dict[int, Counts]:
     """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
     trends, parts = postgresql().trends, _parts()
-    rows = _ask(trends.counts_of_days(**parts) if _by_days(asked) else trends.counts(**parts), asked)
+    rows = _ask(trends.counts_of_cut(**parts) if _is_cut(asked) else trends.counts(**parts), asked)
     return {at: Counts(_known(asked, succeeded), *others) for at, succeeded, *others in rows}
 
 
@@ -120,31 +120,31 @@ def timings(asked: Asked, measure: str) -> dict[int, Timings]:
 
 def _timings(asked: Asked, measure: str) -> Any:
     trends, filled = postgresql().trends, {**_parts(), "buckets": measure, "numbers": f"{measure}_n"}
-    if _by_days(asked):
-        return trends.timings_of_days(timings=trends.timings, **filled)
+    if _is_cut(asked):
+        return trends.timings_of_cut(timings=trends.timings, **filled)
     return trends.timings(**{**filled, "steps": trends.every_step})
 
 
 def kinds(asked: Asked) -> dict[str, list[Kind]]:
     """The queues, endpoints and types (by that word, one of NAMES) that finished anything, the busiest first."""
     trends = postgresql().trends
-    counted = trends.counted_days if asked.grain == "day" else trends.counted_steps
+    counted = trends.counted_steps if asked.grain == "minute" else trends.counted_cut
     found: dict[str, list[Kind]] = {name: [] for name in NAMES}
     for what, *kind in _ask(trends.kinds(counted=counted, **_parts()), asked):
         found[what].append(Kind(*kind))
     return found
 
 
-def _by_days(asked: Asked) -> bool:
-    """Days are counted and cut when they are over, of all and of each name by itself (timed_days)."""
-    return asked.grain == "day" and sum(bool(getattr(asked, name)) for name in NAMES) < 2
+def _is_cut(asked: Asked) -> bool:
+    """Hours and days are counted and cut when they are over, of all and of each name by itself (cut_steps)."""
+    return asked.grain != "minute" and sum(bool(getattr(asked, name)) for name in NAMES) < 2
 
 
 def _parts() -> dict[str, Any]:
     """What statements share; a part may hold those that follow."""
     trends = postgresql().trends
     shared = ("asked", "figures", "percentiles", "every_step")
-    return {"steps": trends.days_to_sum, **{name: getattr(trends, name) for name in shared}}
+    return {"steps": trends.steps_to_sum, **{name: getattr(trends, name) for name in shared}}
 
 
 def failures(asked: Asked) -> list[Failure]:

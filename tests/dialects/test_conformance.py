@@ -105,8 +105,8 @@ def test_each_statement_is_understood_by_this_server(
 
 OF_HISTORY = {
     "usual": ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"],
-    "timed_days": ["due", "count", "cut", "doubt", "alone"],
-    "trends": ["counts", "counts_of_days", "timings_of_days", "timings", "kinds"],
+    "cut_steps": ["due", "count", "cut", "doubt", "alone"],
+    "trends": ["counts", "counts_of_cut", "timings_of_cut", "timings", "kinds"],
 }
 
 
@@ -118,8 +118,8 @@ def test_each_statement_of_history_is_understood_by_this_server(
     server = connect(console_database).raw.pgconn
     parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(postgresql(), other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
-    filled |= {"steps": parts["days_to_sum"], "buckets": "critical", "numbers": "critical_n"}
-    filled |= {"counted": parts["counted_days"]}
+    filled |= {"steps": parts["steps_to_sum"], "buckets": "critical", "numbers": "critical_n"}
+    filled |= {"counted": parts["counted_cut"]}
     for statement in (getattr(getattr(postgresql(), noun), name) for name in OF_HISTORY[noun]):
         whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
         assert server.prepare(b"", as_sent(whole).encode()).error_message == b"", statement.name

@@ -17,13 +17,13 @@ NOUNS = [noun for noun, kind in Dialect.__annotations__.items() if kind is State
 # the console's database is always PostgreSQL
 OF_OUR_OWN_SERVER = {
     "board",
+    "cut_steps",
     "demo",
     "notify",
     "rail",
     "samples",
     "server",
     "supervisor",
-    "timed_days",
     "trends",
     "usual",
 }

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import forgetting, kept
+from pgqueue_admin.pipeline import cut_steps, forgetting, kept
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
+from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
 from tests.pipeline.counted import failed, rolled_up, told
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -20,7 +20,7 @@ def counted(at: datetime) -> None:
     """Once in each grain, as a batch leaves it."""
     day = at.replace(hour=0, minute=0)
     for grain, begun in (("minute", at), ("hour", at.replace(minute=0)), ("day", day)):
-        rolled_up(begun, grain=grain)
+        rolled_up(begun, delivery={100: 1}, grain=grain)
 
 
 def left() -> dict[str, int]:
@@ -33,6 +33,19 @@ def test_minutes_go_before_hours_and_days_stay() -> None:
     assert forgetting.forget(NOW) == 4 + 2
     assert left() == {"minute": 2, "hour": 4, "day": 6}
     assert forgetting.forget(NOW) == 0
+
+
+def test_what_was_counted_of_them_goes_with_them() -> None:
+    for days in (799, 801):
+        counted(NOW - days * DAY)
+    while cut_steps.cut(NOW):
+        pass
+    forgetting.forget(NOW)
+    for model in (CountedStep, TimedStep):
+        steps = [step.grain for step in model._default_manager.filter(endpoint="", queue="", type="", at__lt=NOW)]
+        assert set(steps) == {"hour", "day"}
+        assert not model._default_manager.filter(grain="hour", at__lt=NOW - 800 * DAY).exists()
+        assert model._default_manager.filter(grain="day", at__lt=NOW - 800 * DAY).exists()
 
 
 def test_failures_and_stories_stay_as_long_as_hours() -> None:

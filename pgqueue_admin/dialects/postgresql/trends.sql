@@ -10,16 +10,17 @@ group by 1
 coalesce(sum(messages) filter (where result = 'success'), 0)::int8 as succeeded,
     coalesce(sum(messages) filter (where result <> 'success'), 0)::int8 as failed, sum(skewed)::int8 as skewed
 
--- name: counts_of_days
--- What was counted of each day that is over, and all other days summed; in one look, so that none is missing or twice.
+-- name: counts_of_cut
+-- What was counted of each step that is over, and all others summed; in one look, so that none is missing or twice.
 select extract(epoch from steps.at)::int8 as at, counted.*
 from ({steps}) steps, lateral (
     select {figures} from pgqueue_rollup where {asked} and at = steps.at having count(*) > 0
 ) counted
 union all
 select extract(epoch from at)::int8, succeeded, failed, skewed
-from pgqueue_countedday
-where (endpoint, queue, type) = (%(endpoint)s, %(queue)s, %(type)s) and at >= %(since)s and at < %(until)s
+from pgqueue_countedstep
+where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(grain)s)
+    and at >= %(since)s and at < %(until)s
 
 -- name: timings
 -- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
@@ -46,13 +47,13 @@ from ({steps}) steps, lateral (
     from banded having count(*) > 0
 ) cut
 
--- name: timings_of_days
+-- name: timings_of_cut
 -- The same of how long it took.
 {timings}
 union all
 select extract(epoch from at)::int8, p50, p95, p99, bands, numbers
-from pgqueue_timedday
-where (endpoint, queue, type, measure) = (%(endpoint)s, %(queue)s, %(type)s, %(measure)s)
+from pgqueue_timedstep
+where (endpoint, queue, type, measure, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(measure)s, %(grain)s)
     and at >= %(since)s and at < %(until)s
 
 -- name: percentiles
@@ -65,10 +66,11 @@ min(bucket) filter (where upto * 100 >= whole * 50) as p50, min(bucket) filter (
 select at
 from generate_series(date_trunc(%(grain)s, %(since)s::timestamptz, 'UTC'), %(until)s::timestamptz, %(step)s::interval) as at
 
--- name: days_to_sum
--- Of these, days that go on, or that a batch added to since: of each that was counted the row of all is there. Found first.
+-- name: steps_to_sum
+-- Of these, those that go on, or that a batch added to since: of each that was counted the row of all is there. Found first.
 {every_step} where not exists (
-    select from pgqueue_countedday day where (day.endpoint, day.queue, day.type) = ('', '', '') and day.at = at.at
+    select from pgqueue_countedstep cut
+    where (cut.endpoint, cut.queue, cut.type, cut.grain) = ('', '', '', %(grain)s) and cut.at = at.at
 ) offset 0
 
 -- name: asked
@@ -98,8 +100,8 @@ from pgqueue_rollup
 where grain = %(grain)s and at >= %(since)s and at < %(until)s
 group by 1, 2, 3
 
--- name: counted_days
--- Likewise of days that are not counted yet; of others each name by itself.
+-- name: counted_cut
+-- Likewise of steps that are not counted yet; of others each name by itself.
 select summed.*
 from ({steps}) steps, lateral (
     select queue, endpoint, type, sum(messages) as messages
@@ -107,8 +109,8 @@ from ({steps}) steps, lateral (
 ) summed
 union all
 select queue, endpoint, type, sum(succeeded + failed)
-from pgqueue_countedday
-where at >= %(since)s and at < %(until)s
+from pgqueue_countedstep
+where grain = %(grain)s and at >= %(since)s and at < %(until)s
 group by 1, 2, 3
 
 -- name: failures

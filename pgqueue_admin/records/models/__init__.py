@@ -16,7 +16,7 @@ from pgqueue_admin.records.models.pipeline import (
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
-from pgqueue_admin.records.models.trend import CountedDay, DepthStep, FailureRollup, Rollup, StoryPart, TimedDay
+from pgqueue_admin.records.models.trend import CountedStep, DepthStep, FailureRollup, Rollup, StoryPart, TimedStep
 from pgqueue_admin.records.models.usual import SeenStep, Unusual
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "ArchiveSample",
     "ArchivedMessage",
     "AuditEntry",
-    "CountedDay",
+    "CountedStep",
     "Cursor",
     "DepthStep",
     "Endpoint",
@@ -46,6 +46,6 @@ __all__ = [
     "SeenStep",
     "SmallestTtbr",
     "StoryPart",
-    "TimedDay",
+    "TimedStep",
     "Unusual",
 ]

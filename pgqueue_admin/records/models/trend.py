@@ -30,9 +30,10 @@ class Rollup(models.Model):
         indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
 
 
-class Day(models.Model):
-    """One day over all batches, once it is over: of a queue, an endpoint or a type; without a name of all."""
+class Step(models.Model):
+    """An hour or a day over all batches, once it is over: of a queue, an endpoint or a type; without a name of all."""
 
+    grain = models.CharField(max_length=6)
     at = models.DateTimeField()
     queue = models.TextField()
     endpoint = models.TextField()
@@ -42,19 +43,21 @@ class Day(models.Model):
         abstract = True
 
 
-class CountedDay(Day):
-    """What finished on it. The row of all is there of each day that was counted, and cut."""
+class CountedStep(Step):
+    """What finished in it. The row of all is there of each step that was counted, and cut."""
 
     succeeded = models.BigIntegerField()
     failed = models.BigIntegerField()
     skewed = models.BigIntegerField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["endpoint", "queue", "type", "at"], name="one_counted_day")]
-        indexes = [models.Index(fields=["at"])]
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "queue", "type", "grain", "at"], name="one_counted_step")
+        ]
+        indexes = [models.Index(fields=["grain", "at"])]
 
 
-class TimedDay(Day):
+class TimedStep(Step):
     """How long it took, in buckets; of what was not timed there is none."""
 
     measure = models.CharField(max_length=10)
@@ -66,9 +69,11 @@ class TimedDay(Day):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["endpoint", "queue", "type", "measure", "at"], name="one_timed_day")
+            models.UniqueConstraint(
+                fields=["endpoint", "queue", "type", "measure", "grain", "at"], name="one_timed_step"
+            )
         ]
-        indexes = [models.Index(fields=["at"])]
+        indexes = [models.Index(fields=["grain", "at"])]
 
 
 class FailureRollup(models.Model):

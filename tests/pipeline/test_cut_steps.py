@@ -1,4 +1,4 @@
-"""Days that were cut show what summing their buckets shows: of each name, and also after a batch has added to them."""
+"""Hours and days that were cut show what summing shows: of each name, and also after a batch has added to them."""
 
 import random
 import threading
@@ -12,9 +12,9 @@ from django.db.models import F
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import ledger, timed_days, trends
-from pgqueue_admin.pipeline.trends import MEASURES, Timings
-from pgqueue_admin.records.models import CountedDay, HistoryBatch, HistorySource, Rollup, TimedDay
+from pgqueue_admin.pipeline import cut_steps, ledger, trends
+from pgqueue_admin.pipeline.trends import MEASURES, STEPS, Timings
+from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
 from tests.pipeline.counted import batch, rolled_up
 from tests.waiting import until
 
@@ -35,13 +35,14 @@ WAITING = """select count(*) from pg_locks where locktype = 'advisory' and not g
     and database = (select oid from pg_database where datname = current_database())"""
 
 
-def timed(measure: str = "critical", **names: str) -> dict[int, Timings]:
-    return trends.timings(trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", **names), measure)
+def timed(measure: str = "critical", grain: str = "day", **names: str) -> dict[int, Timings]:
+    return trends.timings(trends.Asked(MONDAY, MONDAY + 3 * STEPS[grain], grain, **names), measure)
 
 
-def figures() -> list[Any]:
+def figures(grain: str) -> list[Any]:
     """Counts of each name, and the lists of names."""
-    whole = [trends.Asked(MONDAY - DAY, MONDAY + 3 * DAY, "day", **names) for names in NAMES]
+    step = STEPS[grain]
+    whole = [trends.Asked(MONDAY - step, MONDAY + 3 * step, grain, **names) for names in NAMES]
     return [*map(trends.counts, whole), trends.kinds(whole[0])]
 
 
@@ -59,37 +60,40 @@ def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
 
 def complete_to(at: datetime) -> int:
     HistorySource.objects.update(complete_to=at)
-    return tasks.cut_days()
+    return tasks.cut_trends()
 
 
-def test_they_are_what_summing_shows() -> None:
-    """Of batches, results, types and nameless ones; a day that only failed, untimed, is one too."""
-    chance = random.Random(7)
+@pytest.mark.parametrize("grain", ["hour", "day"])
+def test_they_are_what_summing_shows(grain: str) -> None:
+    """Of batches, results, types and nameless ones; a step that only failed, untimed, is one too."""
+    chance, step = random.Random(7), STEPS[grain]
     for number in range(60):
         spans = {name: sorted(chance.sample(range(-1, 900), 9)) for name in MEASURES}
         spans |= {f"{name}_n": [chance.randrange(1, 90) for _ in range(9)] for name in MEASURES}
         delivery = dict(zip(spans.pop("delivery"), spans.pop("delivery_n"), strict=True))
         kind = {name: chance.choice(["", *values]) for name, values in KINDS.items()}
-        at, result = MONDAY + number % 3 * DAY, chance.choice(RESULTS)
-        rolled_up(at, 1, delivery, grain="day", result=result, **spans, **kind)
-    rolled_up(MONDAY - DAY, 1, grain="day", result="failed")
-    summed, counted = [timed(measure, **names) for measure in MEASURES for names in NAMES], figures()
-    assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 3
-    assert complete_to(MONDAY + 2 * DAY + DAY / 2) == 0
-    assert [timed(measure, **names) for measure in MEASURES for names in NAMES] == summed
-    assert figures() == counted
+        at, result = MONDAY + number % 3 * step, chance.choice(RESULTS)
+        rolled_up(at, 1, delivery, grain=grain, result=result, **spans, **kind)
+    rolled_up(MONDAY - step, 1, grain=grain, result="failed")
+    summed, counted = [timed(measure, grain, **names) for measure in MEASURES for names in NAMES], figures(grain)
+    assert complete_to(MONDAY + 2 * step + step / 2) == 3
+    assert complete_to(MONDAY + 2 * step + step / 2) == 0
+    assert [timed(measure, grain, **names) for measure in MEASURES for names in NAMES] == summed
+    assert figures(grain) == counted
     assert (len(summed[0]), len(counted[0])) == (3, 4)
-    assert not CountedDay.objects.filter(at=MONDAY + 2 * DAY).exists(), "it goes on"
-    TimedDay.objects.all().update(p50=0)
-    CountedDay.objects.all().update(failed=F("failed") + 1_000)
-    assert sum(each.failed > 1_000 for each in figures()[0].values()) == 3, "not read"
-    assert [each.percentiles.p50 for each in timed(queue="q1").values()].count(trends.value(0)) == 2, "not read"
+    assert not CountedStep.objects.filter(at=MONDAY + 2 * step).exists(), "it goes on"
+    TimedStep.objects.all().update(p50=0)
+    CountedStep.objects.all().update(failed=F("failed") + 1_000)
+    assert sum(each.failed > 1_000 for each in figures(grain)[0].values()) == 3, "not read"
+    assert [each.percentiles.p50 for each in timed(grain=grain, queue="q1").values()].count(trends.value(0)) == 2, (
+        "not read"
+    )
 
 
 def test_nothing_is_cut_before_history_is_complete() -> None:
     day(MONDAY, {100: 1})
     HistorySource.objects.update(complete_to=None)
-    assert tasks.cut_days() == 0
+    assert tasks.cut_trends() == 0
     assert complete_to(MONDAY + DAY - timedelta(seconds=1)) == 0
     assert complete_to(MONDAY + DAY) == 1
 
@@ -103,7 +107,7 @@ def test_what_a_batch_adds_is_there_at_once() -> None:
     first.batch = late
     ledger.done(late, ledger.begin(late, "test"), 1, {}, [], [anew(first, {300: 9})])
     assert medians() == [300, 100]
-    assert TimedDay.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
+    assert TimedStep.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
     assert complete_to(MONDAY + 2 * DAY) == 1
     assert medians() == [300, 100]
 
@@ -136,16 +140,16 @@ def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: 
     HistorySource.objects.update(complete_to=MONDAY + DAY)
     cutting = threading.Thread(target=_cut)
     with transaction.atomic():
-        timed_days.doubt(batch())
+        cut_steps.doubt(batch())
         day(MONDAY, {300: 9}, endpoint="Sales")
         cutting.start()
         looking = connect(console_database)
         until(lambda: looking.value(WAITING) == 1)
     cutting.join(60)
-    assert TimedDay.objects.filter(at=MONDAY).exists()
+    assert TimedStep.objects.filter(at=MONDAY).exists()
     assert medians() == [300]
 
 
 def _cut() -> None:
-    tasks.cut_days()
+    tasks.cut_trends()
     connections.close_all()

@@ -1,21 +1,23 @@
 -- name: due
--- Days that are over and have figures that are not counted, the newest first; the row of all is there of each that is.
+-- Steps that are over and have figures that are not counted, the newest first; the row of all is there of each that is.
 select at
 from generate_series(
-    (select min(at) from pgqueue_rollup where grain = 'day'), %(until)s::timestamptz - interval '24 hours', interval '24 hours'
+    (select min(at) from pgqueue_rollup where grain = %(grain)s),
+    date_trunc(%(grain)s, %(until)s::timestamptz, 'UTC') - %(step)s::interval, %(step)s::interval
 ) as at
-where exists (select from pgqueue_rollup figure where figure.grain = 'day' and figure.at = at.at)
+where exists (select from pgqueue_rollup figure where figure.grain = %(grain)s and figure.at = at.at)
     and not exists (
-        select from pgqueue_countedday day where (day.endpoint, day.queue, day.type) = ('', '', '') and day.at = at.at
+        select from pgqueue_countedstep cut
+        where (cut.endpoint, cut.queue, cut.type, cut.grain) = ('', '', '', %(grain)s) and cut.at = at.at
     )
 order by at desc limit %(most)s
 
 -- name: count
 -- Of all, each queue, each endpoint and each type: what finished, over all batches.
-insert into pgqueue_countedday (at, queue, endpoint, type, succeeded, failed, skewed)
-select %(at)s, {subject}, {figures}
+insert into pgqueue_countedstep (grain, at, queue, endpoint, type, succeeded, failed, skewed)
+select %(grain)s::text, %(at)s::timestamptz, {subject}, {figures}
 from pgqueue_rollup
-where grain = 'day' and at = %(at)s
+where grain = %(grain)s::text and at = %(at)s::timestamptz
 group by {subjects}
 on conflict do nothing
 
@@ -36,7 +38,7 @@ with counted as (
     from pgqueue_rollup, lateral (
         values ('critical', critical, critical_n), ('processing', processing, processing_n), ('delivery', delivery, delivery_n)
     ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
-    where grain = 'day' and at = %(at)s
+    where grain = %(grain)s::text and at = %(at)s::timestamptz
     group by measure, bucket, {subjects}
 ), running as (
     select
@@ -49,21 +51,21 @@ with counted as (
     from running
     group by queue, endpoint, type, measure, band
 )
-insert into pgqueue_timedday (at, queue, endpoint, type, measure, p50, p95, p99, bands, numbers)
-select %(at)s, queue, endpoint, type, measure, min(p50), min(p95), min(p99), array_agg(band), array_agg(number)
+insert into pgqueue_timedstep (grain, at, queue, endpoint, type, measure, p50, p95, p99, bands, numbers)
+select %(grain)s::text, %(at)s::timestamptz, queue, endpoint, type, measure, min(p50), min(p95), min(p99), array_agg(band), array_agg(number)
 from banded
 group by queue, endpoint, type, measure
 on conflict do nothing
 
 -- name: doubt
--- The days that a batch counts in: what was counted and cut of them is not all of it, or more than that.
-with days as (
-    select distinct at from pgqueue_rollup where batch_id = %(batch)s and grain = 'day'
+-- The steps that a batch counts in: what was counted and cut of them is not all of it, or more than that.
+with steps as (
+    select distinct grain, at from pgqueue_rollup where batch_id = %(batch)s and grain <> 'minute'
 ), uncut as (
-    delete from pgqueue_timedday where at in (select at from days)
+    delete from pgqueue_timedstep where (grain, at) in (select grain, at from steps)
 )
-delete from pgqueue_countedday where at in (select at from days)
+delete from pgqueue_countedstep where (grain, at) in (select grain, at from steps)
 
 -- name: alone
 -- Until the end of the transaction: who cuts sees what a batch has counted, or the batch sees what was cut.
-select pg_advisory_xact_lock(hashtext('pgqueue timed days'))
+select pg_advisory_xact_lock(hashtext('pgqueue cut steps'))
