@@ -1,4 +1,4 @@
-"""How quickly Trends comes: pages over ninety days and seven, of one queue, whose figures lie beside all, and of all."""
+"""How quickly Trends comes: pages over ninety days and seven, of one queue beside all others, and of all."""
 
 import http.client
 
