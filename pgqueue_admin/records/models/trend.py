@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.records.models.pipeline import HistoryBatch
+from pgqueue_admin.records.models.usual import Subject
 
 
 class Rollup(models.Model):
@@ -30,14 +31,10 @@ class Rollup(models.Model):
         indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
 
 
-class Step(models.Model):
+class Step(Subject):
     """An hour or a day over all batches, once it is over: of a queue, an endpoint or a type; without a name of all."""
 
     grain = models.CharField(max_length=6)
-    at = models.DateTimeField()
-    queue = models.TextField()
-    endpoint = models.TextField()
-    type = models.TextField()
 
     class Meta:
         abstract = True
