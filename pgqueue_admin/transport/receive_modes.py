@@ -123,7 +123,7 @@ class NoTransaction(ReceiveMode):
     keeps_failed = False
 
     def run(self, task: Task) -> Told | None:
-        message = task.receive(self._slot.session())
+        message = task.receive(self._slot.receive.fresh())  # the handler before may have taken long, and it idled
         told = task.process(message) if message else None
         self._sender.committed(self._sent)
         return told

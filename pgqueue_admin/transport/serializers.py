@@ -42,13 +42,16 @@ class Json:
         return json.loads(body.decode("utf-8").removeprefix("\ufeff"))
 
 
-def _dump(message: Any) -> bytes:
-    """What is not JSON by itself is written as its text, an enumeration's member as its value."""
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=_text).encode("utf-8")
-
-
 def _text(value: Any) -> Any:
+    """What is not JSON by itself is written as its text, an enumeration's member as its value."""
     return value.value if isinstance(value, Enum) else str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_text).encode  # dumps() makes one a call
+
+
+def _dump(message: Any) -> bytes:
+    return _encode(message).encode("utf-8")
 
 
 class Raw:

@@ -104,7 +104,7 @@ class TableQueue:
 def _row(message: OutgoingMessage) -> dict[str, object]:
     return {
         "id": None,
-        "ttbr_ms": message.ttbr and milliseconds(message.ttbr),
+        "ttbr_ms": milliseconds(message.ttbr),
         "headers": dump(message.headers),
         "body": message.body,
     }

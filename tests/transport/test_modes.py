@@ -10,6 +10,9 @@ PLACE = "Shop.PlaceOrder"
 RECEIVE_ONLY = replace(QUICK, transaction_mode="receive_only")
 NONE = replace(QUICK, transaction_mode="none", immediate_retries=0)
 
+END_OF_RECEIVER = """select pg_terminate_backend(pid, 60000) from pg_stat_activity
+    where application_name = 'pgqueue Sales' and query like 'delete from%' and datname = current_database()"""
+
 
 def test_receive_only_sends_on_its_own(make_endpoint, handlers, database):
     """Not before the handlers have succeeded, but before the end of the message is committed."""
@@ -72,6 +75,25 @@ def test_none_deletes_first(make_endpoint, handlers, database):
     until(lambda: rows(database, "error"))
     assert seen == [(0, None), (0, None)]
     assert [row.body for row in rows(database, "Billing")] == [b"1"]
+
+
+def test_none_replaces_a_session_that_ended_while_a_handler_worked(make_endpoint, handlers, connection, caplog):
+    """It idles meanwhile, and a server or a pooler may have ended it: no fault, and no pause."""
+    endpoint = make_endpoint(settings=replace(NONE, concurrency=1))
+    ended, seen = [], []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        if order == 1:
+            ended.extend(connection.all(END_OF_RECEIVER))
+        seen.append(order)
+
+    for number in (1, 2):
+        endpoint.send("Sales", number, type=PLACE)
+    endpoint.start()
+    until(lambda: seen == [1, 2])
+    assert len(ended) == 1
+    assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
 
 
 def test_none_publishes(make_endpoint, handlers, database):

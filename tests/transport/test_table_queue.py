@@ -44,6 +44,11 @@ def test_any_headers_and_bodies_survive(queue, connection, messages):
     assert [(each.headers, each.body) for each in received] == messages
 
 
+def test_a_message_without_any_time_has_expired_at_once(queue, connection):
+    queue.send(connection, [OutgoingMessage(queue.address, {}, b"", timedelta())])
+    assert queue.receive(connection).expired
+
+
 def test_a_batch_keeps_its_order(queue, connection):
     """T7, T8."""
     bodies = [str(number).encode() for number in range(250)]
