@@ -1,7 +1,5 @@
 """Tells the platform that a message which it retried has been handled (wire sheet 8.3)."""
 
-from datetime import UTC, datetime
-
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import Addressing
@@ -21,7 +19,7 @@ def of_retry(message: IncomingMessage, addressing: Addressing) -> list[OutgoingM
 
 
 def _headers(retry: str) -> h.Headers:
-    now = h.wire_time(datetime.now(UTC))
+    now = h.wire_now()
     return {
         h.RETRY_SUCCESSFUL: now,
         h.RETRY_UNIQUE_MESSAGE_ID: retry,

@@ -96,7 +96,7 @@ class Attempts:
         """Counted before the rollback, which is when somebody else may receive the message again."""
         if transaction.lost and not is_too_long(error):
             return None
-        data = {**_handler_data(context), "Handler failure time": h.wire_time(datetime.now(UTC))}
+        data = {**_handler_data(context), "Handler failure time": h.wire_now()}
         return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))
 
 

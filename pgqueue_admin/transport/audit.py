@@ -30,14 +30,14 @@ class Audit:
         self, message: IncomingMessage, started: float, settings: EndpointSettings, acknowledged: bool
     ) -> OutgoingMessage:
         """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
-        now = datetime.now(UTC)
+        now = h.wire_now()
         headers: h.Headers = {
-            h.TIME_SENT: h.wire_time(now),
+            h.TIME_SENT: now,
             h.VERSION: WIRE_VERSION,
             **message.headers,
             h.MESSAGE_ID: message.message_id,
             h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
-            h.PROCESSING_ENDED: h.wire_time(now),
+            h.PROCESSING_ENDED: now,
             h.HOST_ID: host.host_id(),
             h.HOST_DISPLAY_NAME: host.machine(),
             h.PROCESSING_MACHINE: host.machine(),

@@ -24,11 +24,9 @@ class KeptSession:
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        session = self._session
-        if session is None or session.ended():
-            self.close()
-            session = self._session = self._connect()
-        return session
+        if self._session and self._session.ended():
+            self._session.close()
+        return self.get()
 
     def held(self) -> Connection:
         """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost."""

@@ -79,6 +79,11 @@ class OutgoingMessage:
     delay: Delay | None = None
 
     @property
+    def message_id(self) -> str | None:
+        """None: the sender gave none."""
+        return h.message_id(self.headers)
+
+    @property
     def key(self) -> tuple[str | None, Address]:
         """Two messages with the same key in one dispatch are one (wire sheet 5)."""
-        return h.message_id(self.headers), self.destination
+        return self.message_id, self.destination

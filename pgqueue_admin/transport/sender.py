@@ -6,7 +6,6 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport import bulk, delays
-from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -54,7 +53,7 @@ class Sender:
 
         def insertions() -> Iterator[tuple[Any, Any]]:
             for part in bulk.parts(outgoing):
-                ids.extend([h.message_id(each.headers) or "" for each in part])
+                ids.extend([each.message_id or "" for each in part])
                 to.add(part[0].destination)
                 yield self._queue(part[0].destination).insertion(part)
 

@@ -42,7 +42,7 @@ class Sending:
         """
         made = self._outbound.send(destination, message, type, headers or {}, ttbr, self._cause, delay=delay)
         self._take([made], immediate)
-        return _id(made)
+        return made.message_id or ""
 
     def send_many(
         self,
@@ -74,14 +74,14 @@ class Sending:
         """To every queue subscribed to the type, or to a base type given with it; an empty id when there is none."""
         copies = self._outbound.publish(message, type, headers or {}, ttbr, self._subscribers, self._cause)
         self._take(copies, immediate)
-        return _id(copies[0]) if copies else ""
+        return copies[0].message_id or "" if copies else ""
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         raise NotImplementedError
 
     def _take_all(self, outgoing: list[OutgoingMessage], immediate: bool) -> list[str]:
         self._take(outgoing, immediate)
-        return [_id(each) for each in outgoing]
+        return [each.message_id or "" for each in outgoing]
 
     def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
         """Many that differ, for now, to one queue, and not too many for one statement."""
@@ -89,7 +89,3 @@ class Sending:
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         raise NotImplementedError
-
-
-def _id(message: OutgoingMessage) -> str:
-    return h.message_id(message.headers) or ""

@@ -1,12 +1,12 @@
 """The run of one endpoint process: its handlers, its engine, its reports; pause, resume and drain."""
 
-import gc
 import logging
 import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 
+from pgqueue_admin.embedded import garbage
 from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
@@ -65,8 +65,7 @@ class Child:
 
     def run(self) -> int:
         self._pause_or_resume()
-        gc.collect()
-        gc.freeze()  # what importing leaves is never garbage, and full collections amid messages would walk all of it
+        garbage.settle()
         if not self._started():
             return 1
         self._beside(self._watch)
