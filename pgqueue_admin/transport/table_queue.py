@@ -88,7 +88,9 @@ class TableQueue:
     def look(self, connection: Connection) -> "Look":
         """As ``peek``, and which seq is the lowest."""
         row = connection.one(self._peek)
-        return Look(row.pending, row.head) if row else Look(0, LOWEST)
+        if not row:
+            return Look(0, LOWEST)
+        return Look(row.pending, LOWEST if row.head is None else row.head)
 
     def purge(self, connection: Connection, expired_only: bool = False) -> int:
         """Delete what nobody has in hand, a chunk at a time, each a commit of its own; return how many."""

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
 from pgqueue_admin.transport.low_water import LowWater
 from pgqueue_admin.transport.peeking import QueuePeeker
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.table_queue import LOWEST, TableQueue
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
 from tests.waiting import until
@@ -77,6 +77,15 @@ def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, datab
     passed, plan = buffers(connection, receive.format(low=DEAD + 1), None)
     assert passed * 3 < walked
     assert "Sales_seq_key" in plan
+
+
+def test_a_row_that_comes_back_between_the_two_looks_of_a_peek(queue, connection):
+    """The lowest was in somebody's hands, the highest no longer is: one waits, and the mark passes over nothing."""
+    queue.send(connection, [OutgoingMessage(queue.address, {}, b"")])
+    connection.run("create sequence looks")
+    connection.run("""create view "Coming back" as select * from "Sales" where nextval('looks') > 1""")
+    assert TableQueue(postgresql(), Address("public", "Coming back")).look(connection) == (1, LOWEST)
+    assert queue.look(connection) == (1, 1)
 
 
 def test_a_million_rows_are_found_by_the_index(queue, connection):
