@@ -65,8 +65,7 @@ where id = any(array(
 returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
 
 -- name: peek
--- Highest minus lowest seq that nobody has, plus one. It takes locks, or a message in hand would look like work.
--- A row that comes back between the two looks is found by one of them: one waits, and the lowest may not be known.
+-- Highest minus lowest seq that nobody has, plus one, by locks; one when a row came back between the two looks.
 with head as (select seq from {table} order by seq limit 1 for update skip locked),
      tail as (select seq from {table} order by seq desc limit 1 for update skip locked)
 select coalesce(tail.seq::bigint - head.seq + 1, 1) as pending, head.seq as head from head full join tail on true
