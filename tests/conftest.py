@@ -16,7 +16,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from tests import large, left_over
+from tests import in_memory, large, left_over
 from tests.databases import Databases
 
 # The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
@@ -42,10 +42,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here, and nobody
     vacuums or analyses a table behind a test's back."""
     left_over.sweep()
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-"))
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    root.chmod(0o755)  # the server's account enters here
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
     server = PostgreSQL(root / "postgresql", conf={**quick, "autovacuum": "off"})
-    root.chmod(0o755)
     server.start()
     yield server
     server.stop()

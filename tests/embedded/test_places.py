@@ -18,7 +18,7 @@ from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.lock import only_one
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.embedded.reset import reset
-from tests import left_over
+from tests import in_memory, left_over
 
 AS_ROOT = os.geteuid() == 0  # a plain user keeps everything inside; the tests say which it is
 
@@ -88,7 +88,9 @@ def test_a_project_is_no_left_over_of_tests(tmp_path: Path) -> None:
     temporary = Path(tempfile.gettempdir())
     assert left_over.is_of_tests(tmp_path / "postgresql")
     assert left_over.is_of_tests(temporary / "pgqueue-cluster-x1/postgresql")
+    assert left_over.is_of_tests(in_memory.SHARED / "pgqueue-cluster-x1/postgresql")
     assert not left_over.is_of_tests(temporary / "shop/var/postgresql")
+    assert not left_over.is_of_tests(in_memory.SHARED / "shop/var/postgresql")
     assert not left_over.is_of_tests(Path("/opt/pgqueue-admin/var/postgresql"))
     assert not left_over.is_of_tests(Path())
 
