@@ -66,7 +66,8 @@ class Attempts:
 
     def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
         self.invoke(body, context)
-        transaction.dispatch([*context.outgoing, *self.audit.of(context.received, started)])
+        if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
+            transaction.dispatch(outgoing)
 
     def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
         """What no handler is called for is audited all the same."""
@@ -106,7 +107,8 @@ def is_too_long(error: BaseException) -> bool:
 
 
 def call_handlers(body: Any, context: MessageContext) -> None:
-    for handler in context.calls():
+    for handler in context.handlers:
+        context.handling = handler, time.time()
         handler(body, context)
 
 

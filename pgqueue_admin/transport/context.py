@@ -1,7 +1,6 @@
 """What a handler gets beside the message: its headers, and ways to send."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -25,19 +24,14 @@ class Desk(Protocol):
 class MessageContext(Sending):
     """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them."""
 
+    handlers: Sequence[Handler] = ()
+    handling: tuple[Handler, float] | None = None  # the one at work, since when
+
     def __init__(self, message: IncomingMessage, outbound: Outbound, desk: Desk):
-        super().__init__(outbound, message)
-        self.received = self.message = message  # a mutator may have put another in its place
-        self.handlers: list[Handler] = []
-        self.handling: tuple[Handler, float] | None = None  # the one at work, since when
+        self._outbound = outbound
+        self._cause = self.received = self.message = message  # a mutator may have put another in its place
         self.outgoing: list[OutgoingMessage] = []
         self._desk = desk
-
-    def calls(self) -> Iterator[Handler]:
-        """The message's handlers, each noted as the one at work when its turn comes."""
-        for handler in self.handlers:
-            self.handling = handler, time.time()
-            yield handler
 
     @property
     def connection(self) -> Connection | None:

@@ -30,6 +30,7 @@ __all__ = [
     "parse_timespan",
     "short_type",
     "strip_failure",
+    "types_in",
     "wire_now",
     "wire_time",
     "wire_timespan",
@@ -183,7 +184,7 @@ def of_its_own_trace(headers: Headers) -> Headers:
 
 def enclosed_types(headers: Headers) -> tuple[str, ...]:
     """Full names of the message's types, without assemblies, concrete type first."""
-    return _types(headers.get(ENCLOSED_MESSAGE_TYPES) or "")
+    return types_in(headers.get(ENCLOSED_MESSAGE_TYPES) or "")
 
 
 def enclosed_type(headers: Headers) -> str:
@@ -198,8 +199,8 @@ def is_control_message(headers: Headers) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _types(text: str) -> tuple[str, ...]:
-    """A queue sees the same few types again and again."""
+def types_in(text: str) -> tuple[str, ...]:
+    """As ``enclosed_types``, of the header's text: a queue sees the same few again and again."""
     return tuple(full_name(part) for part in split_types(text))
 
 

@@ -10,9 +10,12 @@ from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.delays import Delay
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IncomingMessage:
-    """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why."""
+    """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why.
+
+    Nobody changes it; it is not frozen, since each would take longer to make so than its headers to parse.
+    """
 
     queue: Address
     row_id: str  # a UUID, as text: T2: made by the sender, of no use to the transport but to tell rows apart
@@ -22,17 +25,17 @@ class IncomingMessage:
     raw_body: bytes | None
     headers: h.Headers = field(default_factory=dict)
     unreadable: str = ""
-
     headers_lost: bool = False  # it is the headers that cannot be read, not the body
 
     @classmethod
     def of_row(cls, queue: Address, row: Any) -> "IncomingMessage":
-        received = (queue, row.id, row.seq, row.expired, row.headers, row.body)
         try:
             headers = h.parse(row.headers)
         except h.HeadersUnreadable as error:
-            return cls(*received, unreadable=str(error), headers_lost=True)
-        return cls(*received, headers, "the body is NULL" if row.body is None else "")
+            headers, unreadable, lost = {}, str(error), True
+        else:
+            unreadable, lost = "the body is NULL" if row.body is None else "", False
+        return cls(queue, row.id, row.seq, row.expired, row.headers, row.body, headers, unreadable, lost)
 
     @property
     def body(self) -> bytes:
@@ -45,7 +48,7 @@ class IncomingMessage:
 
     @property
     def types(self) -> tuple[str, ...]:
-        return h.enclosed_types(self.headers)
+        return h.types_in(self.headers.get(h.ENCLOSED_MESSAGE_TYPES) or "")
 
     @property
     def type(self) -> str:

@@ -19,9 +19,10 @@ class Sending:
     Bytes are sent as they are, anything else by the endpoint's serializer.
     """
 
-    def __init__(self, outbound: Outbound, message: IncomingMessage | None = None):
+    _cause: IncomingMessage | None = None  # what is being handled: messages sent meanwhile are related to it
+
+    def __init__(self, outbound: Outbound):
         self._outbound = outbound
-        self._cause = message  # what is being handled: messages sent meanwhile are related to it
 
     def send(
         self,

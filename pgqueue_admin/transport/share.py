@@ -11,6 +11,8 @@ from pgqueue_admin.transport.message import OutgoingMessage
 class Share:
     """A savepoint from the first use of the session on: a message that writes nothing costs no round trip."""
 
+    __slots__ = ("_before", "_is_open", "_savepoint", "_sent")
+
     def __init__(self, sent: list[OutgoingMessage]) -> None:
         self._sent = sent
         self._before = len(sent)

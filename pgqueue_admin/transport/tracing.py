@@ -1,5 +1,6 @@
 """OpenTelemetry: spans named as the original's, joined across endpoints by W3C headers (wire sheet 7.2)."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,11 @@ class Tracing:
 
     def call_handlers(self, body: Any, context: "MessageContext") -> None:
         """As without tracing, each handler in a span of its own."""
-        for call in context.calls():
-            tags = {"nservicebus.handler.handler_type": handler_name(call)}
-            with self._tracer.start_as_current_span(handler_name(call), attributes=tags):
-                call(body, context)
+        for handler in context.handlers:
+            context.handling = handler, time.time()
+            tags = {"nservicebus.handler.handler_type": handler_name(handler)}
+            with self._tracer.start_as_current_span(handler_name(handler), attributes=tags):
+                handler(body, context)
 
     def sent(self, headers: h.Headers) -> h.Headers:
         """With the context for the receiver, unless the caller gave one. A delayed message has a trace of its own."""
