@@ -55,6 +55,13 @@ class Connection(Protocol):
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         """A transaction that begins with this statement, in one round trip; gives its rows. Not inside another."""
 
+    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+        """Commit, and begin as ``transaction_with`` does, in one round trip; ask nothing else in the block that ends.
+
+        To be entered next: that gives the rows, or raises why there are none. None: it cannot be done so, and nothing
+        was committed.
+        """
+
     def listen(self, *channels: str) -> None: ...
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:

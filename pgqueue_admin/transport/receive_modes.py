@@ -23,6 +23,8 @@ class Task(Protocol):
 
     def received(self, rows: list[Row]) -> IncomingMessage | None: ...
     def process(self, message: IncomingMessage) -> Told: ...
+    def go_on(self, session: Connection) -> None:
+        """Called last in the transaction, which it may commit."""
 
 
 class Batch(Protocol):
@@ -31,6 +33,7 @@ class Batch(Protocol):
     def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]: ...
     def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]: ...
     def settle(self, message: IncomingMessage) -> Told: ...
+    def go_on(self, session: Connection) -> None: ...
 
 
 class ReceiveMode:
@@ -47,16 +50,23 @@ class ReceiveMode:
 
     def run(self, task: Task) -> Told | None:
         """Receive and process; None when there was nothing to receive. What it raises rolls the receive back."""
-        with task.transaction(self._slot.session()) as rows:
+        session = self._slot.session()
+        with task.transaction(session) as rows:
             message = task.received(rows)
             told = task.process(message) if message else None
-        self._sender.committed(self._sent)
+            if message and not self._sent:
+                task.go_on(session)
+        if self._sent:
+            self._sender.committed(self._sent)
         return told
 
     def run_batch(self, task: Batch) -> list[Told]:
         """As ``run``, for several messages in one transaction."""
-        with task.transaction(self._slot.session()) as rows:
+        session = self._slot.session()
+        with task.transaction(session) as rows:
             told = [task.settle(message) for message in task.received_batch(rows)]
+            if told and not self._sent:
+                task.go_on(session)
         self._sender.committed(self._sent)
         return told
 

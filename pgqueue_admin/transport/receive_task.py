@@ -61,6 +61,7 @@ class ReceiveTask:
         self._has_answered = False
         self._message: IncomingMessage | None = None
         self._held: tuple[int, ...] = ()
+        self._begun: tuple[Connection, AbstractContextManager[list[Row]] | None] | None = None
 
     def __call__(self, slot: Slot) -> None:
         self._slot = slot
@@ -74,6 +75,18 @@ class ReceiveTask:
             if self._message:
                 self._work.observer.in_hand(slot.number, None)
             self._receives.finished()
+
+    def begin_behind(self, session: Connection) -> None:
+        """Begin in the round trip that commits what this session has; where that cannot be, when it is called."""
+        if self._settings.transaction_mode == "none":
+            return
+        self._since = self._mark
+        try:
+            self._begun = session, self._work.queue.receiving_next(session, self._since.seq, self._most)
+        except BaseException:  # nothing was committed, and nothing begun
+            self._answer(found=False, took=False)
+            self._receives.finished()
+            raise
 
     def _run(self) -> None:
         try:
@@ -94,7 +107,16 @@ class ReceiveTask:
         self._since = self._mark
         return self._took(self._work.queue.receive(connection, self._since.seq))
 
+    def go_on(self, session: Connection) -> None:
+        """The message is done with: its commit and the slot's next receive are one round trip."""
+        if follower := self._slot.another():
+            follower.begin_behind(session)
+            self._slot.next = follower
+
     def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]:
+        session, begun = self._begun or (None, None)
+        if begun and session is connection:  # another one: it was lost, and what had begun with it
+            return begun
         self._since = self._mark
         return self._work.queue.receiving(connection, self._since.seq, self._most)
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 from pgqueue_admin.transport.batch_task import next_task
 from pgqueue_admin.transport.peeking import QueuePeeker
@@ -101,6 +102,6 @@ class Receiver:
         until = time.monotonic() + self._peeker.good_for
         most = self._peeker.receives(pending, settings, self._work.breaker.triggered)
         receives = Receives(self._signals.changed, most, lambda: self._halted or time.monotonic() >= until)
-        self._slots.work_off(receives, lambda slot: next_task(self._work, receives)(slot))
+        self._slots.work_off(receives, partial(next_task, self._work, receives))
         receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
         return receives

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.kept_session import Connect, KeptSession
@@ -16,11 +17,12 @@ log = logging.getLogger("pgqueue_admin.transport")
 class Slot:
     """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it."""
 
-    def __init__(self, number: int, name: str, connect: Connect, run: Callable[["Slot"], None]):
+    def __init__(self, number: int, name: str, connect: Connect, slots: "Slots"):
         self.number = number
+        self.next: Receive | None = None  # what it does next: the session is its already
         self.receive = KeptSession(connect)
         self.send = KeptSession(connect)
-        self._run = run
+        self._slots = slots
         self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
         threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True).start()
@@ -31,6 +33,10 @@ class Slot:
             return self.receive.get()
         self._has_rested = False
         return self.receive.fresh()
+
+    def another(self) -> "Receive | None":
+        """One more receive, which counts as started; None where this slot may start no more."""
+        return self._slots.start(self)
 
     def wake(self) -> None:
         self._calls.put(True)
@@ -44,13 +50,15 @@ class Slot:
 
     def _work(self) -> None:
         while self._calls.get():
-            self._run(self)
+            self._slots.run(self)
             self._has_rested = True
         self.receive.close()
         self.send.close()
 
 
-Receive = Callable[[Slot], None]
+class Receive(Protocol):
+    def __call__(self, slot: Slot) -> None: ...
+    def begin_behind(self, session: Connection) -> None: ...
 
 
 class Slots:
@@ -65,14 +73,14 @@ class Slots:
         self._name = name
         self._connect = connect
         self._changed = changed
-        self._work: tuple[Receives, Receive] | None = None
+        self._work: tuple[Receives, Callable[[], Receive]] | None = None
         self._free: dict[int, Slot] = {}
         self._busy: dict[int, Slot] = {}
 
-    def work_off(self, receives: Receives, receive: Receive) -> None:
-        """Call ``receive`` in the threads of slots, as often as ``receives`` allows. Does not wait for them."""
+    def work_off(self, receives: Receives, make: Callable[[], Receive]) -> None:
+        """Do what is made in the threads of slots, as often as ``receives`` allows. Does not wait for them."""
         with self._changed:
-            self._work = receives, receive
+            self._work = receives, make
             self._wake()
 
     def resize(self, size: int) -> None:
@@ -103,11 +111,12 @@ class Slots:
         left = self._work[0].left if self._work else 0
         for _ in range(min(left, self._size - len(self._busy))):
             number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
-            slot = self._free.pop(number, None) or Slot(number, self._name, self._connect, self._run)
+            slot = self._free.pop(number, None) or Slot(number, self._name, self._connect, self)
             self._busy[number] = slot
             slot.wake()
 
-    def _run(self, slot: Slot) -> None:
+    def run(self, slot: Slot) -> None:
+        """Until there is nothing more to do for it."""
         while receive := self._next(slot):
             try:
                 receive(slot)
@@ -115,13 +124,20 @@ class Slots:
                 log.exception("Slot %d stumbled", slot.number)
 
     def _next(self, slot: Slot) -> Receive | None:
-        """None: the slot has nothing more to do."""
+        """None: it was given back."""
+        begun, slot.next = slot.next, None
+        if begun:
+            return begun
+        with self._changed:
+            started = self.start(slot)
+            if started is None:
+                self._give_back(slot)
+            return started
+
+    def start(self, slot: Slot) -> Receive | None:
         with self._changed:
             fits = slot.number < self._size and len(self._busy) <= self._size
-            if fits and self._work and self._work[0].start():
-                return self._work[1]
-            self._give_back(slot)
-            return None
+            return self._work[1]() if fits and self._work and self._work[0].start() else None
 
     def _give_back(self, slot: Slot) -> None:
         del self._busy[slot.number]

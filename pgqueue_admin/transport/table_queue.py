@@ -71,8 +71,16 @@ class TableQueue:
 
         Gives up to ``most`` rows for ``read``.
         """
-        query = self._receive if most == 1 else self._sql.receive_many(table=self.address, most=most)
-        return connection.transaction_with(query, {"low": low})
+        return connection.transaction_with(self._receiving(most), {"low": low})
+
+    def receiving_next(
+        self, connection: Connection, low: int, most: int = 1
+    ) -> AbstractContextManager[list[Row]] | None:
+        """As ``receiving``, in one round trip with the commit of the one under way; None where that cannot be."""
+        return connection.transaction_behind(self._receiving(most), {"low": low})
+
+    def _receiving(self, most: int) -> Any:
+        return self._receive if most == 1 else self._sql.receive_many(table=self.address, most=most)
 
     def read(self, rows: list[Row]) -> list[IncomingMessage]:
         """The lowest seq first. It takes the rows: what a batch keeps, the garbage collector walks again and again."""

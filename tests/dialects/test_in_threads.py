@@ -62,6 +62,75 @@ def test_begin_and_receive_are_one_round_trip_and_one_message(
     assert "begin; execute " in asked.text
 
 
+def received_in_turn(connection: Connection) -> list[int]:
+    """All there is, each commit with the receive that follows it."""
+    found: list[int] = []
+    begun: Any = connection.transaction_with(SQL.receive(table=QUEUE), LOW)
+    while begun:
+        with begun as rows:
+            found += [each.seq for each in rows]
+            begun = connection.transaction_behind(SQL.receive(table=QUEUE), LOW) if rows else None
+    return found
+
+
+def test_a_commit_and_the_receive_behind_it_are_one_round_trip(
+    queue: Connection, elsewhere: Elsewhere, traced: Traced
+) -> None:
+    for _ in range(6):
+        send(queue)
+    for _ in range(2):  # prepared from the second time on
+        elsewhere(lambda: receive(queue))
+    asked = elsewhere(lambda: traced(lambda: received_in_turn(queue)))
+    assert asked.round_trips == 6  # four rows, nothing, and the commit of that
+    assert asked.text.count("commit; begin; execute ") == 4
+    assert bodies(queue) == []
+
+
+def test_where_ctrl_c_must_end_a_statement_none_is_asked_behind_a_commit(queue: Connection) -> None:
+    for _ in range(3):
+        send(queue)
+    assert receive(queue) + received_in_turn(queue) == [1, 2]
+    assert bodies(queue) == [ROW["body"]]
+
+
+def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: Elsewhere) -> None:
+    queue.run("create table parent (id integer primary key)")
+    queue.run("create table child (id integer references parent deferrable initially deferred)")
+    for _ in range(4):
+        send(queue)
+    for _ in range(2):
+        elsewhere(lambda: receive(queue))
+
+    def refused() -> None:
+        with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
+            queue.run("insert into child values (1)")
+            queue.transaction_behind(SQL.receive(table=QUEUE), LOW)
+
+    with pytest.raises(errors.DatabaseError, match="foreign key"):
+        elsewhere(refused)
+    assert elsewhere(lambda: [receive(queue), receive(queue)]) == [[3], [4]]
+
+
+def test_a_receive_that_is_refused_leaves_the_commit_before_it(
+    queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
+) -> None:
+    for _ in range(4):
+        send(queue)
+    for _ in range(2):
+        elsewhere(lambda: receive(queue))
+
+    def then_gone() -> Any:
+        with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
+            queue.run("deallocate all")
+            return queue.transaction_behind(SQL.receive(table=QUEUE), LOW)
+
+    begun = elsewhere(then_gone)
+    assert bodies(connect(database)) == [ROW["body"]]
+    with pytest.raises(errors.DatabaseError, match="does not exist"), begun:
+        pytest.fail("nothing was received")
+    assert elsewhere(lambda: receive(queue)) == [4]
+
+
 def test_what_fails_fails_with_its_reason_and_leaves_the_session_usable(
     queue: Connection, elsewhere: Elsewhere
 ) -> None:

@@ -70,6 +70,27 @@ def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection,
     assert asked() == ["peek", "receive", "receive", "receive", "peek"]
 
 
+def test_what_waits_is_received_behind_the_commit_of_what_was_handled(endpoint, handlers, connection):
+    """A refused commit in between takes nothing with it, and what is behind it comes all the same."""
+    connection.run("create table parent (id integer primary key)")
+    connection.run("create table child (id integer references parent deferrable initially deferred)")
+    seen = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        seen.append(number)
+        if number == 5 and seen.count(5) == 1:
+            context.connection.run("insert into child values (1)")
+
+    endpoint.apply(replace(QUICK, concurrency=1))
+    for number in range(10):
+        endpoint.send("Sales", number, type=PING)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    finished(endpoint)
+    assert seen == [*range(6), *range(5, 10)]
+
+
 @pytest.mark.usefixtures("one_look")
 def test_max_records_bounds_the_receives_of_one_peek(endpoint, gate, asked):
     """T17."""

@@ -64,6 +64,14 @@ class DirectSession(Session):
             return super().transaction_with(query, params)
         return Transaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
+    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+        if self._is_over or not _is_ours(query):
+            return None
+        self._refuse_to_pretend()
+        begun = self._libpq.commit_and_begin_with(query, params)
+        self._is_over = begun is not None
+        return Transaction(self, lambda: begun().fetchall()) if begun else None
+
     def commit(self) -> None:
         is_over, self._is_over = self._is_over, False
         if is_over:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from pgqueue_admin.dialects.postgresql.filled import Filled
 
 AUTO, BINARY = PyFormat.AUTO, PyFormat.BINARY
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+_BEGUN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _UNKNOWN = "26000"
 _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
 _NUMBERS = {int}
@@ -105,6 +106,23 @@ class Libpq:
         if self._is_called_by_name and (call := bound.call) and self._may_block():
             return self._answer([self._pg.exec_(b"begin; " + call)], bound.name)
         return self._piped([self._bound(BEGIN, None), bound])[1]
+
+    def commit_and_begin_with(self, query: Filled, values: Params) -> Callable[[], Answer] | None:
+        """As ``begin_with``, in one round trip with the commit before it; None where that takes more, and nothing is
+        done. Raises psycopg.Error where the commit was refused; why the rest was is raised by what is returned.
+        """
+        bound = self._bound(query, values)
+        if not (self._is_called_by_name and bound.call and self._may_block()):
+            return None
+        result = self._pg.exec_(b"commit; begin; " + bound.call)
+        is_committed = self._pg.transaction_status in _BEGUN
+        try:
+            answer = self._answer([result], bound.name)
+        except psycopg.Error as error:
+            if not is_committed:
+                raise
+            return partial(_refused, error)
+        return lambda: answer
 
     def ask_all(self, asked: Sequence[tuple[Filled, Params]]) -> list[Answer]:
         """In one round trip; outside of a transaction in one of their own. Raises the first error."""
@@ -226,6 +244,10 @@ def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:
             raise
         answers.append([farewell])
     return answers
+
+
+def _refused(error: psycopg.Error) -> Answer:
+    raise error
 
 
 def _columns(result: PGresult) -> tuple[bytes, ...]:

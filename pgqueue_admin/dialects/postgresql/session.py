@@ -186,6 +186,9 @@ class Session:
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         return self._transaction_with(query, params)
 
+    def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
+        return None
+
     @contextmanager
     def _transaction_with(self, query: Any, params: Params) -> Iterator[list[Row]]:
         with translated(), ExitStack() as transaction:
