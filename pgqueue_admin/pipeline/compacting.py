@@ -33,7 +33,7 @@ def run(spark: SparkSession, due: Due, folder: Path) -> None:
 def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> None:
     paths = [folder / file.path for file in due.files]
     before = read(spark, paths).withColumn("day", F.lit(due.day))
-    ordered(before).write.partitionBy("day").parquet(str(place))
+    ordered(before.repartition(1)).write.partitionBy("day").parquet(str(place))
     (made,) = of_days(due.source, folder, place)
     if made.rows != compaction.rows or _sum(before) != _sum(read(spark, [place])):
         raise NotAsPlanned(f"{compaction.rows} rows of {due.day} became {made.rows}, or others.")

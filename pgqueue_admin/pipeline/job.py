@@ -14,6 +14,7 @@ from pgqueue_admin.pipeline.figures import MADE, figures
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
+from pgqueue_admin.pipeline.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.transforms.parsed import parsed
@@ -63,15 +64,12 @@ def _read(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
 
 def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
-    messages = parsed(raw).cache()
+    messages = parsed(raw)
     try:
-        turned_away = _write_rejected(messages, batch, places[1])
-        ledger.reached(batch, token, Step.READ)
-        rows = history(messages, batch.source.table, batch.pk)
-        ordered(rows).write.partitionBy("day").parquet(str(places[0]))
+        ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
         ledger.reached(batch, token, Step.WRITTEN)
         written = read(spark, [places[0]])
-        _compare(batch, written, turned_away)
+        turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
         ledger.reached(batch, token, Step.COMPARED)
         made = list(figures(batch, written))
         ledger.reached(batch, token, Step.COUNTED)
@@ -82,21 +80,11 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
         for place in places:
             shutil.rmtree(place, ignore_errors=True)
         raise
-    finally:
-        messages.unpersist()
-
-
-def _write_rejected(messages: DataFrame, batch: HistoryBatch, place: Path) -> dict[str, int]:
-    """How many, by reason; without any, no file."""
-    turned_away = rejected(messages, batch.source.table)
-    if counted := reasons(turned_away):
-        turned_away.coalesce(1).write.parquet(str(place))
-    return counted
 
 
 def ordered(history: DataFrame) -> DataFrame:
-    """As it lies in a file."""
-    return history.repartition(1).sortWithinPartitions("endpoint", "ended_at")
+    """As it lies in files, one of each part and day. The day first, or Spark sorts once more, by the day alone."""
+    return history.sortWithinPartitions("day", "endpoint", "ended_at")
 
 
 def read(spark: SparkSession, places: list[Path]) -> DataFrame:
@@ -104,10 +92,23 @@ def read(spark: SparkSession, places: list[Path]) -> DataFrame:
     return spark.read.schema(HISTORY).parquet(*map(str, places))
 
 
-def _compare(batch: HistoryBatch, written: DataFrame, turned_away: dict[str, int]) -> None:
+def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:
+    """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
     found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct")).collect()[0]
+    # what is missing is looked for in the queue once more; most batches miss nothing
+    turned_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else {}
     whole = found["rows"] + sum(turned_away.values())
     # an audit queue is somebody's: its owner may have taken rows since
     complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
     if not complete or found["distinct"] != found["rows"]:
         raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
+    return turned_away
+
+
+def _write_rejected(rejected: DataFrame, place: Path) -> dict[str, int]:
+    """How many, by reason; without any, no file."""
+    rejected.coalesce(1).write.parquet(str(place))
+    counted = reasons(rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place)))
+    if not counted:
+        shutil.rmtree(place)
+    return counted

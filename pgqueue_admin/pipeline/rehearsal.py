@@ -9,9 +9,10 @@ from typing import Any
 
 from pgqueue_admin.embedded.priority import go_last
 from pgqueue_admin.pipeline import class_archive, spark
+from pgqueue_admin.pipeline.job import ordered
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
 from pgqueue_admin.pipeline.transforms.failures import failures
-from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
+from pgqueue_admin.pipeline.transforms.history import history
 from pgqueue_admin.pipeline.transforms.parsed import parsed
 from pgqueue_admin.pipeline.transforms.rollups import rollups
 from pgqueue_admin.pipeline.transforms.stories import stories
@@ -26,10 +27,7 @@ def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None
         raw = reader.option("uri", uri).option("selects", json.dumps(selects)).load()
     else:
         raw = session.createDataFrame([_ONE], RAW)
-    messages = parsed(raw).cache()
-    reasons(rejected(messages, ""))
-    rows = history(messages, "").repartition(1).sortWithinPartitions("endpoint", "ended_at")
-    rows.write.mode("overwrite").partitionBy("day").parquet(str(place))
+    ordered(history(parsed(raw), "")).write.mode("overwrite").partitionBy("day").parquet(str(place))
     written = session.read.schema(HISTORY).parquet(str(place))
     for transform in (rollups, failures, stories):
         transform(written).toArrow()

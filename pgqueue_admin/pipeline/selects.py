@@ -16,7 +16,8 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     """``parts`` statements that together read exactly the batch."""
     statements = postgresql().pipeline
     body = getattr(statements, BODIES[settings.PGQUEUE["HISTORY_BODIES"]])
-    shared = {"headers": statements.headers_masked, "body": body}
+    names = settings.PGQUEUE["MASKED_HEADERS"]
+    shared = {"headers": statements.headers_masked if names else statements.headers_whole, "body": body}
     if batch.source.way == SNAPSHOTS:
         query = statements.read_archive(between=statements.between_snapshots, **shared)
     else:
@@ -24,7 +25,8 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     known = {
         "a": batch.snapshot_from,
         "b": batch.snapshot_to,
-        "masked": masked(settings.PGQUEUE["MASKED_HEADERS"]),
+        "masked": masked(names),
+        "masked_names": [f'"{name}"' for name in names],
         "headers_most": HEADERS_MOST,
         "body_most": BODY_MOST,
     }
@@ -39,4 +41,4 @@ def ranges(batch: HistoryBatch, parts: int) -> list[tuple[int, int]]:
 def masked(names: list[str]) -> str:
     """A regular expression of PostgreSQL for these headers with their values, as JSON writes them."""
     quoted = "|".join("".join(f"\\{c}" if not c.isalnum() else c for c in name) for name in names)
-    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|null)' if names else r"(?!)()"
+    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|null)'

@@ -48,6 +48,7 @@ def _settings(scratch: Path, jvm: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(scratch / "spill"),
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "16384",  # minutes by kinds of message
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

@@ -11,6 +11,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
@@ -127,13 +128,27 @@ def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: s
 
 def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card.Number", "Nested"]}
+    plain = '{"A":"Card.Number","Card_Number":"5"}'
     said = '{"A":"1", "Card.Number" : "4111\\"1", "Nested":null,"B":"Card.Number"}'
-    store.bury(database, DeadMessage(queue="q", headers=said))
+    for headers in (said, plain):
+        store.bury(database, DeadMessage(queue="q", headers=headers))
+    masked = '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
+    assert headers_read(database) == [masked, plain]
+
+
+@pytest.mark.parametrize("names", [[], ["Card.Number"]])
+def test_headers_that_are_too_large_stay_in_the_database(names: list[str], database: Any, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": names}
+    for size in (HEADERS_MOST, HEADERS_MOST + 1):
+        store.bury(database, DeadMessage(queue="q", headers="x" * size))
+    assert headers_read(database) == ["x" * HEADERS_MOST, None]
+
+
+def headers_read(database: Any) -> list[str | None]:
     (archive,) = sources(database)
     batch = planning.plan(database, archive)
     assert batch is not None
-    (row,) = (row for part in selects(database, batch, 1) for row in database.all(part))
-    assert row.headers == '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
+    return [row.headers for part in selects(database, batch, 1) for row in database.all(part)]
 
 
 class Fed(Driver):

@@ -43,7 +43,7 @@ def parsed(raw: DataFrame) -> DataFrame:
         _either("endpoint", "endpoint"),
         F.coalesce(_meant(F.col("sent_at")), _time(_header("sent"))).alias("sent_at"),
         F.coalesce(_meant(F.col("ended_at")), _time(_header("ended"))).alias("ended_at"),
-        F.coalesce(F.col("ended_at").cast("string"), _header("ended")).alias("said_end"),
+        (F.col("ended_at").isNotNull() | _header("ended").isNotNull()).alias("said_end"),
         _time(_header("started")).alias("started_at"),
         _time(_header("deliver_at")).alias("deliver_at"),
         _clean(_header("conversation_id")).alias("conversation_id"),
@@ -82,12 +82,12 @@ def _meant(time: Column) -> Column:
 
 
 def _why_not() -> Column:
-    ended, said = F.col("ended_at").isNotNull(), F.col("said_end").isNotNull()
+    ended = F.col("ended_at").isNotNull()
     return (
         F.when(F.col("is_twin"), TWIN)
         .when(F.col("headers_bytes") > HEADERS_MOST, HEADERS_TOO_LARGE)
         .when(F.col("corrupt"), NO_OBJECT)
-        .when(~ended & said, UNREADABLE_END)
+        .when(~ended & F.col("said_end"), UNREADABLE_END)
         .when(~ended, NO_END)
         .when(F.col("body_bytes") > BODY_MOST, BODY_TOO_LARGE)
     )

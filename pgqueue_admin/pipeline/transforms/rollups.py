@@ -18,11 +18,18 @@ KEYS = ("grain", "at", *_NAMES)
 
 def rollups(history: DataFrame) -> DataFrame:
     """One row per grain, instant and kind of message; each measure as its buckets and how often each occurred."""
-    each = named(history, _NAMES).withColumn("grain", F.explode(F.array(*map(F.lit, GRAINS))))
-    each = each.withColumn("at", F.expr("date_trunc(grain, ended_at)"))
+    minutes = _minutes(history).withColumn("grain", F.explode(F.array(*map(F.lit, GRAINS))))
+    each = minutes.withColumn("at", F.expr("date_trunc(grain, at)"))
+    sums = [F.sum(name).alias(name) for name in ("messages", "skewed")]
+    lists = [F.flatten(F.collect_list(measure)).alias(measure) for measure in MEASURES]
+    return each.groupBy(*KEYS).agg(*sums, *lists).mapInArrow(_counted, SCHEMA)
+
+
+def _minutes(history: DataFrame) -> DataFrame:
+    """Each row is looked at once: hours and days are made of minutes."""
+    each = named(history, _NAMES).withColumn("at", F.date_trunc("minute", "ended_at"))
     lists = [F.collect_list(_bucket(f"{measure}_ms")).alias(measure) for measure in MEASURES]
-    skewed = F.count_if("skewed").alias("skewed")
-    return each.groupBy(*KEYS).agg(F.count("*").alias("messages"), skewed, *lists).mapInArrow(_counted, SCHEMA)
+    return each.groupBy("at", *_NAMES).agg(F.count("*").alias("messages"), F.count_if("skewed").alias("skewed"), *lists)
 
 
 def _bucket(column: str) -> Column:

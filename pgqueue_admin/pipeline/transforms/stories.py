@@ -1,11 +1,15 @@
 """What became of it? One row per message that failed or was retried: how often, from when, and whether it succeeded."""
 
+import re
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.transforms.names import named
 
-_RETRIED = r'"(NServiceBus\.Retries|ServiceControl\.Retry\.UniqueMessageId|Pgqueue\.RetriedFrom)"\s*:'
+_RETRIED = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
 _NAMES = ["message_id", "queue", "endpoint", "type", "exception"]
 
 
@@ -15,7 +19,7 @@ def stories(history: DataFrame) -> DataFrame:
     Names are those of its last failure, or, where only its success is here, of that.
     """
     told = named(history, _NAMES).where(F.col("message_id") != "").withColumn("ok", F.col("result") == "success")
-    about = told.where(~F.col("ok") | F.coalesce(F.col("headers").rlike(_RETRIED), F.lit(False)))
+    about = told.where(~F.col("ok") | F.coalesce(_was_retried(F.col("headers")), F.lit(False)))
     return about.groupBy("message_id").agg(
         *[F.max_by(name, F.struct(~F.col("ok"), F.col("ended_at"))).alias(name) for name in _NAMES[1:]],
         _times(~F.col("ok")).alias("failed"),
@@ -24,6 +28,13 @@ def stories(history: DataFrame) -> DataFrame:
         F.max(F.when(~F.col("ok"), F.col("ended_at"))).alias("last_failed_at"),
         F.max(F.when(F.col("ok"), F.col("ended_at"))).alias("last_succeeded_at"),
     )
+
+
+def _was_retried(headers: Column) -> Column:
+    """Looking for the quoted names first is ten times as fast as the expression, which few rows come to."""
+    named = reduce(or_, (headers.contains(f'"{name}"') for name in _RETRIED))
+    names = "|".join(map(re.escape, _RETRIED))
+    return named & headers.rlike(rf'"({names})"\s*:')
 
 
 def _times(what: Column) -> Column:

@@ -35,8 +35,7 @@ class HistoryBatch(models.Model):
     class Step(models.TextChoices):
         """What an attempt has behind it."""
 
-        READ = "read"
-        WRITTEN = "written"
+        WRITTEN = "written", "read and written"
         COMPARED = "compared", "read back and compared"
         COUNTED = "counted"
 
