@@ -21,7 +21,7 @@ from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
-_SMALL = 20_000  # rows: what is less is one file, and no faster in two halves
+_SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves
 _ONLY = "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
 
 
@@ -66,9 +66,10 @@ class Driver:
 
     def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
         """False: it was cancelled, or another driver has it."""
-        from pgqueue_admin.pipeline import job  # the first import of pyspark in this process
+        from pgqueue_admin.pipeline import job, spark  # the first import of pyspark in this process
 
-        parts = selects(connection, batch, parts=1 if batch.rows < _SMALL else 2)
+        is_small = batch.rows < _SMALL and spark.is_local(settings.PGQUEUE["SPARK_MASTER"])
+        parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
             job.run(self._session(), batch, _for_looking(source().dsn), parts, folder(), self._code_version)
         except ledger.Superseded as error:

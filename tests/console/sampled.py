@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import connections
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from pgqueue_admin.demo.recorded import RECORDED_AT
 from pgqueue_admin.records import source
 from pgqueue_admin.records.models import LatestSample, Queue
 from pgqueue_admin.workers.sampling import Sampling
@@ -19,6 +21,12 @@ def sample(times: int = 1) -> None:
     for _ in range(times):
         sampling.turn()
     sampling.close()
+
+
+def as_when_recorded() -> None:
+    """Oldest messages as old as when they were recorded: what is worst would change with the day of the test."""
+    since = timezone.now() - RECORDED_AT
+    LatestSample.objects.exclude(oldest_at=None).update(oldest_at=F("oldest_at") + since)
 
 
 def signed_in(name: str = "ivo", superuser: bool = False) -> Client:

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
-from tests.console.sampled import many_queues, sample, signed_in
+from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ def page(console_database):
 @pytest.fixture
 def recorded_page(recorded_console):
     sample(2)
+    as_when_recorded()
     client = signed_in()
     return lambda path="/": client.get(path).content.decode()
 

@@ -6,12 +6,13 @@ import pytest
 
 from pgqueue_admin.console.queues import filter as filters
 from pgqueue_admin.records.models import Queue
-from tests.console.sampled import sample, signed_in
+from tests.console.sampled import as_when_recorded, sample, signed_in
 
 
 @pytest.fixture
 def page(recorded_console):
     sample(2)
+    as_when_recorded()
     client = signed_in()
     return lambda query="": client.get(f"/queues/{query}").content.decode()
 
