@@ -92,13 +92,20 @@ class Up:
             self._tell_step("Stopping: workers finish what they have in hand. Ctrl-C again: at once")
         for kept in running:
             kept.ask_to_end()
-        deadline = time.monotonic() + max((kept.program.drain_seconds for kept in running), default=0)
-        while any(kept.running for kept in running) and time.monotonic() < deadline and self._asked < 2:
+        self._drain(running)
+        self._servers.stop()
+        self._tell_step("Stopped")
+
+    def _drain(self, running: list[Kept]) -> None:
+        """Each has its own time to end: one that hangs does not hold up the others."""
+        began = time.monotonic()
+        while (left := [kept for kept in running if kept.running]) and self._asked < 2:
+            for kept in left:
+                if time.monotonic() - began >= kept.program.drain_seconds:
+                    kept.end(0)
             self._waker.wait(0.1)
         for kept in running:
             kept.end(0)
-        self._servers.stop()
-        self._tell_step("Stopped")
 
     def _wait_for(self, process: "subprocess.Popen[bytes]", otherwise: str) -> None:
         while process.poll() is None and not self._asked:
