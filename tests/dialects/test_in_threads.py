@@ -53,13 +53,18 @@ def test_values_come_as_they_do_elsewhere(queue: Connection, elsewhere: Elsewher
 def test_begin_and_receive_are_one_round_trip_and_one_message(
     queue: Connection, elsewhere: Elsewhere, traced: Traced
 ) -> None:
+    two_wait(queue, elsewhere)
+    asked = elsewhere(lambda: traced(lambda: receive(queue)))
+    assert asked.round_trips == 2  # the commit is the other
+    assert "begin; execute " in asked.text
+
+
+def two_wait(queue: Connection, elsewhere: Elsewhere) -> None:
+    """Of four: a receive is prepared from the second time on."""
     for _ in range(4):
         send(queue)
     for _ in range(2):
         elsewhere(lambda: receive(queue))
-    asked = elsewhere(lambda: traced(lambda: receive(queue)))
-    assert asked.round_trips == 2  # the commit is the other
-    assert "begin; execute " in asked.text
 
 
 def received_in_turn(connection: Connection) -> list[int]:
@@ -96,10 +101,7 @@ def test_where_ctrl_c_must_end_a_statement_none_is_asked_behind_a_commit(queue: 
 def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: Elsewhere) -> None:
     queue.run("create table parent (id integer primary key)")
     queue.run("create table child (id integer references parent deferrable initially deferred)")
-    for _ in range(4):
-        send(queue)
-    for _ in range(2):
-        elsewhere(lambda: receive(queue))
+    two_wait(queue, elsewhere)
 
     def refused() -> None:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW):
@@ -114,10 +116,7 @@ def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: El
 def test_a_receive_that_is_refused_leaves_the_commit_before_it(
     queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect
 ) -> None:
-    for _ in range(4):
-        send(queue)
-    for _ in range(2):
-        elsewhere(lambda: receive(queue))
+    two_wait(queue, elsewhere)
 
     def then_gone() -> Any:
         with queue.transaction_with(SQL.receive(table=QUEUE), LOW):

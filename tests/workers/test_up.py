@@ -1,5 +1,6 @@
 """`make run` on real processes: up, healed, drained, and nothing left."""
 
+import os
 import re
 import shutil
 import signal
@@ -125,6 +126,13 @@ def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: P
     assert stylesheet.read_bytes() == whole
     with postgresql().connect(product.dsn) as session:
         assert session.value("select count(*) from kept") == 0
+
+
+def test_one_that_hangs_does_not_hold_up_the_end(product: Product) -> None:
+    os.kill(pid_of(product, "celery beat"), signal.SIGSTOP)
+    assert product.stop() == 0
+    none_left(product.var, 1)
+    product.start()
 
 
 def test_killed_itself_it_leaves_nothing_behind_and_starts_again(product: Product) -> None:
