@@ -68,10 +68,11 @@ class Driver:
         """False: it was cancelled, or another driver has it."""
         from pgqueue_admin.pipeline import job, spark  # the first import of pyspark in this process
 
-        is_small = batch.rows < _SMALL and spark.is_local(settings.PGQUEUE["SPARK_MASTER"])
+        session = self._session()
+        is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
-            job.run(self._session(), batch, _for_looking(source().dsn), parts, folder(), self._code_version)
+            job.run(session, batch, _for_looking(source().dsn), parts, folder(), self._code_version)
         except ledger.Superseded as error:
             log.warning("History: %s", error)
             return False
