@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bench.pipeline import Bench
 
 WINDOW = float(os.environ.get("WINDOW", 20))
-BATCH = 100_000  # what a driver reads at once
+BATCH = 250_000  # what a driver reads at once
 LONGEST = 300.0  # seconds: the most that one batch takes
 _REST = "update pgqueue_historysource set held_until = now() + interval '1 hour'"
 _WORK = """

@@ -1,6 +1,7 @@
-"""What is counted of a batch's rows, as rows of the console's database."""
+"""What is counted of a batch's rows, for tables of the console's database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from django.db.models import Model
 from pyspark.sql import DataFrame
@@ -8,11 +9,25 @@ from pyspark.sql import DataFrame
 from pgqueue_admin.pipeline.transforms.failures import failures
 from pgqueue_admin.pipeline.transforms.rollups import rollups
 from pgqueue_admin.pipeline.transforms.stories import stories
-from pgqueue_admin.records.models import FailureRollup, HistoryBatch, Rollup, StoryPart
+from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
 
 MADE = {Rollup: rollups, FailureRollup: failures, StoryPart: stories}
 
 
-def figures(batch: HistoryBatch, history: DataFrame) -> Iterator[Model]:
-    for model, transform in MADE.items():
-        yield from (model(batch=batch, **row) for row in transform(history).toArrow().to_pylist())
+class Figures(NamedTuple):
+    """Rows of ``model``; ``table`` (of Arrow) has its columns, without the batch."""
+
+    model: type[Model]
+    table: Any
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        for part in self.table.to_batches(max_chunksize=1000):
+            yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
+
+
+def figures(history: DataFrame) -> list[Figures]:
+    return [Figures(model, transform(history).toArrow()) for model, transform in MADE.items()]

@@ -48,7 +48,7 @@ def recompute(spark: SparkSession, batch: HistoryBatch, folder: Path) -> None:
     """Its figures anew, from its files. Raises Superseded where nobody asks for it any more."""
     files = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, parts__batch=batch)
     paths = [folder / path for path in files.values_list("path", flat=True)]
-    made = list(figures(batch, _of(batch, read(spark, paths)))) if paths else []
+    made = figures(_of(batch, read(spark, paths))) if paths else []
     ledger.recomputed(batch, MADE, made)
 
 
@@ -71,7 +71,7 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
         written = read(spark, [places[0]])
         turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
         ledger.reached(batch, token, Step.COMPARED)
-        made = list(figures(batch, written))
+        made = figures(written)
         ledger.reached(batch, token, Step.COUNTED)
         files = list(manifest(batch, folder, *places))
         kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)

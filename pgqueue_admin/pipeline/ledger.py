@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Now
 
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
@@ -101,20 +101,20 @@ def done(
     kept: int,
     rejected: dict[str, int],
     files: Iterable[HistoryFile],
-    figures: Iterable[Model],
+    figures: Iterable[Any],
 ) -> None:
     """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
     _name(batch, files)
-    _count(figures)
+    _count(batch, figures)
     cut_steps.doubt(batch)
     _move_on(batch)
 
 
 @transaction.atomic
-def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Model]) -> None:
+def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Any]) -> None:
     """The batch's figures in place of those before, or none of them. Raises Superseded where nobody asks any more."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
     if batch.recompute_at is None or not mine.update(recompute_at=None, summed_at=None):
@@ -122,7 +122,7 @@ def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iter
     cut_steps.doubt(batch)
     for model in models:
         model._default_manager.filter(batch=batch).delete()
-    _count(figures)
+    _count(batch, figures)
     cut_steps.doubt(batch)
 
 
@@ -136,10 +136,14 @@ def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
     HistoryPart.objects.bulk_create([HistoryPart(file=file, batch=batch, rows=file.rows) for file in named])
 
 
-def _count(figures: Iterable[Model]) -> None:
-    for _, rows in groupby(figures, type):
-        of_one_model = list(rows)
-        type(of_one_model[0])._default_manager.bulk_create(of_one_model, batch_size=2000)
+def _count(batch: HistoryBatch, figures: Iterable[Any]) -> None:
+    for each in figures:
+        meta = each.model._meta
+        columns = tuple(meta.get_field(name).column for name in ("batch", *each.names))
+        load = postgresql().pipeline.load_figures(table=meta.db_table, columns=columns)
+        with connections["default"].cursor() as cursor, cursor.copy(load) as copy:
+            for row in each.rows():
+                copy.write_row((batch.pk, *row))
 
 
 def _move_on(batch: HistoryBatch) -> None:

@@ -10,7 +10,7 @@ from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
-MOST = 100_000
+MOST = 250_000
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 
 

@@ -1,7 +1,8 @@
 """Nothing is missed and nothing read twice, whoever commits late and whoever else tries: the ledger alone, no Spark."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,10 +15,11 @@ from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue, StoryPart
 from pgqueue_admin.transport.table_queue import TableQueue
 
 Connect = Callable[[str], Any]
+TEXTS = ("message_id", "queue", "endpoint", "type", "exception")
 
 
 @pytest.fixture
@@ -183,3 +185,30 @@ def test_what_was_left_open_and_what_came_since_are_one_turn(database: Any) -> N
     planning.plan(database, archive)
     died(database)
     assert Fed(lambda: None).turn() == 2
+
+
+class Stories(NamedTuple):
+    """Figures as a batch has them."""
+
+    texts: list[str]
+    model: Any = StoryPart
+    names: Sequence[str] = (*TEXTS, "failed", "succeeded", "first_at", "last_failed_at")
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        at = datetime(2026, 11, 2, 1, 30, 0, 123456, tzinfo=UTC)
+        for number, text in enumerate(self.texts):
+            yield (*[f"{text}{name}" for name in TEXTS], number, 0, at, None)
+
+
+@pytest.mark.parametrize("others", [[], ["more"] * 3000])
+def test_figures_are_kept_as_they_were_counted(database: Any, others: list[str]) -> None:
+    """Whatever names hold: they are streamed, and a text of them ends no row."""
+    (archive,) = sources(database)
+    died(database)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    told = Stories(["a\tb", "a\nb", "\\N", "\\.", "", '"', "Zürich\r", *others])
+    ledger.done(batch, ledger.begin(batch, "test"), 1, {}, [], [told])
+    kept = StoryPart.objects.filter(batch=batch).order_by("pk")
+    assert list(kept.values_list(*told.names)) == list(told.rows())
+    assert not kept.exclude(last_succeeded_at=None)

@@ -22,6 +22,8 @@ def _identifier(value: Any) -> sql.Composable:
     """Quoted, and safe as part of a query: the driver would take a % for a parameter, libpq stop reading at a NUL."""
     if isinstance(value, int):
         return sql.Literal(value)
+    if isinstance(value, tuple) and not isinstance(value, Address):
+        return sql.SQL(", ").join(map(_identifier, value))
     quoted = addressing.canonical(value) if isinstance(value, Address) else addressing.quote(value)
     if "\0" in quoted:
         raise AddressNotUnderstood(f"{quoted!r} cannot be a name: it holds a NUL character")
@@ -40,7 +42,7 @@ def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
 
 
 def compose(text: str, identifiers: dict[str, Any]) -> Filled:
-    """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier.
+    """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier, a tuple as many.
 
     A number stands as it is: where it is part of the plan (a limit), a parameter would hide it from the planner.
     """

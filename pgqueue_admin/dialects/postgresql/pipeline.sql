@@ -92,3 +92,7 @@ case when octet_length(body) <= %(body_most)s then sha256(body) end
 -- name: has_archive
 -- Before engine_schema was run there is none, and history is read from audit queues alone.
 select to_regclass('messages.message_archive') is not null
+
+-- name: load_figures
+-- Of one batch, thousands of rows: they stream through, and nothing is planned.
+copy {table} ({columns}) from stdin
