@@ -1,6 +1,7 @@
 """Java starts sooner where Spark's classes lie ready in an archive: a child makes it once, when there is time."""
 
 import hashlib
+import logging
 import math
 import os
 import shutil
@@ -16,6 +17,8 @@ from pgqueue_admin.embedded.child import kill_session, spawn
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"  # one that does not fit is ignored by Java, without hundreds of lines
 AFTER = 600.0  # seconds: the first minutes of a machine are full enough
 _NAME = "classes-*.jsa*"
+_LOG = "class_archive.log"
+log = logging.getLogger(__name__)
 
 
 def place(scratch: Path) -> Path | None:
@@ -56,6 +59,8 @@ class Making:
                 wanted = place(self._scratch)
                 self._child = begin(self._scratch, wanted) if wanted and not wanted.exists() else None
         elif self._child is not None and self._child.poll() is not None:
+            if self._child.returncode:
+                log.warning("Java will go on starting slowly: why, says the end of %s.", self._scratch / _LOG)
             self._child = None
 
     def close(self) -> None:
@@ -69,4 +74,4 @@ def begin(scratch: Path, wanted: Path) -> Popen[bytes]:
     for old in scratch.glob(_NAME):
         old.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pgqueue_admin.pipeline.rehearsal", str(scratch), str(wanted)]
-    return spawn(command, log=scratch / "class_archive.log")
+    return spawn(command, log=scratch / _LOG)

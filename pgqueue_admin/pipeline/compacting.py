@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline import compactions
 from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.compactions import Due
-from pgqueue_admin.pipeline.job import NotAsPlanned, ordered, read
+from pgqueue_admin.pipeline.job import NotAsPlanned, read
 from pgqueue_admin.pipeline.manifest import of_days
 from pgqueue_admin.pipeline.places import of_compaction
+from pgqueue_admin.pipeline.transforms.history import ordered
 from pgqueue_admin.records.models import HistoryCompaction
 
 

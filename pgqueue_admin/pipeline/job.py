@@ -16,7 +16,7 @@ from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
 from pgqueue_admin.pipeline.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
-from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
+from pgqueue_admin.pipeline.transforms.history import history, ordered, reasons, rejected
 from pgqueue_admin.pipeline.transforms.parsed import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
@@ -80,11 +80,6 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
         for place in places:
             shutil.rmtree(place, ignore_errors=True)
         raise
-
-
-def ordered(history: DataFrame) -> DataFrame:
-    """As it lies in files, one of each part and day. The day first, or Spark sorts once more, by the day alone."""
-    return history.sortWithinPartitions("day", "endpoint", "ended_at")
 
 
 def read(spark: SparkSession, places: list[Path]) -> DataFrame:

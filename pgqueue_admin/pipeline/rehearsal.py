@@ -9,10 +9,9 @@ from typing import Any
 
 from pgqueue_admin.embedded.priority import go_last
 from pgqueue_admin.pipeline import class_archive, spark
-from pgqueue_admin.pipeline.job import ordered
 from pgqueue_admin.pipeline.schemas import HISTORY, RAW
 from pgqueue_admin.pipeline.transforms.failures import failures
-from pgqueue_admin.pipeline.transforms.history import history
+from pgqueue_admin.pipeline.transforms.history import history, ordered
 from pgqueue_admin.pipeline.transforms.parsed import parsed
 from pgqueue_admin.pipeline.transforms.rollups import rollups
 from pgqueue_admin.pipeline.transforms.stories import stories

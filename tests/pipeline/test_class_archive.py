@@ -1,11 +1,14 @@
-"""Which archive of classes a start uses: that of its Java and Spark, or none. No Spark is started."""
+"""Which archive of classes a start uses: that of its Java and Spark, or none; and that a child makes one."""
 
 import os
+import sys
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
 from pgqueue_admin.pipeline import class_archive
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -46,3 +49,22 @@ def test_a_driver_that_has_just_begun_makes_none(java: Path) -> None:
     making.turn()
     making.close()
     assert not (java / "spark").exists()
+
+
+@pytest.mark.spark
+def test_a_child_makes_one_with_nothing_but_java_and_spark(tmp_path: Path) -> None:
+    """As the driver starts it: it has no database, and loads none of our tables."""
+    wanted = class_archive.place(tmp_path)
+    if wanted is None:
+        pytest.skip("this Java has no base archive, so it can make none")
+    child = class_archive.begin(tmp_path, wanted)
+    assert child.wait(PATIENCE * 4) == 0, (tmp_path / "class_archive.log").read_text()
+    assert wanted.stat().st_size > 50_000_000
+
+
+def test_it_is_told_where_none_was_made(java: Path, caplog: pytest.LogCaptureFixture) -> None:
+    making = class_archive.Making(java / "spark")
+    making._child = Popen([sys.executable, "-c", "raise SystemExit(1)"])
+    making._child.wait()
+    making.turn()
+    assert "class_archive.log" in caplog.text

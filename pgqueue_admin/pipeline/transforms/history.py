@@ -18,6 +18,11 @@ def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
     return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
 
 
+def ordered(history: DataFrame) -> DataFrame:
+    """As it lies in files, one of each part and day. The day first, or Spark sorts once more, by the day alone."""
+    return history.sortWithinPartitions("day", "endpoint", "ended_at")
+
+
 def rejected(messages: DataFrame, source: str) -> DataFrame:
     """Rows of schemas.REJECTED of all that may not: why, and enough of each to find it again."""
     turned_away = messages.where(F.col("why_not").isNotNull())
