@@ -25,6 +25,7 @@ from pgqueue_admin.records.models import (
     HistoryPart,
     HistorySource,
 )
+from tests.pipeline.figures import Figures
 
 ANA = User(username="ana")
 TODAY = date(2026, 11, 22)
@@ -97,7 +98,7 @@ def test_days_are_recomputed_by_whole_batches(planned: HistoryBatch, tmp_path: P
     entry = AuditEntry.objects.get()
     assert (entry.who, entry.verb, entry.noun, entry.count) == ("ana", "recompute", "pipeline", 1)
     batch.refresh_from_db()
-    ledger.recomputed(batch, [FailureRollup], [failure(batch, 3)])
+    ledger.recomputed(batch, [FailureRollup], [Figures([failure(batch, 3)])])
     assert [row.messages for row in FailureRollup.objects.all()] == [3]
     assert not history.wanted_now()
 
@@ -115,7 +116,7 @@ def test_what_nobody_asks_for_any_more_keeps_its_figures(planned: HistoryBatch, 
     batch.refresh_from_db()
     assert history.cancel(ANA, "console") == 1
     with pytest.raises(ledger.Superseded):
-        ledger.recomputed(batch, [FailureRollup], [failure(batch, 3)])
+        ledger.recomputed(batch, [FailureRollup], [Figures([failure(batch, 3)])])
     assert [row.messages for row in FailureRollup.objects.all()] == [1]
 
 
