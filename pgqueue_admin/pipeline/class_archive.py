@@ -60,7 +60,8 @@ class Making:
                 self._child = begin(self._scratch, wanted) if wanted and not wanted.exists() else None
         elif self._child is not None and self._child.poll() is not None:
             if self._child.returncode:
-                log.warning("Java will go on starting slowly: why, says the end of %s.", self._scratch / _LOG)
+                said = self._scratch / _LOG
+                log.warning("Spark has no archive of classes, and starts in twice the time. Why: the end of %s.", said)
             self._child = None
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from django.db import connections, transaction
@@ -14,6 +14,18 @@ from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+
+
+class Counted(Protocol):
+    """Rows of one table of figures, without the batch."""
+
+    @property
+    def model(self) -> type[Model]: ...
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def rows(self) -> Iterable[Sequence[Any]]: ...
 
 
 class Superseded(Exception):
@@ -101,7 +113,7 @@ def done(
     kept: int,
     rejected: dict[str, int],
     files: Iterable[HistoryFile],
-    figures: Iterable[Any],
+    figures: Iterable[Counted],
 ) -> None:
     """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
@@ -114,7 +126,7 @@ def done(
 
 
 @transaction.atomic
-def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Any]) -> None:
+def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Counted]) -> None:
     """The batch's figures in place of those before, or none of them. Raises Superseded where nobody asks any more."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
     if batch.recompute_at is None or not mine.update(recompute_at=None, summed_at=None):
@@ -136,11 +148,11 @@ def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
     HistoryPart.objects.bulk_create([HistoryPart(file=file, batch=batch, rows=file.rows) for file in named])
 
 
-def _count(batch: HistoryBatch, figures: Iterable[Any]) -> None:
+def _count(batch: HistoryBatch, figures: Iterable[Counted]) -> None:
+    """By COPY: a batch has thousands of them, and a source's next batch waits meanwhile."""
     for each in figures:
-        meta = each.model._meta
-        columns = tuple(meta.get_field(name).column for name in ("batch", *each.names))
-        load = postgresql().pipeline.load_figures(table=meta.db_table, columns=columns)
+        table, columns = each.model._meta.db_table, ("batch_id", *each.names)
+        load = postgresql().pipeline.load_figures(table=table, columns=columns)
         with connections["default"].cursor() as cursor, cursor.copy(load) as copy:
             for row in each.rows():
                 copy.write_row((batch.pk, *row))

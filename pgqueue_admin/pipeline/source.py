@@ -49,4 +49,5 @@ class Reader(DataSourceReader):
             statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": _BATCH_BYTES})
             statement.set_sql_query(partition.select)
             answer, _ = statement.execute_query()
-            yield from pyarrow.RecordBatchReader.from_stream(answer)
+            with pyarrow.RecordBatchReader.from_stream(answer) as batches:
+                yield from batches
