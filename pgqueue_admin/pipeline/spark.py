@@ -56,7 +56,6 @@ def _settings(scratch: Path, jvm: str) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.sql.dataFrameDebugging.enabled": "false",  # it asks where each column was written
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
