@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bench.pipeline import Bench
 
 WINDOW = float(os.environ.get("WINDOW", 20))
-BATCH = 250_000  # what a driver reads at once
 LONGEST = 300.0  # seconds: the most that one batch takes
 _REST = "update pgqueue_historysource set held_until = now() + interval '1 hour'"
 _WORK = """
@@ -34,9 +33,11 @@ class Window(NamedTuple):
 
 def slowed(bench: "Bench", connection: Connection, rounds: int) -> list[Row]:
     """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
+    from pgqueue_admin.pipeline.planning import MOST
+
     bench.close()
     Endpoint("Busy", bench.dsn).create_queues()
-    bench.fill(BATCH * (rounds + 1))
+    bench.fill(MOST * (rounds + 1))
     connection.run("checkpoint")
     alone, beside = list[Window](), list[Window]()
     with driver(), side("receive", bench.dsn) as receiver, side("send", bench.dsn, str(RATE)):
