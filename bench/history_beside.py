@@ -62,10 +62,10 @@ def files(after: int) -> list[str]:
 
 
 def by_spark(bench: "Bench", paths: list[str]) -> None:
-    from pgqueue_admin.pipeline import job
+    from pgqueue_admin.pipeline.reading import of_files
     from pgqueue_admin.pipeline.transforms.rollups import rollups
 
-    rollups(job.read(bench.driver._session(), [Path(path) for path in paths])).toArrow()
+    rollups(of_files(bench.driver._session(), [Path(path) for path in paths])).toArrow()
 
 
 def installed(home: Path) -> Any:

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline import compactions
 from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.compactions import Due
-from pgqueue_admin.pipeline.job import NotAsPlanned, read
+from pgqueue_admin.pipeline.job import NotAsPlanned
 from pgqueue_admin.pipeline.manifest import of_days
 from pgqueue_admin.pipeline.places import of_compaction
+from pgqueue_admin.pipeline.reading import of_files
 from pgqueue_admin.pipeline.transforms.history import ordered
 from pgqueue_admin.records.models import HistoryCompaction
 
@@ -33,10 +34,10 @@ def run(spark: SparkSession, due: Due, folder: Path) -> None:
 
 def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> None:
     paths = [folder / file.path for file in due.files]
-    before = read(spark, paths).withColumn("day", F.lit(due.day))
+    before = of_files(spark, paths).withColumn("day", F.lit(due.day))
     ordered(before.repartition(1)).write.partitionBy("day").parquet(str(place))
     (made,) = of_days(due.source, folder, place)
-    if made.rows != compaction.rows or _sum(before) != _sum(read(spark, [place])):
+    if made.rows != compaction.rows or _sum(before) != _sum(of_files(spark, [place])):
         raise NotAsPlanned(f"{compaction.rows} rows of {due.day} became {made.rows}, or others.")
     for path in paths:
         os.utime(path)  # from now on it is the sweep's, after its hour: who has just asked the manifest still reads it

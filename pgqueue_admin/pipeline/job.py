@@ -1,6 +1,5 @@
 """One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
 
-import json
 import shutil
 from pathlib import Path
 from uuid import UUID
@@ -13,7 +12,7 @@ from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.figures import MADE, figures
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
-from pgqueue_admin.pipeline.schemas import HISTORY, RAW
+from pgqueue_admin.pipeline.reading import of_files, of_queue
 from pgqueue_admin.pipeline.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.pipeline.transforms.history import history, ordered, reasons, rejected
@@ -34,7 +33,7 @@ def run(
     token = ledger.begin(batch, code_version)
     try:
         with cancelled_with(spark, lambda: ledger.is_mine(batch, token)):
-            _attempt(spark, batch, token, _read(spark, uri, selects), folder)
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder)
     except ledger.Superseded:
         raise
     except Exception as error:
@@ -48,7 +47,7 @@ def recompute(spark: SparkSession, batch: HistoryBatch, folder: Path) -> None:
     """Its figures anew, from its files. Raises Superseded where nobody asks for it any more."""
     files = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, parts__batch=batch)
     paths = [folder / path for path in files.values_list("path", flat=True)]
-    made = figures(_of(batch, read(spark, paths))) if paths else []
+    made = figures(_of(batch, of_files(spark, paths))) if paths else []
     ledger.recomputed(batch, MADE, made)
 
 
@@ -57,18 +56,13 @@ def _of(batch: HistoryBatch, history: DataFrame) -> DataFrame:
     return history.where(F.coalesce("batch", F.lit(batch.pk)) == batch.pk)
 
 
-def _read(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
-    reader = spark.read.format("queue_history").schema(RAW)
-    return reader.option("uri", uri).option("selects", json.dumps(selects)).load()
-
-
 def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     messages = parsed(raw)
     try:
         ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
         ledger.reached(batch, token, Step.WRITTEN)
-        written = read(spark, [places[0]])
+        written = of_files(spark, [places[0]])
         turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
         ledger.reached(batch, token, Step.COMPARED)
         made = figures(written)
@@ -80,11 +74,6 @@ def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFra
         for place in places:
             shutil.rmtree(place, ignore_errors=True)
         raise
-
-
-def read(spark: SparkSession, places: list[Path]) -> DataFrame:
-    """History as it lies in folders or files."""
-    return spark.read.schema(HISTORY).parquet(*map(str, places))
 
 
 def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """A first batch of nothing: has Spark load what batches need, so that Java can write its archive of classes."""
 
-import json
 import shutil
 import sys
 from datetime import UTC, datetime
@@ -9,7 +8,8 @@ from typing import Any
 
 from pgqueue_admin.embedded.priority import go_last
 from pgqueue_admin.pipeline import class_archive, spark
-from pgqueue_admin.pipeline.schemas import HISTORY, RAW
+from pgqueue_admin.pipeline.reading import of_files, of_queue
+from pgqueue_admin.pipeline.schemas import RAW
 from pgqueue_admin.pipeline.transforms.failures import failures
 from pgqueue_admin.pipeline.transforms.history import history, ordered
 from pgqueue_admin.pipeline.transforms.parsed import parsed
@@ -21,13 +21,9 @@ _ONE = {"seq": 1, "result": "success", "headers": "{}", "is_twin": False, "ended
 
 def rehearse(session: Any, place: Path, uri: str = "", selects: list[str] | None = None) -> None:
     """Read what is told, or a made-up row; parse, write to ``place``, read back, count."""
-    if selects:
-        reader = session.read.format("queue_history").schema(RAW)
-        raw = reader.option("uri", uri).option("selects", json.dumps(selects)).load()
-    else:
-        raw = session.createDataFrame([_ONE], RAW)
+    raw = of_queue(session, uri, selects) if selects else session.createDataFrame([_ONE], RAW)
     ordered(history(parsed(raw), "")).write.mode("overwrite").partitionBy("day").parquet(str(place))
-    written = session.read.schema(HISTORY).parquet(str(place))
+    written = of_files(session, [place])
     for transform in (rollups, failures, stories):
         transform(written).toArrow()
 
