@@ -1,6 +1,6 @@
 """What is kept of each message: the columns of history, in order."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.schemas import HISTORY, REJECTED
@@ -13,9 +13,15 @@ _SHOWN = 4096  # characters of the headers of what was rejected
 def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept."""
     kept = messages.where(F.col("why_not").isNull())
-    known = {"source": F.lit(source), "batch": F.lit(batch), "day": F.to_date("ended_at")}
+    known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
     whole = fingerprinted(timed(kept)).withColumns(known)
     return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
+
+
+def _one_of(number: int) -> Column:
+    """Looked up in a list, or it would be a constant of the code that Spark writes, and each batch had Java begin anew:
+    code that differs is compiled again, and slow until it has run for seconds."""
+    return F.get(F.array(F.lit(number)), (F.col("seq") - F.col("seq")).cast("int"))
 
 
 def ordered(history: DataFrame) -> DataFrame:

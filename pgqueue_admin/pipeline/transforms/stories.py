@@ -1,8 +1,6 @@
 """What became of it? One row per message that failed or was retried: how often, from when, and whether it succeeded."""
 
 import re
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,6 +8,7 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline.transforms.names import named
 
 _RETRIED = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
+_SHARED = "Retr"  # by all of these
 _NAMES = ["message_id", "queue", "endpoint", "type", "exception"]
 
 
@@ -31,10 +30,9 @@ def stories(history: DataFrame) -> DataFrame:
 
 
 def _was_retried(headers: Column) -> Column:
-    """Looking for the quoted names first is ten times as fast as the expression, which few rows come to."""
-    named = reduce(or_, (headers.contains(f'"{name}"') for name in _RETRIED))
+    """Looking for what the names share first is many times as fast as the expression, which few rows come to."""
     names = "|".join(map(re.escape, _RETRIED))
-    return named & headers.rlike(rf'"({names})"\s*:')
+    return headers.contains(_SHARED) & headers.rlike(rf'"({names})"\s*:')
 
 
 def _times(what: Column) -> Column:
