@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from pgqueue_admin.pipeline.histogram import bucket
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
@@ -146,6 +146,25 @@ def test_a_python_failure_is_told_by_its_last_own_frame(spark: Any) -> None:
     assert first == second
 
 
+OWN_FRAMES = [
+    ("   at System.Linq.First()\n   at Shop.Pay(Card c) in P.cs:line 1\n   at Shop.Later()", "   at Shop.Pay()"),
+    ("   at lambda_method1(Closure)\n\n   at Shop.Pay()\r\n   at Shop.Later()", "   at Shop.Pay"),
+    ("not indented\nat Shop.No()\n--- End ---\n   at Shop.Pay()", "   at Shop.Pay()"),
+    ('  File "/app/a.py", line 1, in first\n  File "/app/b.py", line 2, in last\nE: x', '  File "b", in last'),
+    ('  File "/app/a.py", line 1, in own\n  File "/usr/lib/python3.11/b.py", line 2, in last', '  File "a", in own'),
+    ('  File "/x/site-packages/b.py", line 2, in last\n   at System.Only()', "no frame"),
+]
+
+
+def test_a_trace_stands_for_its_own_frame(spark: Any) -> None:
+    """Each pair has one fingerprint, and none has that of another."""
+    rows = [failed("x", trace) for pair in OWN_FRAMES for trace in pair]
+    found = [row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect()]
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    assert all(long == short for long, short in pairs)
+    assert len({long for long, _ in pairs[2:]}) == len(pairs) - 2
+
+
 def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:
     later = AUDITED.replace("12:00:", "12:07:")
     rows = [{"headers": AUDITED, "seq": 1}, {"headers": AUDITED, "seq": 2}, {"headers": later, "seq": 3}]
@@ -175,6 +194,25 @@ def test_failures_are_counted_by_minute_and_fingerprint(spark: Any) -> None:
     ]
     assert len({row.fingerprint for row in found}) == 1
     assert (utc(found[0].first_at), utc(found[0].last_at)) == (ENDED, ENDED + timedelta(seconds=30))
+
+
+def test_batches_share_the_code_that_spark_writes(spark: Any) -> None:
+    """Code that differs is compiled again, and is slow until it has run for seconds."""
+    first, second = (code(history(parsed(raw(spark, {})), "archive", batch)) for batch in (7777, 8888))
+    assert first == second
+    assert "GeneratedIterator" in first
+
+
+def code(frame: DataFrame) -> str:
+    found = frame._jdf.queryExecution().debug().codegenToSeq()
+    return "".join(found.apply(place)._2() for place in range(found.size()))
+
+
+@pytest.mark.parametrize("name", ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"])
+def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
+    said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
+    (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
+    assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
 
 
 def test_a_message_has_one_story(spark: Any) -> None:
