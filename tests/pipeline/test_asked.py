@@ -135,6 +135,18 @@ def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) 
     assert sorted(path.parent.name for path in tmp_path.rglob("*.parquet")) == [f"day={day}" for day in days[1:]]
 
 
+def test_what_was_rejected_is_kept_for_as_long_since_it_was_read(planned: HistoryBatch, tmp_path: Path) -> None:
+    """Its headers are somebody's, too; a history file of the same batch that is young stays."""
+    today = clock.now().date()
+    ended(planned, filed(planned, tmp_path, "turned-away", today, "rejected"), filed(planned, tmp_path, "kept", today))
+    HistoryFile.objects.filter(dataset="rejected").update(day=None)
+    assert retain(tmp_path, 30, today + timedelta(days=30)) == 0
+    HistoryFile.objects.filter(dataset="history").update(day=today + timedelta(days=31))
+    assert retain(tmp_path, 30, today + timedelta(days=31)) == 1
+    assert [path.name for path in tmp_path.rglob("*.parquet")] == ["kept.parquet"]
+    assert [file.dataset for file in HistoryFile.objects.all()] == ["history"]
+
+
 def test_only_behind_the_ledger(planned: HistoryBatch, tmp_path: Path) -> None:
     file = filed(planned, tmp_path, "a", TODAY - timedelta(days=99))
     file.save()
