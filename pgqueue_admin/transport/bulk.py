@@ -9,7 +9,7 @@ from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import milliseconds
 
 MANY = 1_000
-FIRST, GROWTH = 8, 3  # the server works on eight messages while 24 are made, and on those while 72 are
+PART = 25  # messages that the server works on while the next are made, which takes about as long
 PART_BYTES = 1024 * 1024  # of bodies
 BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
 
@@ -21,13 +21,13 @@ def is_large(messages: Sequence[OutgoingMessage]) -> bool:
 def parts(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
     """In order; each as soon as it is full."""
     part: list[OutgoingMessage] = []
-    size, most = 0, FIRST
+    size = 0
     for message in messages:
         part.append(message)
         size += len(message.body)
-        if len(part) == most or size >= PART_BYTES:
+        if len(part) == PART or size >= PART_BYTES:
             yield part
-            part, size, most = [], 0, most * GROWTH
+            part, size = [], 0
     if part:
         yield part
 

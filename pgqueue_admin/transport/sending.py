@@ -6,7 +6,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.bulk import FIRST, MANY
+from pgqueue_admin.transport.bulk import MANY, PART
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -59,7 +59,7 @@ class Sending:
         """All or none, in the order given and in one round trip; large batches by COPY (T8). Return their ids."""
         given, all_of_them = headers or {}, list(messages)
         made = self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay)
-        if FIRST < len(all_of_them) <= MANY and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain:
+        if PART < len(all_of_them) <= MANY and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain:
             return self._take_while_made(made, immediate)
         return self._take_all(list(made), immediate)
 
