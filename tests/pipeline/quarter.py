@@ -100,8 +100,8 @@ def write() -> None:
 
 
 NOT_TIMED = ("processing", "processing_n", "delivery", "delivery_n")
-ROLLUP = ("batch_id", "grain", "at", "endpoint", "type", "skewed", *NOT_TIMED, "queue", "result", "exception")
-ROLLUP += ("messages", "critical", "critical_n")
+_NAMED = ("batch_id", "grain", "at", "endpoint", "type", "skewed", *NOT_TIMED, "queue", "result", "exception")
+ROLLUP = (*_NAMED, "messages", "critical", "critical_n")
 DEPTH = ("grain", "at", "queue", "low", "median", "high")
 
 
@@ -114,7 +114,8 @@ def _copy(table: str, columns: tuple[str, ...], rows: Iterable[tuple[object, ...
 
 
 def _rollups(made: int, hour: Hour) -> Iterator[tuple[object, ...]]:
-    about = (made, "hour", hour.at, hour.endpoint, hour.type, 0, [], [], [], [])
+    not_timed: list[list[int]] = [[] for _ in NOT_TIMED]
+    about = (made, "hour", hour.at, hour.endpoint, hour.type, 0, *not_timed)
     if hour.spans:
         counts: Counter[int] = Counter()
         for span, number in hour.spans.items():

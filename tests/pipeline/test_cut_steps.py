@@ -13,6 +13,7 @@ from django.db.models import F
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import cut_steps, ledger, trends
+from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.pipeline.trends import MEASURES, STEPS, Timings
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
 from tests.pipeline.counted import batch, rolled_up
@@ -86,9 +87,7 @@ def test_they_are_what_summing_shows(grain: str) -> None:
     TimedStep.objects.all().update(p50=0)
     CountedStep.objects.all().update(failed=F("failed") + 1_000)
     assert sum(each.failed > 1_000 for each in figures(grain)[0].values()) == 3, "not read"
-    assert [each.percentiles.p50 for each in timed(grain=grain, queue="q1").values()].count(trends.value(0)) == 2, (
-        "not read"
-    )
+    assert [each.percentiles.p50 for each in timed(grain=grain, queue="q1").values()].count(value(0)) == 2, "not read"
 
 
 def test_nothing_is_cut_before_history_is_complete() -> None:
@@ -131,7 +130,7 @@ def medians() -> list[int]:
     """By bucket, of the days that were timed; of each something is counted."""
     asked = trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", endpoint="Sales")
     assert set(trends.counts(asked)) == set(timed(endpoint="Sales"))
-    buckets = {trends.value(bucket): bucket for bucket in (100, 300)}
+    buckets = {value(bucket): bucket for bucket in (100, 300)}
     return [buckets[each.percentiles.p50] for _, each in sorted(timed(endpoint="Sales").items())]
 
 

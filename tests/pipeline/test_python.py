@@ -19,6 +19,6 @@ def test_workers_read_what_is_installed_and_what_else_they_are_given(tmp_path: P
     zipped = Path(spark.origin).parent / "python/lib/pyspark.zip"
     assert zipped.exists()
     environ = {**os.environ, "PYTHONPATH": f"{zipped}:{tmp_path}"}
-    command = [python.executable(tmp_path / "with a space"), "-c", _SAY]
+    command = [str(python.executable(tmp_path / "with a space")), "-c", _SAY]
     said = subprocess.check_output(command, env=environ, cwd="/", text=True).split()
     assert said == [sys.executable, spark.origin, str(tmp_path / "own.py")]

@@ -52,7 +52,7 @@ def test_columns_win_over_headers(spark: Any) -> None:
     assert (row.message_id, row.type) == ("own", "Own")
 
 
-WHY_NOT = {
+WHY_NOT: dict[str, list[dict[str, Any]]] = {
     parsing.NO_OBJECT: [
         {"headers": text} for text in ("{", "[1", '[{"NServiceBus.MessageId":"m"}]', '"text"', "null", "")
     ],
