@@ -112,5 +112,13 @@ def key(series: str) -> SafeString:
     )
 
 
+def line(series: str) -> SafeString:
+    """As ``key``, for what is drawn as a line: its colour and its dashes."""
+    return format_html(
+        '<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><line class="l-{}" x1="0" y1="6" x2="12" y2="6"/></svg>',
+        series,
+    )
+
+
 def joined(pieces: list[SafeString], glue: str = ", ") -> SafeString:
     return format_html_join(glue, "{}", ((piece,) for piece in pieces))

@@ -81,6 +81,14 @@ def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer, database):
     assert "not known" not in of_endpoint
 
 
+def test_a_legend_shows_how_each_of_its_values_is_drawn(as_viewer, database):
+    rolled_up(TEN + 5 * MINUTE, 41)
+    legends = re.findall(r'<figcaption class="legend"(.*?)</figcaption>', page(as_viewer), re.DOTALL)
+    entries = [each for legend in legends for each in legend.split("<span")[1:] if "<b data-read" in each]
+    assert len(entries) >= 10
+    assert [each for each in entries if 'class="key"' not in each] == []
+
+
 def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_database):
     rolled_up(TEN - DAY, grain="day")
     rolled_up(TEN, result="failed")
