@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import bulk
 from pgqueue_admin.transport import headers as h
 
-ONE_BY_ONE, BATCH, BY_COPY, FEW = 20, 100, bulk.MANY + 100, 5
+ONE_BY_ONE, BATCH, BY_COPY, FEW = 20, bulk.FEW, bulk.MANY + 100, 5
 ODD: h.Headers = {
     "Slash": "a/b\\c",
     "Quote": "\"'<script>",

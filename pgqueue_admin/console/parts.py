@@ -115,7 +115,8 @@ def key(series: str) -> SafeString:
 def line(series: str) -> SafeString:
     """As ``key``, for what is drawn as a line: its colour and its dashes."""
     return format_html(
-        '<svg class="key" viewBox="0 0 12 12" aria-hidden="true"><line class="l-{}" x1="0" y1="6" x2="12" y2="6"/></svg>',
+        '<svg class="key" viewBox="0 0 12 12" aria-hidden="true">'
+        '<line class="l-{}" x1="0" y1="6" x2="12" y2="6"/></svg>',
         series,
     )
 

@@ -34,17 +34,14 @@ class Connection(Protocol):
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         """As ``batch``, for statements that answer nothing."""
 
-    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
-        """As ``run_all``, each on its way while the next is made. What making one raises may cost the session."""
-
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
 
-    def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
-        """Load rows of Python values by a bulk statement."""
+    def copy_rows(self, query: Any, rows: Iterable[tuple[bytes, Any, str, bytes]]) -> None:
+        """Load rows of a queue: id, when it expires (as ``expiries`` says it, or None), headers, body."""
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        """Load rows in the database's own bulk text format, as a dump of it holds them."""
+        """Load rows in the database's own bulk format, each chunk on its way while the next is made."""
 
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction, or a savepoint inside one; left by an exception, it is rolled back.

@@ -1,52 +1,40 @@
 """Large batches go into a queue by COPY; each message expires when it would by an insert (T8)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from uuid import uuid4
+from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport.headers import dump
+from pgqueue_admin.transport.ids import row_ids
 from pgqueue_admin.transport.message import OutgoingMessage
 from pgqueue_admin.transport.table_queue import milliseconds
 
-MANY = 1_000
-PART = 25  # messages that the server works on while the next are made, which takes about as long
-PART_BYTES = 1024 * 1024  # of bodies
+FEW = 25  # as many are one round trip, also over a long wire; of more the server's work is what counts
+MANY = 1_000  # in a transaction of somebody's, where COPY needs a savepoint
 BIG = 16 * 1024 * 1024  # bytes of bodies; as parameters of one statement they stand in memory three times
+NOT_BY_COPY = ("42809", "0A000")  # into views, and where policies decide about rows
+
+Rows = Iterator[tuple[bytes, Any, str, bytes]]
 
 
 def is_large(messages: Sequence[OutgoingMessage]) -> bool:
     return len(messages) > MANY or (len(messages) > 1 and sum(len(each.body) for each in messages) > BIG)
 
 
-def parts(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
-    """In order; each as soon as it is full."""
-    part: list[OutgoingMessage] = []
-    size = 0
-    for message in messages:
-        part.append(message)
-        size += len(message.body)
-        if len(part) == PART or size >= PART_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
-
-
 def load(connection: Connection, dialect: Dialect, queue: Address, messages: Sequence[OutgoingMessage]) -> None:
     """In the caller's transaction: its start is what the time to be received is counted from."""
     expiries = _expiries(connection, dialect, messages)
-    connection.copy_rows(dialect.queue.load(table=queue), _rows(messages, expiries))
+    connection.copy_rows(dialect.queue.load(table=queue), rows(messages, expiries))
 
 
-def _rows(messages: Sequence[OutgoingMessage], expiries: dict[int, str]) -> Iterator[tuple[object, ...]]:
-    for message in messages:
+def rows(messages: Iterable[OutgoingMessage], expiries: dict[int, Any]) -> Rows:
+    for message, row_id in zip(messages, row_ids(), strict=False):
         ttbr_ms = milliseconds(message.ttbr)
-        expires = None if ttbr_ms is None else expiries[ttbr_ms]
-        yield uuid4(), expires, dump(message.headers), message.body
+        yield row_id, None if ttbr_ms is None else expiries[ttbr_ms], dump(message.headers), message.body
 
 
-def _expiries(connection: Connection, dialect: Dialect, messages: Sequence[OutgoingMessage]) -> dict[int, str]:
+def _expiries(connection: Connection, dialect: Dialect, messages: Sequence[OutgoingMessage]) -> dict[int, Any]:
     """The server's time for each of the spans."""
     spans = {milliseconds(each.ttbr) for each in messages if each.ttbr is not None}
-    rows = connection.all(dialect.queue.expiries(), {"ttbrs_ms": list(spans)}) if spans else []
-    return {row.ttbr_ms: row.expires for row in rows}
+    found = connection.all(dialect.queue.expiries(), {"ttbrs_ms": list(spans)}) if spans else []
+    return {row.ttbr_ms: row.expires for row in found}

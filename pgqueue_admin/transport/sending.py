@@ -6,7 +6,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.bulk import MANY, PART
+from pgqueue_admin.transport.bulk import FEW
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
@@ -56,10 +56,10 @@ class Sending:
         delay: Delay | None = None,
         immediate: bool = False,
     ) -> list[str]:
-        """All or none, in the order given and in one round trip; large batches by COPY (T8). Return their ids."""
+        """All or none, in the order given; a few in one round trip, many by COPY (T8). Return their ids."""
         given, all_of_them = headers or {}, list(messages)
         made = self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay)
-        if PART < len(all_of_them) <= MANY and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain:
+        if len(all_of_them) > FEW and not (ttbr or delay) and h.MESSAGE_ID not in given and self._outbound.is_plain:
             return self._take_while_made(made, immediate)
         return self._take_all(list(made), immediate)
 
@@ -85,7 +85,7 @@ class Sending:
         return [each.message_id or "" for each in outgoing]
 
     def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
-        """Many that differ, for now, to one queue, and not too many for one statement."""
+        """Many that differ, to one queue, at once and for any time."""
         return self._take_all(list(outgoing), immediate)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:

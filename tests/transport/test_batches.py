@@ -17,7 +17,7 @@ PLACE = "Shop.PlaceOrder"
 SALES = Address("public", "Sales")
 
 
-@pytest.mark.parametrize("many", [0, 1, 100, bulk.MANY + 1])
+@pytest.mark.parametrize("many", [0, 1, bulk.FEW, bulk.FEW + 1, bulk.MANY + 1])
 def test_they_arrive_in_the_order_given_each_with_an_id_of_its_own(endpoint, many):
     ids = endpoint.send_many("Sales", range(many), type=PLACE)
     stored = rows(endpoint.dsn, "Sales")
@@ -51,13 +51,6 @@ def test_with_one_id_they_are_one(endpoint):
     """Of one dispatch the last with an id is sent (wire sheet 5)."""
     endpoint.send_many("Sales", range(100), type=PLACE, headers={h.MESSAGE_ID: "same"})
     assert [row.body for row in rows(endpoint.dsn, "Sales")] == [b"99"]
-
-
-def test_large_ones_go_a_few_at_a_time():
-    messages = [OutgoingMessage(SALES, {}, bytes(size)) for size in (bulk.PART_BYTES, 1, bulk.PART_BYTES - 1, 1, 1)]
-    assert [len(part) for part in bulk.parts(messages)] == [1, 2, 2]
-    many = [OutgoingMessage(SALES, {}, b"")] * (2 * bulk.PART + 1)
-    assert [len(part) for part in bulk.parts(many)] == [bulk.PART, bulk.PART, 1]
 
 
 def test_to_several_queues_at_once_is_all_or_none_as_well(endpoint, make_endpoint, connection):

@@ -40,15 +40,17 @@ class DirectSession(Session):
             elif statements:
                 self._libpq.ask_all(statements)
 
-    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
-        with translated():
-            self._libpq.ask_each(asked)
-
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self._refuse_to_pretend()
         with translated():
             self._libpq.ask_all([*asked, (COMMIT, None)])
         self._is_over = True
+
+    def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
+        if not _is_ours(query):
+            return super().copy_in(query, chunks)
+        with translated():
+            self._libpq.copy_in(query, chunks)
 
     def transaction(self) -> AbstractContextManager[Session]:
         if self.raw.pgconn.transaction_status == TransactionStatus.INTRANS:

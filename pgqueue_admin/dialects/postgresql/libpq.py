@@ -6,9 +6,8 @@ Waiting in the main thread (with Ctrl-C in it), and how values become parameters
 import threading
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import psycopg
@@ -22,6 +21,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, 
 from psycopg.pq.abc import PGconn, PGresult
 
 from pgqueue_admin.dialects.connection import Params, Row
+from pgqueue_admin.dialects.postgresql.copying import CopyIn
 from pgqueue_admin.dialects.postgresql.filled import Filled
 
 AUTO, BINARY = PyFormat.AUTO, PyFormat.BINARY
@@ -128,18 +128,18 @@ class Libpq:
         """In one round trip; outside of a transaction in one of their own. Raises the first error."""
         return self._piped([self._bound(query, values) for query, values in asked])
 
-    def ask_each(self, asked: Iterable[tuple[Filled, Params]]) -> None:
-        """As ``ask_all``; the server works on each while the next is made. What making raises ends the session."""
-        bounds = self._one_by_one(asked)
-        if first := next(bounds, None):  # inside the pipeline nothing can be prepared
-            self._piped(chain([first], bounds))
+    def copy_in(self, query: Filled, chunks: Iterable[bytes]) -> None:
+        """The server works on each while the next is made; what making raises undoes them. Raises psycopg.Error."""
+        loading = CopyIn(self._raw, query.numbered[0])
+        try:
+            for chunk in chunks:
+                loading.put(chunk)
+        except BaseException:
+            loading.give_up()
+            raise
+        loading.end()
 
-    def _one_by_one(self, asked: Iterable[tuple[Filled, Params]]) -> Iterator["Bound"]:
-        for query, values in asked:
-            yield self._bound(query, values)
-            self._pg.flush()
-
-    def _piped(self, bounds: Iterable["Bound"]) -> list[Answer]:
+    def _piped(self, bounds: Sequence["Bound"]) -> list[Answer]:
         count = 0
         try:
             self._pg.enter_pipeline_mode()
@@ -160,8 +160,7 @@ class Libpq:
         text, names = query.numbered
         asked = list(map(values.__getitem__, names)) if names else []
         transformer = self._values
-        # lists binary: as text, an array of a hundred headers takes milliseconds to quote, and the server to read
-        given = transformer.dump_sequence(asked, [BINARY if type(each) is list else AUTO for each in asked])
+        given = transformer.dump_sequence(asked, _formats(asked))
         types = transformer.types or ()
         name = self._names.get((query, types)) or self._name(query, text, types)
         return Bound(name, text, asked, given, types, transformer.formats)
@@ -229,6 +228,13 @@ class Bound(NamedTuple):
         if not self.name or not _NUMBERS.issuperset(map(type, self.asked)):
             return b""
         return b"execute %b(%b)" % (self.name, b",".join([b"%d" % each for each in self.asked]))
+
+
+def _formats(asked: list[Any]) -> list[PyFormat]:
+    """Lists binary: as text, an array of a hundred headers takes milliseconds to quote, and the server to read."""
+    if list in map(type, asked):
+        return [BINARY if type(each) is list else AUTO for each in asked]
+    return [AUTO] * len(asked)
 
 
 def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:

@@ -43,13 +43,15 @@ from unnest(%(ttbrs_ms)s::bigint[], %(headers)s::text[], %(bodies)s::bytea[])
 order by place
 
 -- name: expiries
--- When a COPY is to write what expires: a COPY computes nothing, and this is the sum that send makes, in the same transaction.
-select ttbr_ms, (now() at time zone 'utc' + ttbr_ms * interval '1 millisecond')::text as expires
+-- When a COPY is to write what expires: a COPY computes nothing, and this is the sum that send makes, in the same
+-- transaction. In microseconds since 2000, as COPY takes it.
+select ttbr_ms, (extract(epoch from
+    now() at time zone 'utc' + ttbr_ms * interval '1 millisecond' - timestamp '2000-01-01') * 1000000)::bigint as expires
 from unnest(%(ttbrs_ms)s::bigint[]) as ttbr_ms
 
 -- name: load
 -- A large batch: rows stream through, nothing is planned, and seq is drawn in the order in which they come.
-copy {table} (id, expires, headers, body) from stdin
+copy {table} (id, expires, headers, body) from stdin (format binary)
 
 -- name: receive
 -- One statement finds the lowest seq that nobody has, and deletes it. From low on: below it are dead rows to walk through.

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -14,6 +14,7 @@ from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
+from pgqueue_admin.dialects.postgresql import copying
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -158,19 +159,15 @@ class Session:
             for query, params in statements:
                 self._ask(query, params)
 
-    def run_each(self, asked: Iterable[tuple[Any, Params]]) -> None:
-        self.run_all(asked)
-
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self.run_all(asked)
 
-    def copy_rows(self, query: Any, rows: Iterable[Sequence[Any]]) -> None:
-        with translated(), self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
-            for row in rows:
-                copy.write_row(row)
+    def copy_rows(self, query: Any, rows: Iterable[copying.Row]) -> None:
+        encoding = self.raw.info.encoding  # in which the server takes texts, also in the binary form
+        self.copy_in(query, copying.encoded(rows, "utf-8" if encoding == "ascii" else encoding))
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        with translated(), self.raw.cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
+        with translated(), self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
             for chunk in chunks:
                 copy.write(chunk)
 

@@ -1,0 +1,102 @@
+"""More than a few messages go by COPY, each while the next is made: whatever happens meanwhile, all of them or none."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.postgresql import copying
+from pgqueue_admin.transport import Endpoint, Raw, Serializers, bulk
+from pgqueue_admin.transport import headers as h
+from tests.transport.spy import rows
+
+PLACE = "Shop.PlaceOrder"
+SOME = bulk.FEW + 1
+END_SESSIONS = """
+select pg_terminate_backend(pid) from pg_stat_activity
+where application_name = 'pgqueue Sales' and datname = current_database()
+"""
+
+MakeEndpoint = Callable[..., Endpoint]
+
+
+class Watched(Raw):
+    """Does something of its own while the fifth of the last is made."""
+
+    def __init__(self, act: Callable[[], object]):
+        self._act = act
+        self._made = 0
+
+    def dump(self, message: Any) -> bytes:
+        self._made += 1
+        if self._made == SOME - 5:
+            self._act()
+        return bytes([self._made])
+
+
+def given(number: int) -> Iterator[object]:
+    """Not bytes, which nobody would make."""
+    return iter(range(number))
+
+
+def test_each_row_has_a_random_id_of_its_own(endpoint: Endpoint) -> None:
+    endpoint.send_many("Sales", range(300), type=PLACE)
+    ids = [row.id for row in rows(endpoint.dsn, "Sales")]
+    assert len(set(ids)) == 300
+    assert {each.version for each in ids} == {4}
+
+
+def test_bodies_that_are_larger_than_a_piece(make_endpoint: MakeEndpoint) -> None:
+    endpoint = make_endpoint(serializers=Serializers(Raw()))
+    large = [bytes([number]) * (copying.PIECE + number) for number in range(3)]
+    endpoint.send_many("Sales", [*large, *[b"x"] * SOME], type=PLACE)
+    assert [bytes(row.body) for row in rows(endpoint.dsn, "Sales")] == [*large, *[b"x"] * SOME]
+
+
+def test_a_session_that_speaks_another_encoding(make_endpoint: MakeEndpoint, database: str) -> None:
+    """The server reads texts as the session says, in the binary form, too."""
+    endpoint = make_endpoint(dsn=f"{database}?client_encoding=latin1")
+    endpoint.send_many("Sales", range(SOME), type=PLACE, headers={"Größe": "é"})
+    assert {h.parse(row.headers)["Größe"] for row in rows(database, "Sales")} == {"é"}
+    with pytest.raises(UnicodeEncodeError):
+        endpoint.send_many("Sales", range(SOME), type=PLACE, headers={"Size": "日本"})
+    endpoint.send_many("Sales", range(SOME), type=PLACE)
+    assert len(rows(database, "Sales")) == 2 * SOME
+
+
+def test_into_a_view_they_are_inserted(endpoint: Endpoint, connection: Connection) -> None:
+    """Somebody put one before his queue: COPY refuses those, an insert does not."""
+    connection.run('create view "Sold" as select * from "Sales"')
+    ids = endpoint.send_many("Sold", range(SOME), type=PLACE)
+    found = rows(endpoint.dsn, "Sales")
+    assert [h.parse(row.headers)[h.MESSAGE_ID] for row in found] == ids
+    assert [bytes(row.body) for row in found] == [b"%d" % number for number in range(SOME)]
+
+
+def test_the_server_ends_the_session_meanwhile(
+    make_endpoint: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    endpoint = make_endpoint(serializers=Serializers(Watched(lambda: connection.run(END_SESSIONS))))
+    with pytest.raises(DatabaseDown):
+        endpoint.send_many("Sales", given(SOME), type=PLACE)
+    assert rows(database, "Sales") == []
+    endpoint.send_many("Sales", given(SOME), type=PLACE)
+    assert len(rows(database, "Sales")) == SOME
+
+
+def test_what_cannot_be_made_costs_no_session(make_endpoint: MakeEndpoint, database: str) -> None:
+    def refuse() -> None:
+        raise KeyError("no such order")
+
+    endpoint = make_endpoint(serializers=Serializers(Watched(refuse)))
+    endpoint.send("Sales", 0, type=PLACE)
+    with endpoint._sessions.one() as before:
+        pass
+    with pytest.raises(KeyError, match="no such order"):
+        endpoint.send_many("Sales", given(SOME), type=PLACE)
+    assert len(rows(database, "Sales")) == 1
+    endpoint.send_many("Sales", given(SOME), type=PLACE)
+    with endpoint._sessions.one() as after:
+        assert after is before
