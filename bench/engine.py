@@ -2,7 +2,7 @@
 
 Rounds of engine and floor alternate, and medians are compared: what else the machine does meets both. Send and receive
 run in a process of their own, as endpoints do. ``ROUNDS`` and ``MESSAGES`` in the environment make it shorter,
-``LONG=1`` has the worker child handle a million messages.
+``LONG=1`` has the worker child handle a million messages, and ``PARTS`` names some of what ``parts`` lists.
 """
 
 import os
@@ -14,8 +14,9 @@ from pathlib import Path
 
 from bench import floor, idle, worker
 from bench.folder import temporary
+from bench.parts import Part, measure
 from bench.queues import hold_snapshot
-from bench.table import Row, publish, row
+from bench.table import Row, row
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -42,7 +43,7 @@ def main() -> None:
         server = PostgreSQL(folder / "postgresql")
         server.start()
         try:
-            publish("engine", Bench(server, floor.build(folder)).rows())
+            measure("engine", Bench(server, floor.build(folder)).parts())
         finally:
             server.stop()
 
@@ -59,18 +60,27 @@ class Bench:
             TableQueue(postgresql(), Address("public", queue)).create(self.connection)
         Endpoint("Engine", self.dsn).create_queues()
 
-    def rows(self) -> list[Row]:
-        sends = [
+    def parts(self) -> dict[str, Part]:
+        return {
+            "sends": self.sends,
+            "receives": self.receives,
+            "depth": lambda: [self.deep(), self.dead_rows()],
+            "idle": lambda: [self.wake_up(), self.idle()],
+            "memory": lambda: worker.memory(self),
+        }
+
+    def sends(self) -> list[Row]:
+        return [
             self.against("send, one per transaction, 8 threads", "send", 0.6),
             self.against("send in batches of 100", "batch", 0.8, threads=1),
         ]
-        receives = [
+
+    def receives(self) -> list[Row]:
+        return [
             self.against("receive, 8 at once, handler does nothing", "receive", 0.6, fill=True),
             self.against("receive, 8 at once, handler sends one", "receive_send", 0.45, fill=True),
             self.against("receive in batches of 50, 8 at once", "receive_batch", 0.6, fill=True),
         ]
-        compared = [self.deep(), self.dead_rows()]
-        return [*sends, *receives, *compared, self.wake_up(), self.idle(), *worker.memory(self)]
 
     def against(self, name: str, what: str, target: float, threads: int = AT_ONCE, fill: bool = False) -> Row:
         ours, floors = [], []

@@ -8,9 +8,7 @@ longer. ``PARTS`` names some of what ``parts`` lists; the results of all others 
 import os
 import secrets
 import statistics
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -18,7 +16,8 @@ from pathlib import Path
 
 from bench import history, history_beside, history_flat, history_live, history_slowed, history_start, history_trends
 from bench.folder import temporary
-from bench.table import Row, publish, row
+from bench.parts import Part, measure
+from bench.table import Row, row
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
@@ -26,7 +25,6 @@ ROUNDS = int(os.environ.get("ROUNDS", 3))
 ROWS = int(os.environ.get("ROWS", 500_000))
 SMALL = ROWS // 10
 FIRST = 2000  # of which a cold driver reads half
-Part = Callable[[], list[Row]]
 
 
 def main() -> None:
@@ -39,7 +37,7 @@ def main() -> None:
             DATABASE_URL=dsn, PGQUEUE_VAR=str(folder / "var"), SECRET_KEY=secrets.token_hex(32), LOG_LEVEL="WARNING",
             DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings", SPARK_MASTER="local[2,4]",
         )  # fmt: skip
-        measure(parts(stack, server, folder))
+        measure("pipeline", parts(stack, server, folder))
 
 
 def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]:
@@ -56,21 +54,6 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
         "slowed": lambda: history_slowed.slowed(bench, bench.connection, ROUNDS),
         "flat": lambda: [history_flat.flat(server, folder, SMALL, ROUNDS + 2)],
     }
-
-
-def measure(parts: dict[str, Part]) -> None:
-    for name in os.environ.get("PARTS", ",".join(parts)).split(","):
-        publish("pipeline", measured(name, parts[name]), name)
-
-
-def measured(name: str, part: Part) -> list[Row]:
-    """What fails is told, and all else is measured."""
-    try:
-        return part()
-    except (Exception, SystemExit):
-        traceback.print_exc()
-        print(f"Not measured: {name}", file=sys.stderr)
-        return []
 
 
 class Bench:

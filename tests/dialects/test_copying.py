@@ -35,7 +35,11 @@ def test_a_table_that_is_not_there_costs_no_session(queue: Connection) -> None:
 
 
 def test_in_a_transaction_it_counts_with_the_rest(queue: Connection) -> None:
-    with pytest.raises(ZeroDivisionError), queue.transaction():
-        queue.copy_rows(SQL.load(table=QUEUE), made(3))
-        raise ZeroDivisionError
+    def undone() -> None:
+        with queue.transaction():
+            queue.copy_rows(SQL.load(table=QUEUE), made(3))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        undone()
     assert bodies(queue) == []

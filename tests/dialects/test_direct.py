@@ -12,6 +12,10 @@ from tests.dialects.sales import QUEUE, ROW, SQL, Traced, bodies, row, send
 from tests.waiting import until
 
 
+def copy(queue: Connection) -> None:
+    queue.copy_rows(SQL.load(table=QUEUE), [(bytes(16), None, ROW["headers"], b"copied")])
+
+
 def test_values_go_and_come_as_they_do_through_the_driver(queue: Connection) -> None:
     for ttbr_ms in (None, 1, 40_000, 2**40):
         send(queue, ttbr_ms=ttbr_ms)
@@ -116,8 +120,9 @@ def test_a_session_that_ends_between_two_statements(
     assert queue.closed
 
 
+@pytest.mark.parametrize("work", [send, copy])
 def test_ctrl_c_ends_a_statement_that_waits(
-    queue: Connection, database: str, connect: Callable[..., Connection]
+    queue: Connection, database: str, connect: Callable[..., Connection], work: Callable[[Connection], None]
 ) -> None:
     """And the session goes on: the statement was cancelled, not left running."""
     other = connect(database)
@@ -130,6 +135,6 @@ def test_ctrl_c_ends_a_statement_that_waits(
 
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
-            send(queue)
+            work(queue)
     send(queue, body=b"after")
     assert bodies(queue) == [b"after"]

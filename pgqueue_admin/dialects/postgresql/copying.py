@@ -1,13 +1,14 @@
 """Rows of a queue by COPY in its binary form: what many messages cost least in, here and for the server."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from struct import Struct
 from typing import Any
 
 import psycopg
 from psycopg.errors import error_from_result
 from psycopg.generators import copy_end, fetch_many, send
-from psycopg.pq import ExecStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 
 CHUNK = 32 * 1024  # bytes that the server works on while the next are made
 PIECE = 1024 * 1024  # of a chunk: what one row may make as large as it likes
@@ -42,15 +43,16 @@ class CopyIn:
         self._pg = raw.pgconn
         self._has_begun = False
         self._pg.send_query(statement)
-        self._pg.flush()
+        self._flush()
 
     def put(self, chunk: bytes) -> None:
         """Raises psycopg.Error."""
         self._begin()
         for start in range(0, len(chunk), PIECE):
-            self._pg.put_copy_data(chunk if len(chunk) <= PIECE else chunk[start : start + PIECE])
-            if self._pg.flush():  # the server is busy: what is made meanwhile would fill the memory
-                self._raw.wait(send(self._pg))
+            piece = chunk if len(chunk) <= PIECE else chunk[start : start + PIECE]
+            if not self._pg.put_copy_data(piece):  # rows left out here nobody would miss
+                raise psycopg.OperationalError("there is no memory left for what is to be loaded")
+            self._flush()
 
     def end(self) -> None:
         """Raises psycopg.Error: nothing was loaded."""
@@ -60,13 +62,16 @@ class CopyIn:
     def give_up(self) -> None:
         """Nothing is loaded; the session is as after any statement that failed."""
         try:
-            self._begin()
-            self._raw.wait(copy_end(self._pg, b"what was to be loaded could not be made"))
-        except psycopg.Error:  # says just that
-            return
-        except BaseException:  # the next answer could be anybody's
-            self._raw.close()
-            raise
+            with suppress(psycopg.Error):  # says just that
+                self._begin()
+                self._raw.wait(copy_end(self._pg, b"what was to be loaded could not be made"))
+        finally:
+            if self._pg.transaction_status == TransactionStatus.ACTIVE:  # the next answer could be anybody's
+                self._raw.close()
+
+    def _flush(self) -> None:
+        if self._pg.flush():  # the server is busy: what is made meanwhile would fill the memory
+            self._raw.wait(send(self._pg))
 
     def _begin(self) -> None:
         if not self._has_begun:

@@ -1,0 +1,25 @@
+"""What a bench measures, part by part: ``PARTS`` names some of them, and the results of all others stay as they are."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from bench.table import Row, publish
+
+Part = Callable[[], list[Row]]
+
+
+def measure(room: str, parts: dict[str, Part]) -> None:
+    for name in os.environ.get("PARTS", ",".join(parts)).split(","):
+        publish(room, measured(name, parts[name]), name)
+
+
+def measured(name: str, part: Part) -> list[Row]:
+    """What fails is told, and all else is measured."""
+    try:
+        return part()
+    except (Exception, SystemExit):
+        traceback.print_exc()
+        print(f"Not measured: {name}", file=sys.stderr)
+        return []
