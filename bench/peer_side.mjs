@@ -16,14 +16,17 @@ function count(handled = 1) {
   }
 }
 
-async function graphileWorker() {
+// a batch: jobs fetched ahead into its local queue, and completed together as they end
+async function graphileWorker(batchSize) {
   const { run, makeWorkerUtils, Logger } = require("graphile-worker");
   const quiet = new Logger(() => () => {});
   const utils = await makeWorkerUtils({ connectionString: dsn });
   await utils.migrate();
   await utils.withPgClient((client) =>
     client.query("select graphile_worker.add_job('ping', json_build_object('n', n)) from generate_series(1, $1) n", [jobs]));
-  await run({ connectionString: dsn, logger: quiet, concurrency: AT_ONCE, noHandleSignals: true, taskList: { ping: async () => count() } });
+  const worker = { connectionString: dsn, concurrentJobs: AT_ONCE };
+  if (batchSize > 1) Object.assign(worker, { localQueue: { size: batchSize }, completeJobBatchDelay: 0, failJobBatchDelay: 0 });
+  await run({ preset: { worker }, logger: quiet, noHandleSignals: true, taskList: { ping: async () => count() } });
 }
 
 async function pgBoss(batchSize) { // its own work() polls, one batch each half second: a loop is what it can do
@@ -49,5 +52,8 @@ async function pgBoss(batchSize) { // its own work() polls, one batch each half 
   }
 }
 
-const peers = { graphile_worker: graphileWorker, pg_boss: () => pgBoss(1), pg_boss_batch: () => pgBoss(100) };
+const peers = {
+  graphile_worker: () => graphileWorker(1), graphile_worker_batch: () => graphileWorker(100),
+  pg_boss: () => pgBoss(1), pg_boss_batch: () => pgBoss(100),
+};
 await peers[name]();

@@ -40,6 +40,7 @@ PEERS = {
     "dramatiq_redis": ("dramatiq on Redis (Valkey)", ONE),
     "dramatiq_pg": ("dramatiq-pg", ONE),
     "graphile_worker": ("graphile-worker", ONE),
+    "graphile_worker_batch": ("graphile-worker, 100 fetched ahead", BATCH),
     "pg_boss": ("pg-boss, fetch and complete", ONE),
     "pg_boss_batch": ("pg-boss, batches of 100", BATCH),
 }
@@ -50,7 +51,7 @@ select gen_random_uuid(), '{{"NServiceBus.EnclosedMessageTypes":"Shop.Ping"}}',
 from generate_series(1, {jobs}) n
 """
 OURS = {"pgqueue", "pgqueue_batch"}
-FROM_NPM = {"graphile_worker", "pg_boss", "pg_boss_batch"}
+FROM_NPM = {"graphile_worker", "graphile_worker_batch", "pg_boss", "pg_boss_batch"}
 
 
 def main() -> None:
