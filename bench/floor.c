@@ -1,4 +1,5 @@
 /* The floor that the engine is measured against: the same statements in a bare loop over libpq, a session per thread.
+   A batch is an insert of a hundred rows, as whoever has no COPY at hand sends one.
    usage: floor <dsn> send|batch|receive|receive_send|receive_batch <threads> <messages>; prints messages per second. */
 #include <libpq-fe.h>
 #include <pthread.h>
