@@ -7,6 +7,7 @@ from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport.headers import dump
 from pgqueue_admin.transport.ids import row_ids
 from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.outbound import Sheet
 from pgqueue_admin.transport.table_queue import milliseconds
 
 FEW = 25  # as many are one round trip, also over a long wire; of more the server's work is what counts
@@ -31,6 +32,13 @@ def rows(messages: Iterable[OutgoingMessage], expiries: dict[int, Any]) -> Rows:
     for message, row_id in zip(messages, row_ids(), strict=False):
         ttbr_ms = milliseconds(message.ttbr)
         yield row_id, None if ttbr_ms is None else expiries[ttbr_ms], dump(message.headers), message.body
+
+
+def rows_of(sheets: Iterable[Sheet], ids: list[str]) -> Rows:
+    """Of what goes for any time. ``ids`` gets those of the messages."""
+    for (message_id, headers, body), row_id in zip(sheets, row_ids(), strict=False):
+        ids.append(message_id)
+        yield row_id, None, headers, body
 
 
 def _expiries(connection: Connection, dialect: Dialect, messages: Sequence[OutgoingMessage]) -> dict[int, Any]:

@@ -13,6 +13,7 @@ from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.due_mover import Alarm
 from pgqueue_admin.transport.kept_session import Sessions
 from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.outbound import Sheet
 from pgqueue_admin.transport.sending import Sending
 from pgqueue_admin.transport.serializers import Serializers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
@@ -116,9 +117,9 @@ class Client(Sending):
             self._sender.dispatch(session, outgoing)
         self._sender.committed(outgoing)
 
-    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
+    def _take_while_made(self, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
         with self._sessions.one() as session:
-            return self._sender.stream(session, outgoing)
+            return self._sender.stream(session, destination, sheets)
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         with self._sessions.one() as session:

@@ -34,15 +34,18 @@ class Letterhead:
         if self._given:
             own = identity(self._incoming, self._given.get(h.MESSAGE_ID))
             return {**own, **self._fixed.headers, **h.parse(f"{{{self._times}}}"), **self._given}
+        return h.Written(*self.written())
+
+    def written(self) -> tuple[str, str]:
+        """The same as text, behind the message's id."""
+        if self._given:
+            made = self.headers()
+            return h.message_id(made) or "", h.dump(made)
         if self._incoming:
             own = identity(self._incoming)
-            return h.Written(own[h.MESSAGE_ID] or "", f"{{{h.pairs(own)}{self._end}")
-        return self._of_nothing_before()
-
-    def _of_nothing_before(self) -> h.Written:
-        """As ``identity``, for what most messages are: nobody's answer, and with ids of ours that need no quoting."""
-        own, conversation = new_ids()
-        return h.Written(own, _IDS % (own, conversation, own) + self._end)
+            return own[h.MESSAGE_ID] or "", f"{{{h.pairs(own)}{self._end}"
+        message, conversation = new_ids()  # as ``identity``: nobody's answer, and ids of ours need no quoting
+        return message, _IDS % (message, conversation, message) + self._end
 
 
 def identity(incoming: IncomingMessage | None, given: str | None = None) -> h.Headers:

@@ -16,6 +16,7 @@ from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.type_names import full_name, split_types
 
 Subscribers = Callable[[list[str]], list[Address]]
+Sheet = tuple[str, str, bytes]  # a message's id, its headers as text, its body
 
 
 class Outbound:
@@ -53,6 +54,21 @@ class Outbound:
     ) -> Iterator[OutgoingMessage]:
         """Checked at once, and each made when its turn comes."""
         return map(self._maker(destination, types, headers, ttbr, incoming, intent, delay), messages)
+
+    def sheets(
+        self,
+        destination: str | Address,
+        messages: Iterable[Any],
+        types: Types,
+        headers: h.Headers,
+        incoming: IncomingMessage | None = None,
+    ) -> tuple[Address, Iterator[Sheet]]:
+        """As ``send_many``, of plain messages that go at once and for any time."""
+        written = self._composer.letterhead(types, SEND, headers, None, incoming).written
+        body = self._composer.body
+        return self._addressing.resolve(destination), (
+            (own, text, body(message)) for message in messages for own, text in [written()]
+        )
 
     def _maker(
         self,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import chain
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
@@ -10,6 +9,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import bulk, delays
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.outbound import Sheet
 from pgqueue_admin.transport.table_queue import TableQueue
 
 
@@ -45,21 +45,19 @@ class Sender:
             write = connection.run_last if last else connection.run_all
             write(self._insertions(messages))
 
-    def stream(self, connection: Connection, outgoing: Iterator[OutgoingMessage]) -> list[str]:
-        """Write messages that differ, to one queue, at once and for any time, while they are made; all or nothing, and
-        committed. Return their ids.
+    def stream(self, connection: Connection, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
+        """Write messages that differ while they are made; all or nothing, and committed. Return their ids: none where
+        the queue takes no COPY, and nothing was written.
         """
-        first = next(outgoing)
-        made, query = [first], self._dialect.queue.load(table=first.destination)
+        ids: list[str] = []
         try:
-            connection.copy_rows(query, bulk.rows(chain([first], kept(outgoing, made)), {}))
+            connection.copy_rows(self._dialect.queue.load(table=destination), bulk.rows_of(sheets, ids))
         except DatabaseError as refused:
             if refused.sqlstate not in bulk.NOT_BY_COPY:
                 raise
-            made.extend(outgoing)
-            self.dispatch(connection, made)
-        self._tell({first.destination})
-        return [each.message_id or "" for each in made]
+            return []
+        self._tell({destination})
+        return ids
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""
@@ -92,13 +90,6 @@ class Sender:
             bulk.load(connection, self._dialect, address, group)
         rest = [each for each in messages if each.delay is not None or each.destination not in large]
         connection.run_all(self._insertions(rest))
-
-
-def kept(outgoing: Iterable[OutgoingMessage], made: list[OutgoingMessage]) -> Iterator[OutgoingMessage]:
-    """The same, each remembered when it is given."""
-    for message in outgoing:
-        made.append(message)
-        yield message
 
 
 def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:

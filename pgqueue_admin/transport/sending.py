@@ -10,7 +10,7 @@ from pgqueue_admin.transport.bulk import FEW
 from pgqueue_admin.transport.composer import Types
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
-from pgqueue_admin.transport.outbound import Outbound
+from pgqueue_admin.transport.outbound import Outbound, Sheet
 
 
 class Sending:
@@ -58,10 +58,13 @@ class Sending:
     ) -> list[str]:
         """All or none, in the order given; a few in one round trip, many by COPY (T8). Return their ids."""
         given, all_of_them = headers or {}, list(messages)
-        made = self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay)
         if len(all_of_them) > FEW and not (ttbr or delay) and h.MESSAGE_ID not in given and self._outbound.is_plain:
-            return self._take_while_made(made, immediate)
-        return self._take_all(list(made), immediate)
+            sheets = self._outbound.sheets(destination, all_of_them, type, given, self._cause)
+            if taken := self._take_while_made(*sheets):
+                return taken
+        made = list(self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay))
+        self._take(made, immediate)
+        return [each.message_id or "" for each in made]
 
     def publish(
         self,
@@ -80,13 +83,9 @@ class Sending:
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
         raise NotImplementedError
 
-    def _take_all(self, outgoing: list[OutgoingMessage], immediate: bool) -> list[str]:
-        self._take(outgoing, immediate)
-        return [each.message_id or "" for each in outgoing]
-
-    def _take_while_made(self, outgoing: Iterator[OutgoingMessage], immediate: bool) -> list[str]:
-        """Many that differ, to one queue, at once and for any time."""
-        return self._take_all(list(outgoing), immediate)
+    def _take_while_made(self, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
+        """Many that differ. Return their ids; none where they are to be taken like any others."""
+        return []
 
     def _subscribers(self, topics: list[str]) -> list[Address]:
         raise NotImplementedError

@@ -40,6 +40,12 @@ def test_an_id_is_a_random_uuid_as_the_standard_writes_it():
     assert all((UUID(each).version, UUID(each).variant, str(UUID(each))) == (4, RFC_4122, each) for each in ids)
 
 
+def test_each_digit_of_an_id_is_drawn():
+    drawn = [set(digits) for digits in zip(*(each for _ in range(500) for each in new_ids()), strict=True)]
+    fixed = {8: "-", 13: "-", 14: "4", 18: "-", 19: "a", 23: "-"}
+    assert drawn == [set(fixed.get(place, "0123456789abcdef")) for place in range(36)]
+
+
 def test_a_forked_process_gives_ids_of_its_own():
     """Ids are drawn ahead: a child that had its parent's would give what the parent gives."""
     new_ids()

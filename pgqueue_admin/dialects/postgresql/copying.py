@@ -13,10 +13,10 @@ from psycopg.pq import ExecStatus, TransactionStatus
 CHUNK = 32 * 1024  # bytes that the server works on while the next are made
 PIECE = 1024 * 1024  # of a chunk: what one row may make as large as it likes
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_ROW = b"\0\4" + b"\0\0\0\x10%b" + b"%b" + b"%b%b" * 2  # four columns; each after its length, the id's is known
+_ROW = b"\0\4\0\0\0\x10"  # four columns; each after its length, and the id's is known
 _END = b"\xff\xff"
-_NEVER = b"\xff\xff\xff\xff"
-_instant = Struct("!iq").pack
+_instant = Struct("!iqi").pack
+_never = Struct("!ii").pack
 _length = Struct("!i").pack
 
 Row = tuple[bytes, int | None, str, bytes]
@@ -26,8 +26,9 @@ def encoded(rows: Iterable[Row], encoding: str) -> Iterator[bytes]:
     """Of id, expires (microseconds since 2000), headers and body. ``encoding``: of the session."""
     parts, size = [_HEAD], 0
     for row_id, expires, headers, body in rows:
-        text, until = headers.encode(encoding), _NEVER if expires is None else _instant(8, expires)
-        parts.append(_ROW % (row_id, until, _length(len(text)), text, _length(len(body)), body))
+        text = headers.encode(encoding)
+        until = _never(-1, len(text)) if expires is None else _instant(8, expires, len(text))
+        parts += _ROW, row_id, until, text, _length(len(body)), body
         size += len(text) + len(body)
         if size >= CHUNK:
             yield b"".join(parts)
