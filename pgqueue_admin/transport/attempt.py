@@ -85,7 +85,7 @@ class Attempts:
         context.handlers = self.handlers.of(types)
         if not context.handlers and not self.replies.takes(message):
             raise NoHandler(f"{self.endpoint} has no handler for {', '.join(types)}")
-        return self.serializers.load(message.body, message.headers.get(h.CONTENT_TYPE))
+        return self.serializers.load(message.raw_body or b"", message.headers.get(h.CONTENT_TYPE))
 
     def _mutated(self, context: MessageContext, transaction: Transaction) -> IncomingMessage:
         try:

@@ -21,7 +21,8 @@ class Audit:
 
     def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
         """``started``: seconds since the epoch at which processing began."""
-        sent, settings = acknowledging.of_retry(message, self._addressing), self._settings()
+        was_retried, settings = h.RETRY_UNIQUE_MESSAGE_ID in message.headers, self._settings()
+        sent = acknowledging.of_retry(message, self._addressing) if was_retried else []
         if settings.audit_queue:
             sent.append(self._copy(message, started, settings, acknowledged=bool(sent)))
         return sent

@@ -10,6 +10,7 @@ from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recovery import NotTaken
 from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -43,23 +44,24 @@ class BatchTask(ReceiveTask):
             self._came_back()
             self._undone(error)
         else:
-            for each in told:
-                self._succeeded(each)
+            self._work.breaker.succeeded()
+            for tell in told:
+                tell()
 
     def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
         self._messages = messages = tuple(self._work.queue.read(rows))
         if messages:
             self._work.low_water.taken(messages[-1].seq, self._since)
         self._answer(found=len(messages) == self._most, took=bool(messages))
-        self._hold(*(each.seq for each in messages))
+        self._hold(*[each.seq for each in messages])
         return messages
 
-    def settle(self, message: IncomingMessage) -> Told:
+    def settle(self, message: IncomingMessage, share: Share) -> Told:
         """Until it is handled, put aside or put away."""
         self._message = message
         while True:
             try:
-                with self._mode.share():
+                with share:
                     return self._process(message)
             except NotTaken:
                 raise

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address
@@ -65,6 +65,12 @@ class IncomingMessage:
         """Without the forward header, as handlers and error queues know it."""
         kept = {name: value for name, value in self.headers.items() if name != h.FORWARD_DESTINATION}
         return replace(self, headers=kept)
+
+    @property
+    def sent(self) -> datetime | None:
+        """When it set out: a delayed one when it was due."""
+        due = self.headers.get(h.DELIVER_AT)
+        return (h.parse_time(due) if due else None) or h.parse_time(self.headers.get(h.TIME_SENT))
 
     @property
     def time_to_be_received(self) -> timedelta | None:

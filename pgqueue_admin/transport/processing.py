@@ -7,10 +7,8 @@ from functools import partial
 from typing import Any
 
 from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.attempt import AttemptFailed, Attempts
 from pgqueue_admin.transport.errors import Unrecoverable
-from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.ports import Observer
@@ -41,23 +39,18 @@ class Processing:
         return self._process_here(message, transaction)
 
     def _process_here(self, message: IncomingMessage, transaction: Transaction) -> Told:
-        self.observer.received(message.type, message.time_to_be_received)
-        if failed := self.exhausted(message):
+        self.observer.received(message)
+        if failed := self.failures.final(message.row_id):
             return self.recovery.recover(message, failed, transaction)
         if nothing_to_handle(message):
             self.attempts.acknowledge(message, transaction)
-            return partial(self._answered, message)
+            return partial(self._acknowledged, message)
         started = time.monotonic()
         try:
             body = self.attempts.make(message, transaction)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
         return partial(self._succeeded, message, body, started)
-
-    def exhausted(self, message: IncomingMessage) -> Failure | None:
-        """Why it is not to be handled again at once."""
-        failed = self.failures.of(message.row_id)
-        return failed if failed and not isinstance(failed.action, Immediately) else None
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time.
@@ -76,19 +69,24 @@ class Processing:
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None
 
-    def _answered(self, message: IncomingMessage, body: Any = None) -> None:
+    def _acknowledged(self, message: IncomingMessage) -> None:
         if self.replies.takes(message):
-            self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
+            self._answered(message, None)
+
+    def _answered(self, message: IncomingMessage, body: Any) -> None:
+        self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
 
     def _succeeded(self, message: IncomingMessage, body: Any, started: float) -> None:
         self.failures.forget(message.row_id)
         self.observer.handled(time.monotonic() - started)
-        sent = h.parse_time(message.headers.get(h.DELIVER_AT)) or h.parse_time(message.headers.get(h.TIME_SENT))
-        if sent:
+        if sent := message.sent:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
-        self._answered(message, body)
+        if self.replies.takes(message):
+            self._answered(message, body)
 
 
 def nothing_to_handle(message: IncomingMessage) -> bool:
     """A control message, or an empty body: acknowledged without a handler (wire sheet 2.5)."""
-    return not message.unreadable and (not message.raw_body or h.is_control_message(message.headers))
+    if message.unreadable:
+        return False
+    return not message.raw_body or (h.CONTROL_MESSAGE in message.headers and h.is_control_message(message.headers))

@@ -32,7 +32,7 @@ class Batch(Protocol):
 
     def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]: ...
     def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]: ...
-    def settle(self, message: IncomingMessage) -> Told: ...
+    def settle(self, message: IncomingMessage, share: Share) -> Told: ...
     def go_on(self, session: Connection) -> None: ...
 
 
@@ -63,17 +63,13 @@ class ReceiveMode:
     def run_batch(self, task: Batch) -> list[Told]:
         """As ``run``, for several messages in one transaction."""
         session = self._slot.session()
+        self._share = share = Share(self._sent)
         with task.transaction(session) as rows:
-            told = [task.settle(message) for message in task.received_batch(rows)]
+            told = [task.settle(message, share) for message in task.received_batch(rows)]
             if told and not self._sent:
                 task.go_on(session)
         self._sender.committed(self._sent)
         return told
-
-    def share(self) -> Share:
-        """One message of a batch: a block around it."""
-        self._share = Share(self._sent)
-        return self._share
 
     @property
     def lost(self) -> bool:

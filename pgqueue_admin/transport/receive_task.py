@@ -177,7 +177,7 @@ class ReceiveTask:
         """It was put away and that was refused: without a rest it would be the next again, at full speed."""
         if self._message is None or isinstance(error, AttemptFailed):
             return False
-        return self._work.processing.exhausted(self._message) is not None
+        return self._work.processing.failures.final(self._message.row_id) is not None
 
     def _failure_of(self, message: IncomingMessage, error: Exception) -> Failure | None:
         """None where it is not the message's doing: a lost session. A commit that was refused is."""

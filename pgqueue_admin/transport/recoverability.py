@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import replace
 
+from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.failure import Failure
 
 MOST_REMEMBERED = 10_000
@@ -34,6 +35,11 @@ class Failures:
 
     def of(self, row_id: str) -> Failure | None:
         return self._by_row.get(row_id)
+
+    def final(self, row_id: str) -> Failure | None:
+        """Why it is not to be handled again at once."""
+        failed = self._by_row.get(row_id)
+        return failed if failed and not isinstance(failed.action, Immediately) else None
 
     def forget(self, row_id: str) -> None:
         if row_id in self._by_row:

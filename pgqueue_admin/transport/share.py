@@ -9,15 +9,17 @@ from pgqueue_admin.transport.message import OutgoingMessage
 
 
 class Share:
-    """A savepoint from the first use of the session on: a message that writes nothing costs no round trip."""
+    """A block around one message after the other. A savepoint from the first use of the session on: a message that
+    writes nothing costs no round trip.
+    """
 
     __slots__ = ("_before", "_is_open", "_savepoint", "_sent")
 
     def __init__(self, sent: list[OutgoingMessage]) -> None:
         self._sent = sent
-        self._before = len(sent)
+        self._before = 0
         self._savepoint: AbstractContextManager[Any] | None = None
-        self._is_open = True
+        self._is_open = False
 
     def begin(self, session: Connection) -> None:
         if self._is_open and self._savepoint is None:
@@ -25,8 +27,10 @@ class Share:
             savepoint.__enter__()
             self._savepoint = savepoint
 
-    def __enter__(self) -> "Share":
-        return self
+    def __enter__(self) -> None:
+        self._before = len(self._sent)
+        self._savepoint = None
+        self._is_open = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -43,7 +43,7 @@ class Counters:
 
     # the port
 
-    def received(self, type: str, ttbr: timedelta | None) -> None:
+    def received(self, message: IncomingMessage) -> None:
         with self._lock:
             self.figures.received += 1
 

@@ -24,9 +24,9 @@ class Spy:
         self.critical_times: list[float] = []
         self._lock = threading.Lock()
 
-    def received(self, type: str, ttbr: timedelta | None) -> None:
+    def received(self, message: IncomingMessage) -> None:
         self._count("received")
-        self.ttbrs[type] = ttbr
+        self.ttbrs[message.type] = message.time_to_be_received
 
     def handled(self, seconds: float) -> None:
         self._count("handled")

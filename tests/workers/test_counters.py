@@ -19,8 +19,8 @@ def counters(tmp_path: Path) -> Counters:
 def test_everything_that_happens_is_counted(tmp_path: Path) -> None:
     began = time.monotonic()
     counters = Counters(Hands(tmp_path / "hand"))
-    counters.received("Shop.A", None)
-    counters.received("Shop.A", None)
+    counters.received(message("a"))
+    counters.received(message("b"))
     counters.handled(0.010)
     counters.critical_time(0.500)
     counters.failed(KeyError("customer"))

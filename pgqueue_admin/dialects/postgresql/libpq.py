@@ -263,4 +263,4 @@ def _columns(result: PGresult) -> tuple[bytes, ...]:
 @lru_cache(maxsize=4096)
 def _maker(columns: tuple[bytes, ...]) -> Maker:
     made: Any = namedtuple("Row", [name.decode() for name in columns], rename=True)  # type: ignore[misc]
-    return made._make
+    return partial(tuple.__new__, made)
