@@ -25,6 +25,7 @@ from pgqueue_admin.transport.table_queue import TableQueue
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))
+IN_BATCHES = MESSAGES * 5  # or it is over before each slot has opened its session
 DEEP = MESSAGES * 50
 DEAD = MESSAGES * 5
 AT_ONCE = 8
@@ -72,25 +73,33 @@ class Bench:
     def sends(self) -> list[Row]:
         return [
             self.against("send, one per transaction, 8 threads", "send", 0.6),
-            self.against("send in batches of 100", "batch", 0.8, threads=1),
+            self.against("send in batches of 100", "batch", 0.8, threads=1, messages=IN_BATCHES),
         ]
 
     def receives(self) -> list[Row]:
         return [
             self.against("receive, 8 at once, handler does nothing", "receive", 0.6, fill=True),
             self.against("receive, 8 at once, handler sends one", "receive_send", 0.45, fill=True),
-            self.against("receive in batches of 50, 8 at once", "receive_batch", 0.6, fill=True),
+            self.against("receive in batches of 50, 8 at once", "receive_batch", 0.6, fill=True, messages=IN_BATCHES),
         ]
 
-    def against(self, name: str, what: str, target: float, threads: int = AT_ONCE, fill: bool = False) -> Row:
+    def against(
+        self,
+        name: str,
+        what: str,
+        target: float,
+        threads: int = AT_ONCE,
+        fill: bool = False,
+        messages: int = MESSAGES,
+    ) -> Row:
         ours, floors = [], []
         for _ in range(ROUNDS):
             self.empty()
             if fill:
-                self.fill("Engine", MESSAGES)
-                self.fill("Floor", MESSAGES)
-            ours.append(self.engine(what, threads))
-            floors.append(floor.run(self.program, self.dsn, what, threads, MESSAGES))
+                self.fill("Engine", messages)
+                self.fill("Floor", messages)
+            ours.append(self.engine(what, threads, messages))
+            floors.append(floor.run(self.program, self.dsn, what, threads, messages))
         return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
 
     def deep(self) -> Row:

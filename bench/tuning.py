@@ -42,8 +42,9 @@ class Point(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """Fewer where each takes its time."""
-        return min(MESSAGES, 100 * self.concurrency * self.processes) if self.seconds else MESSAGES
+        """Fewer where each takes its time, and then as many for each slot, of whole batches."""
+        slots = self.concurrency * self.processes
+        return min(MESSAGES, max(100, 2 * self.batch) * slots) if self.seconds else MESSAGES
 
 
 def points() -> Iterator[Point]:
