@@ -24,8 +24,9 @@ class KeptSession:
 
     def fresh(self) -> Connection:
         """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
-        if self._session and self._session.ended():
-            self._session.close()
+        if self._session and not self._session.ended():
+            return self._session
+        self.close()
         return self.get()
 
     def held(self) -> Connection:

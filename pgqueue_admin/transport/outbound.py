@@ -27,6 +27,7 @@ class Outbound:
         self._composer = composer
         self._may_delay = may_delay
         self._pipeline = pipeline
+        self.is_plain = not (pipeline.tracing or pipeline.outgoing)  # nobody changes what is sent
 
     def send(
         self,
@@ -95,11 +96,6 @@ class Outbound:
             return self._made(OutgoingMessage(address, self._traced(headers), body, ttbr, delay), incoming)
 
         return made
-
-    @property
-    def is_plain(self) -> bool:
-        """Nobody changes what is sent."""
-        return not (self._pipeline.tracing or self._pipeline.outgoing)
 
     def _kept_back(self, headers: Mapping[str, str | None], delay: Delay, destination: str | Address) -> h.Headers:
         sent = h.parse_time(headers[h.TIME_SENT]) or datetime.now(UTC)

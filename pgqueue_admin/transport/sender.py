@@ -31,19 +31,20 @@ class Sender:
         self._due_in = due_in
         self._tell = tell
 
-    def dispatch(self, connection: Connection, outgoing: Iterable[OutgoingMessage], last: bool = False) -> None:
+    def dispatch(self, connection: Connection, outgoing: Sequence[OutgoingMessage], last: bool = False) -> None:
         """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless by COPY.
 
         ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
         TableMissing where a queue does not exist.
         """
+        write = connection.run_last if last else connection.run_all
+        if len(outgoing) == 1 and outgoing[0].delay is None:
+            return write([self._queue(outgoing[0].destination).insertion(outgoing)])
         messages = distinct(outgoing)
-        if bulk.is_large(messages):
-            with connection.transaction():
-                self._load(connection, messages)
-        else:
-            write = connection.run_last if last else connection.run_all
-            write(self._insertions(messages))
+        if not bulk.is_large(messages):
+            return write(self._insertions(messages))
+        with connection.transaction():
+            self._load(connection, messages)
 
     def stream(self, connection: Connection, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
         """Write messages that differ while they are made; all or nothing, and committed. Return their ids: none where
@@ -69,13 +70,8 @@ class Sender:
         if waits := [delays.seconds(each.delay) for each in outgoing if each.delay is not None]:
             self._due_in(min(waits))
 
-    def _insertions(self, messages: list[OutgoingMessage]) -> Iterable[tuple[Any, Any]]:
+    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
         """A statement a queue, and its parameters."""
-        if len(messages) == 1 and messages[0].delay is None:
-            return [self._queue(messages[0].destination).insertion(messages)]
-        return self._insertions_of_many(messages)
-
-    def _insertions_of_many(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
         now = [each for each in messages if each.delay is None]
         for address, group in by_destination(now).items():
             yield self._queue(address).insertion(group)
@@ -97,13 +93,12 @@ def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
     return {each.destination for each in outgoing if each.delay is None}
 
 
-def distinct(outgoing: Iterable[OutgoingMessage]) -> list[OutgoingMessage]:
+def distinct(outgoing: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
     """Of several with one message id and destination the last is sent (wire sheet 5)."""
-    messages = list(outgoing)
-    if len(messages) == 1 or len({message.key for message in messages}) == len(messages):
-        return messages
+    if len({message.key for message in outgoing}) == len(outgoing):
+        return list(outgoing)
     last: dict[tuple[str | None, Address], OutgoingMessage] = {}
-    for message in messages:
+    for message in outgoing:
         last.pop(message.key, None)
         last[message.key] = message
     return list(last.values())

@@ -29,12 +29,12 @@ class DirectSession(Session):
         if not all(_is_ours(query) for query, _ in statements):  # in the driver's pipeline ours would wait for ever
             with self.transaction():
                 return [self.all(query, params) for query, params in statements]
-        with translated():
+        with translated:
             return [answer.fetchall() for answer in self._libpq.ask_all(statements)]
 
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         statements = list(asked)
-        with translated():
+        with translated:
             if len(statements) == 1:
                 self._ask(*statements[0])
             elif statements:
@@ -42,14 +42,14 @@ class DirectSession(Session):
 
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self._refuse_to_pretend()
-        with translated():
+        with translated:
             self._libpq.ask_all([*asked, (COMMIT, None)])
         self._is_over = True
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
         if not _is_ours(query):
             return super().copy_in(query, chunks)
-        with translated():
+        with translated:
             self._libpq.copy_in(query, chunks)
 
     def transaction(self) -> AbstractContextManager[Session]:

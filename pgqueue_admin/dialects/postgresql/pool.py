@@ -24,7 +24,7 @@ class SessionPool:
 
     @contextmanager
     def connection(self) -> Iterator[Session]:
-        with translated():
+        with translated:
             raw = self._lender.getconn()
         try:
             yield Session(raw)

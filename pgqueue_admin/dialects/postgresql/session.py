@@ -49,8 +49,8 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     return kind(str(error), error.sqlstate)
 
 
-class _Translated:
-    """Without a state, and without what a generator costs: it is around every statement."""
+class Translated:
+    """Around what the driver may refuse. Without a state, and without what a generator costs: each statement has it."""
 
     def __enter__(self) -> None: ...
 
@@ -59,12 +59,7 @@ class _Translated:
             raise translate(error) from error
 
 
-_translated = _Translated()
-
-
-def translated() -> AbstractContextManager[None]:
-    """Around what the driver may refuse."""
-    return _translated
+translated = Translated()
 
 
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
@@ -94,7 +89,7 @@ def options(
 
 def said_by(dsn: str) -> dict[str, Any]:
     """What the address itself says."""
-    with translated():
+    with translated:
         return conninfo_to_dict(dsn)
 
 
@@ -126,11 +121,11 @@ class Session:
             raise
 
     def all(self, query: Any, params: Params = None) -> list[Row]:
-        with translated():
+        with translated:
             return self._ask(query, params).fetchall()
 
     def one(self, query: Any, params: Params = None) -> Row | None:
-        with translated():
+        with translated:
             return self._ask(query, params).fetchone()
 
     def value(self, query: Any, params: Params = None) -> Any:
@@ -138,16 +133,16 @@ class Session:
         return row[0] if row else None
 
     def run(self, query: Any, params: Params = None) -> int:
-        with translated():
+        with translated:
             return self._ask(query, params).rowcount
 
     def run_many(self, query: Any, params: Iterable[Params]) -> int:
-        with translated(), self.raw.cursor() as cursor:
+        with translated, self.raw.cursor() as cursor:
             cursor.executemany(query, params)  # type: ignore[arg-type]
             return cursor.rowcount
 
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
-        with translated():
+        with translated:
             with self.raw.pipeline():
                 # by cursors, whatever a session of another kind does: inside the driver's pipeline nobody else may wait
                 cursors = [Session._ask(self, query, params) for query, params in asked]
@@ -155,7 +150,7 @@ class Session:
 
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         statements = list(asked)
-        with translated(), self.raw.pipeline() if len(statements) > 1 else nullcontext():
+        with translated, self.raw.pipeline() if len(statements) > 1 else nullcontext():
             for query, params in statements:
                 self._ask(query, params)
 
@@ -167,7 +162,7 @@ class Session:
         self.copy_in(query, copying.encoded(rows, "utf-8" if encoding == "ascii" else encoding))
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        with translated(), self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
+        with translated, self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
             for chunk in chunks:
                 copy.write(chunk)
 
@@ -176,7 +171,7 @@ class Session:
 
     @contextmanager
     def _transaction(self) -> Iterator["Session"]:
-        with translated(), self.raw.transaction():
+        with translated, self.raw.transaction():
             yield self
             self._refuse_to_pretend()
 
@@ -188,7 +183,7 @@ class Session:
 
     @contextmanager
     def _transaction_with(self, query: Any, params: Params) -> Iterator[list[Row]]:
-        with translated(), ExitStack() as transaction:
+        with translated, ExitStack() as transaction:
             with self.raw.pipeline():
                 transaction.enter_context(psycopg.Transaction(self.raw))  # its own method would wait for the begin
                 cursor = self._ask(query, params)
@@ -213,14 +208,14 @@ class Session:
         self.run("select pg_notify(%s, %s)", [channel, payload])
 
     def notifications(self, timeout: float) -> Iterator[Notification]:
-        with translated():
+        with translated:
             for notify in self.raw.notifies(timeout=timeout, stop_after=1):
                 yield Notification(notify.channel, notify.payload)
             for notify in self.raw.notifies(timeout=0):
                 yield Notification(notify.channel, notify.payload)
 
     def fileno(self) -> int:
-        with translated():
+        with translated:
             return self.raw.fileno()
 
     def ended(self) -> bool:
@@ -268,7 +263,7 @@ def open_raw(
     connect_timeout: float = 5,
     prepared_statements: int = 100,
 ) -> psycopg.Connection[Any]:
-    with translated():
+    with translated:
         raw = psycopg.connect(
             dsn,
             autocommit=True,
