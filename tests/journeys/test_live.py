@@ -29,6 +29,26 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
     assert page.evaluate("window.notReloaded")
 
 
+READ = """
+insert into pgqueue_historysource ("table", way, snapshot, ahead, seq_done, cluster, note, first_seen_at, is_there)
+values ('"public"."Elsewhere"', 'numbers', '', '', 0, '', 'Somebody is writing to it just now.', now(), true)
+"""
+
+
+def test_what_keeps_history_back_is_seen_without_a_reload(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/pipeline/")
+    page.evaluate("window.notReloaded = true")
+    with postgresql().connect(product.dsn) as connection:
+        connection.run(READ)
+        try:
+            expect(page.get_by_text("Somebody is writing to it just now.")).to_be_visible(timeout=7000 * NOISE)
+        finally:
+            connection.run("delete from pgqueue_historysource where note like 'Somebody%'")
+    expect(page.get_by_text("Somebody is writing to it just now.")).to_have_count(0, timeout=7000 * NOISE)
+    assert page.evaluate("window.notReloaded")
+    assert page.get_by_role("button", name="Read now").is_enabled()
+
+
 def test_paused_figures_stand_still_until_resumed(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/queues/public/Shop.Web/")
     ready = page.locator("dl.figs > div").filter(has_text=re.compile(r"^\s*Ready")).locator("dd.v")
