@@ -34,17 +34,28 @@ insert into pgqueue_historysource ("table", way, snapshot, ahead, seq_done, clus
 values ('"public"."Elsewhere"', 'numbers', '', '', 0, '', 'Somebody is writing to it just now.', now(), true)
 """
 
+NEXT_IS_KEPT_BACK = """
+() => new Promise((done) => document.body.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.id === "going-on") setTimeout(() => done(event.defaultPrevented));
+}))
+"""
 
-def test_what_keeps_history_back_is_seen_without_a_reload(page: Page, product: Product) -> None:
+
+def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/pipeline/")
     page.evaluate("window.notReloaded = true")
+    said = page.get_by_text("Somebody is writing to it just now.")
     with postgresql().connect(product.dsn) as connection:
         connection.run(READ)
         try:
-            expect(page.get_by_text("Somebody is writing to it just now.")).to_be_visible(timeout=7000 * NOISE)
+            expect(said).to_be_visible(timeout=7000 * NOISE)
+            page.keyboard.press(".")
         finally:
             connection.run("delete from pgqueue_historysource where note like 'Somebody%'")
-    expect(page.get_by_text("Somebody is writing to it just now.")).to_have_count(0, timeout=7000 * NOISE)
+    assert page.evaluate(NEXT_IS_KEPT_BACK)
+    expect(said).to_be_visible()
+    page.keyboard.press(".")
+    expect(said).to_have_count(0, timeout=7000 * NOISE)
     assert page.evaluate("window.notReloaded")
     assert page.get_by_role("button", name="Read now").is_enabled()
 
