@@ -58,7 +58,8 @@ class Sending:
     ) -> list[str]:
         """All or none, in the order given; a few in one round trip, many by COPY (T8). Return their ids."""
         given, all_of_them = headers or {}, list(messages)
-        if len(all_of_them) > FEW and not (ttbr or delay) and h.MESSAGE_ID not in given and self._outbound.is_plain:
+        at_once = ttbr is None and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain
+        if at_once and len(all_of_them) > FEW:
             sheets = self._outbound.sheets(destination, all_of_them, type, given, self._cause)
             if taken := self._take_while_made(*sheets):
                 return taken

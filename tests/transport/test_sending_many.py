@@ -1,6 +1,7 @@
 """More than a few messages go by COPY, each while the next is made: whatever happens meanwhile, all of them or none."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -64,6 +65,19 @@ def test_a_session_that_speaks_another_encoding(make_endpoint: MakeEndpoint, dat
         endpoint.send_many("Sales", range(SOME), type=PLACE, headers={"Size": "日本"})
     endpoint.send_many("Sales", range(SOME), type=PLACE)
     assert len(rows(database, "Sales")) == 2 * SOME
+
+
+def test_a_span_of_nothing_is_refused_of_many_too(endpoint: Endpoint) -> None:
+    with pytest.raises(ValueError, match="is over before the message is sent"):
+        endpoint.send_many("Sales", range(SOME), type=PLACE, ttbr=timedelta())
+    assert rows(endpoint.dsn, "Sales") == []
+
+
+def test_a_delay_of_nothing_is_a_delay_of_many_too(endpoint: Endpoint) -> None:
+    endpoint.send_many("Sales", range(SOME), type=PLACE, delay=timedelta())
+    with endpoint.connect() as session:
+        assert session.value('select count(*) from "Sales.Delayed"') == SOME
+    assert rows(endpoint.dsn, "Sales") == []
 
 
 def test_into_a_view_they_are_inserted(endpoint: Endpoint, connection: Connection) -> None:
