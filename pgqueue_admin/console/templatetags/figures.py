@@ -99,9 +99,17 @@ def capitalised(text: str) -> str:
 
 @register.inclusion_tag("pgqueue_admin/parts/act.html", takes_context=True)
 def act(
-    context: template.Context, label: str, url: str, refusal: Any = None, icon: str = "", kind: str = "", **fields: Any
+    context: template.Context,
+    label: str,
+    url: str,
+    refusal: Any = None,
+    icon: str = "",
+    kind: str = "",
+    ident: str = "",
+    **fields: Any,
 ) -> dict[str, Any]:
-    """A button that posts. With a ``refusal`` it is shown all the same, disabled, the reason beside it.
+    """A button that posts. With a ``refusal`` it is shown all the same, disabled, the reason beside it. ``ident``: its
+    id, by which it keeps the focus where a page asks for itself again.
 
     Further names become hidden fields: ``{% act "Undo" url refusal entry=12 %}``. The page it came from goes along as
     ``next``, so that the answer is a 303 back to the same filter and place.
@@ -110,7 +118,7 @@ def act(
     fields.setdefault("next", request.get_full_path() if request else "/")
     return {
         "label": label, "url": url, "refusal": str(refusal) if refusal else "", "icon_name": icon, "kind": kind,
-        "fields": fields.items(), "csrf_token": context.get("csrf_token"), "request": request,
+        "ident": ident, "fields": fields.items(), "csrf_token": context.get("csrf_token"), "request": request,
     }  # fmt: skip
 
 
