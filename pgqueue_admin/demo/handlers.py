@@ -4,13 +4,14 @@ import random
 import time
 from typing import Any
 
-from pgqueue_admin.demo import publisher, shop, trouble
+from pgqueue_admin.demo import auditor, publisher, shop, trouble
 from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.workers.registry import endpoint
 
 orders, billing = endpoint(shop.ORDERS), endpoint(shop.BILLING)
 shipping, web = endpoint(shop.SHIPPING), endpoint(shop.WEB)
 web.companion(publisher.run)
+web.companion(auditor.run)
 
 Message = dict[str, Any]
 _chance = random.Random()

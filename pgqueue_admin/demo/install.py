@@ -16,6 +16,7 @@ def install() -> None:
     for name in shop.ENDPOINTS:
         _record(name)
     row_of(shop.SCHEMA, "error", Kind.ERROR, ingest=True)
+    row_of(shop.SCHEMA, "audit", Kind.AUDIT)
     notify.announce(notify.ENDPOINT)
 
 
@@ -23,7 +24,7 @@ def _make_queues() -> None:
     with postgresql().connect(source().dsn, application_name="pgqueue-admin demo") as connection:
         connection.run(postgresql().demo.create_schema(schema=shop.SCHEMA))
     for name in shop.ENDPOINTS:
-        endpoint = make_queues(name, shop.SCHEMA, shop.ERROR_QUEUE)
+        endpoint = make_queues(name, shop.SCHEMA, shop.ERROR_QUEUE, shop.AUDIT_QUEUE)
         if name == shop.WEB:
             endpoint.subscribe(shop.ORDER_SHIPPED)
         endpoint.stop()
@@ -34,6 +35,8 @@ def _record(name: str) -> None:
         "schema": shop.SCHEMA,
         "table": name,
         "error_queue": shop.ERROR_QUEUE,
+        "audit_queue": shop.AUDIT_QUEUE,
+        "audit_ttbr_seconds": int(shop.COPIES_LIVE.total_seconds()),
         "desired_processes": 1,
         "on_exhausted": "error_queue" if name == shop.SHIPPING else "archive",
         "delayed_retries": 0,  # what goes wrong is to be seen at once

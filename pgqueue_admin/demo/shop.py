@@ -6,6 +6,7 @@ SCHEMA = "demo"
 ORDERS, BILLING, SHIPPING, WEB = "Demo.Orders", "Demo.Billing", "Demo.Shipping", "Demo.Web"
 ENDPOINTS = (ORDERS, BILLING, SHIPPING, WEB)
 ERROR_QUEUE = f'"{SCHEMA}"."error"'
+AUDIT_QUEUE = f'"{SCHEMA}"."audit"'
 
 PLACE_ORDER = "Demo.Messages.PlaceOrder"
 QUOTE_PRICE = "Demo.Messages.QuotePrice"
@@ -16,6 +17,7 @@ PRICE_QUOTED = "Demo.Messages.PriceQuoted"
 ORDER_SHIPPED = "Demo.Messages.OrderShipped"  # an event
 
 QUOTE_LIVES = timedelta(seconds=20)  # T3: nobody waits longer for a price
+COPIES_LIVE = timedelta(hours=6)  # of what was handled, until history has long read it
 
 
 def queue(endpoint: str) -> str:

@@ -15,9 +15,9 @@ def enrol(name: str, schema: str, processes: int, error_queue: str, person: Any,
     return endpoints.create(name, facts, person, origin)
 
 
-def make_queues(name: str, schema: str, error_queue: str = "") -> Endpoint:
-    """Input queue, error queue and subscription table, where they are missing; the schema has to be there."""
-    settings = EndpointSettings(error_queue=error_queue) if error_queue else EndpointSettings()
+def make_queues(name: str, schema: str, error_queue: str = "", audit_queue: str = "") -> Endpoint:
+    """Input, error and audit queue and subscription table, where they are missing; the schema has to be there."""
+    settings = EndpointSettings(error_queue=error_queue or EndpointSettings().error_queue, audit_queue=audit_queue)
     endpoint = Endpoint(name, source().dsn, schema=schema, settings=settings)
     endpoint.create_queues()
     return endpoint

@@ -14,6 +14,7 @@ from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
 from tests.workers.house import House
 
+HANDLED = """select headers::json ->> 'NServiceBus.ProcessingEndpoint' as endpoint from "demo"."audit" """
 ORDER = {"order": "t-1", "total": 95.25, "carrier": "Parcelways"}
 
 
@@ -64,6 +65,7 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
         return str(archived.state)
 
     until(lambda: state() == "succeeded", what="succeeded")
+    assert queue in {row.endpoint for row in look.all(HANDLED)}, "the copy from which Trends knows of it"
 
 
 def reply_to_web() -> dict[str, str | None]:

@@ -2,14 +2,19 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from pgqueue_admin.demo import install, publisher, shop
+from pgqueue_admin import transport
+from pgqueue_admin.demo import auditor, install, publisher, shop
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.workers import registry
+from tests.waiting import until
 
 
 class Sent:
@@ -56,14 +61,29 @@ def test_it_is_installed_once_and_keeps_what_a_person_changed(console_database: 
     install.install()
     assert {row.name for row in Endpoint.objects.all()} == set(shop.ENDPOINTS)
     assert Queue.objects.get(schema="demo", table="error").ingest
+    assert Queue.objects.get(schema="demo", table="audit").kind == "audit", "history reads what succeeded there"
     assert Queue.objects.get(schema="demo", table=shop.BILLING).target_age_seconds == 60
     endpoints.save_settings(shop.BILLING, {"peek_delay_ms": 5000}, "ana", "console")
     install.install()
     assert Endpoint.objects.get(name=shop.BILLING).peek_delay_ms == 5000
-    assert Endpoint.objects.count() == Queue.objects.count() - 1 == 4
+    assert Endpoint.objects.count() == Queue.objects.count() - 2 == 4
 
 
 def test_every_endpoint_has_handlers_and_the_web_site_its_customers() -> None:
     declared = registry.find()
     assert all(declared[name].types for name in shop.ENDPOINTS)
-    assert declared[shop.WEB].companions == [publisher.run]
+    assert declared[shop.WEB].companions == [publisher.run, auditor.run]
+
+
+def test_copies_whose_time_is_over_are_cleared_away(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    """Else the audit queue of a demo that was forgotten for a month fills the disk."""
+    install.install()
+    web = transport.Endpoint(shop.WEB, console_database, schema=shop.SCHEMA)
+    for ttbr in (timedelta(milliseconds=1), shop.COPIES_LIVE, None):
+        web.send(shop.AUDIT_QUEUE, {}, type=shop.PLACE_ORDER, ttbr=ttbr)
+    until(lambda: auditor.clear(web) == 1)
+    assert auditor.clear(web) == 0
+    assert connect(console_database).value('select count(*) from "demo"."audit"') == 2, "of those nobody may say so yet"
+    web.stop()
