@@ -14,6 +14,7 @@ from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+_NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
 
 
 class Counted(Protocol):
@@ -57,8 +58,8 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
-    snapshots = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
-    _unmoved(source).update(complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **snapshots)
+    changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else _NO_HEAD
+    _unmoved(source).update(complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **changes)
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
@@ -69,6 +70,12 @@ def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
 
 def held_back(source: HistorySource, why: str) -> None:
     HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
+
+
+def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]) -> None:
+    """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
+    source.head, source.head_at, source.writers = head, at, writers
+    _unmoved(source).update(head=head, head_at=at, writers=writers)
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
@@ -164,7 +171,7 @@ def _move_on(batch: HistoryBatch) -> None:
     if batch.snapshot_to:
         changes |= _next_snapshot(batch)
     if batch.is_last:
-        changes |= {"complete_to": batch.complete_to}
+        changes |= {"complete_to": batch.complete_to, **_NO_HEAD}
     HistorySource.objects.filter(pk=source.pk).update(**changes)
 
 

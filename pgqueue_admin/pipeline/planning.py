@@ -6,7 +6,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import deciding, ledger
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
@@ -58,15 +58,8 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
 
 
 def by_numbers(connection: Connection, source: HistorySource, most: int) -> Found | None:
-    """A number below the highest may be somebody's who has not committed: decided only while nobody writes."""
-    address = postgresql().parse_address(source.table)
-    now = connection.all(postgresql().pipeline.instant())[0]
-    decided = connection.value(postgresql().pipeline.queue_head(table=address))
-    if decided is None or decided <= source.seq_done:
-        return Found(None, None, 0, "0", at=now.at)
-    if connection.value(postgresql().pipeline.writers(), {"table": source.table}):
-        ledger.held_back(source, "Somebody is writing to it just now: it is looked at again.")
+    if (found := deciding.decided(connection, source)) is None:
         return None
-    params: dict[str, Any] = {"done": source.seq_done, "decided": decided, "most": most}
-    counted = connection.all(postgresql().pipeline.queue_next(table=address), params)[0]._asdict()
-    return Found(**counted, at=now.at)
+    params: dict[str, Any] = {"done": source.seq_done, "decided": found.to, "most": most}
+    query = postgresql().pipeline.queue_next(table=postgresql().parse_address(source.table))
+    return Found(**connection.all(query, params)[0]._asdict(), at=found.at)

@@ -30,8 +30,9 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
 
 
 READ = """
-insert into pgqueue_historysource ("table", way, snapshot, ahead, seq_done, cluster, note, first_seen_at, is_there)
-values ('"public"."Elsewhere"', 'numbers', '', '', 0, '', 'Somebody is writing to it just now.', now(), true)
+insert into pgqueue_historysource
+    ("table", way, snapshot, ahead, seq_done, writers, cluster, note, first_seen_at, is_there)
+values ('"public"."Elsewhere"', 'numbers', '', '', 0, '{}', '', 'A transaction that writes to it is open.', now(), true)
 """
 
 NEXT_IS_KEPT_BACK = """
@@ -44,7 +45,8 @@ NEXT_IS_KEPT_BACK = """
 def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/pipeline/")
     page.evaluate("window.notReloaded = true")
-    said, button = page.get_by_text("Somebody is writing to it just now."), page.get_by_role("button", name="Read now")
+    said = page.get_by_text("A transaction that writes to it is open.")
+    button = page.get_by_role("button", name="Read now")
     button.focus()
     with postgresql().connect(product.dsn) as connection:
         connection.run(READ)
@@ -53,7 +55,7 @@ def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Pa
             expect(button).to_be_focused()
             page.keyboard.press(".")
         finally:
-            connection.run("delete from pgqueue_historysource where note like 'Somebody%'")
+            connection.run("delete from pgqueue_historysource where note like 'A transaction%'")
     assert page.evaluate(NEXT_IS_KEPT_BACK)
     expect(said).to_be_visible()
     page.keyboard.press(".")

@@ -112,21 +112,86 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
 
 
 def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: str, connect: Connect) -> None:
-    """We may add no column there: a number is decided only while nobody writes."""
-    slow = connect(console_database)
-    audit = Address("public", "audit")
-    TableQueue(postgresql(), audit).create(database)
-    Queue.objects.create(schema="public", table="audit", kind="audit")
-    source = next(each for each in sources(database) if each.table != ARCHIVE)
-    put = "insert into audit (id, headers, body) values (gen_random_uuid(), '{}', '')"
+    """We may add no column there: a number is decided when those have ended who may have a lower one."""
+    slow, source = connect(console_database), audit(database)
     with slow.transaction():
-        slow.run(put)
-        database.run(put)
+        slow.run(PUT)
+        database.run(PUT)
+        pid, began = slow.one("select pg_backend_pid() as pid, now() at time zone 'utc' as began")
         assert planning.plan(database, source) is None
         source.refresh_from_db()
-        assert "Somebody is writing" in source.note
+        assert f"is open since {began:%Y-%m-%d %H:%M:%S} UTC (process {pid})" in source.note
     assert read(database, source) == [1, 2]
     assert read(database, source) == []
+
+
+def test_an_audit_queue_that_is_never_left_alone_is_read(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    """There is always somebody who writes; whoever came after the highest number was seen need not be waited for."""
+    source, found = audit(database), list[int]()
+    database.run(PUT)
+    one, other = connect(console_database), connect(console_database)
+    one.run("begin")
+    one.run(PUT)
+    for _ in range(3):
+        found += read(database, source)
+        other.run("begin")
+        other.run(PUT)
+        one.run("commit")
+        one, other = other, one
+    found += read(database, source)
+    assert found == [1, 2, 3], "one behind those who write"
+    assert HistorySource.objects.exclude(complete_to=None).filter(pk=source.pk).exists()
+    one.run("commit")
+    assert found + read(database, source) == [1, 2, 3, 4, 5]
+
+
+def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    """The next one waits for the same writers; all that the ledger knows of it is in the ledger."""
+    slow, source = connect(console_database), audit(database)
+    with slow.transaction():
+        slow.run(PUT)
+        database.run(PUT)
+        assert planning.plan(database, source) is None
+        again = HistorySource.objects.get(pk=source.pk)
+        assert (again.head, len(again.writers)) == (2, 1)
+        assert planning.plan(database, again) is None
+    assert read(database, again) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
+        ("truncate audit restart identity", "made anew, or restored"),
+    ],
+)
+def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
+    """Rather a warning that it stands still than rows that are missing, and nobody told."""
+    source = audit(database)
+    for _ in range(3):
+        database.run(PUT)
+    assert read(database, source) == [1, 2, 3]
+    source.refresh_from_db()
+    before = source.complete_to
+    database.run(change)
+    database.run(PUT)
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert why in source.note
+    assert source.complete_to == before
+
+
+PUT = "insert into audit (id, headers, body) values (gen_random_uuid(), '{}', '')"
+
+
+def audit(database: Any) -> HistorySource:
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+    Queue.objects.create(schema="public", table="audit", kind="audit")
+    return next(each for each in sources(database) if each.table != ARCHIVE)
 
 
 def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -> None:

@@ -1,5 +1,6 @@
 """The ledger of message history: what was read up to where, in which batches, into which files."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.records.models.moment import Moment
@@ -13,6 +14,9 @@ class HistorySource(models.Model):
     snapshot = models.TextField(blank=True, help_text="All that was visible in it has been read.")
     ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
     seq_done = models.BigIntegerField(default=0)
+    head = models.BigIntegerField(null=True, help_text="Of numbers: the highest, when those who write were looked up.")
+    head_at = models.DateTimeField(null=True)
+    writers = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
     cluster = models.CharField(max_length=40, blank=True)
     complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
     looked_at = models.DateTimeField(null=True)
