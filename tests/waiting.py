@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from pgqueue_admin.dialects import Connection
+
 T = TypeVar("T")
 PATIENCE = 60.0  # seconds: a machine that is busy is no failure
 NOISE = 3  # two busy cores take up to so many times what is promised of a machine that has time
@@ -45,3 +47,13 @@ def within(promised: float, condition: Callable[[], T | None], what: str = "", s
     took = time.monotonic() - began
     assert took < promised * NOISE, f"took {took:.1f} s, promised are {promised} s: {what or condition}"
     return answer
+
+
+def locks_waited_for(connection: Connection) -> int:
+    """How many sessions of its database wait for an advisory lock."""
+    return int(
+        connection.value(
+            "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
+    )

@@ -32,6 +32,7 @@ app.conf.beat_schedule = {
     "thin samples": _every(300, "thin_samples"),
     "compare hours": _every(300, "compare_hours"),
     "cut trends": _every(300, "cut_trends"),
+    "fold figures": _every(300, "fold_figures"),
     "forget figures": _every(300, "forget_figures"),
     "prune the archive": _every(600, "prune_archive"),
 }

@@ -1,15 +1,16 @@
 """The tasks that beat sends. Each finds its work by itself; one that is lost, late or doubled costs seconds at most."""
 
 import time
+from collections.abc import Callable
 
 from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import cut_steps, forgetting, ledger, seen
+from pgqueue_admin.pipeline import cut_steps, folding, forgetting, ledger, seen
 from pgqueue_admin.records import clock, depths, samples
 
-FORGETTING = 10.0  # seconds; then the worker is free for others
+A_WHILE = 10.0  # seconds; then the worker is free for others
 
 
 @shared_task(ignore_result=True)
@@ -29,9 +30,14 @@ def lapse_operations() -> int:
 @shared_task(ignore_result=True)
 def forget_figures() -> None:
     """Minutes and hours of Trends that are too old, for a while; the next task goes on."""
-    now, deadline = clock.now(), time.monotonic() + FORGETTING
-    while forgetting.forget(now) and time.monotonic() < deadline:
-        pass
+    now = clock.now()
+    _for_a_while(lambda: forgetting.forget(now))
+
+
+@shared_task(ignore_result=True)
+def fold_figures() -> None:
+    """What batches left of an hour or a day becomes a row a kind, for a while; the next task goes on."""
+    _for_a_while(folding.fold)
 
 
 @shared_task
@@ -58,3 +64,10 @@ def compare_hours() -> int:
 def cut_trends() -> int:
     """Figures of the hours and days of history that are over; how many steps."""
     return cut_steps.cut(ledger.complete_to())
+
+
+def _for_a_while(step: Callable[[], int]) -> None:
+    """Until nothing is left to do."""
+    deadline = time.monotonic() + A_WHILE
+    while step() and time.monotonic() < deadline:
+        pass

@@ -20,10 +20,22 @@ def cut(complete_to: datetime | None) -> int:
     return sum(_cut_due(grain, complete_to) for grain in AT_ONCE)
 
 
-def doubt(batch: HistoryBatch) -> None:
-    """In the transaction that changes a batch's figures: until its steps are cut anew, whoever asks sums them."""
+def alone() -> None:
+    """Until this transaction ends nobody else changes figures, or cuts or folds them."""
     asked(postgresql().cut_steps.alone(), {})
-    asked(postgresql().cut_steps.doubt(), {"batch": batch.pk})
+
+
+def doubt(batch: HistoryBatch) -> None:
+    """In the transaction that brings a batch's figures: until its steps are cut anew, whoever asks sums them."""
+    alone()
+    steps = postgresql().cut_steps
+    asked(steps.doubt(doubted=steps.of_batch), {"batch": batch.pk})
+
+
+def doubt_day(at: datetime) -> None:
+    """The same of all steps of a day, by one who is alone."""
+    steps = postgresql().cut_steps
+    asked(steps.doubt(doubted=steps.of_day), {"at": at})
 
 
 def _cut_due(grain: str, complete_to: datetime) -> int:
@@ -36,7 +48,7 @@ def _cut_due(grain: str, complete_to: datetime) -> int:
 
 @transaction.atomic
 def _cut(grain: str, at: datetime) -> None:
-    asked(postgresql().cut_steps.alone(), {})
+    alone()
     steps, trends = postgresql().cut_steps, postgresql().trends
     parts = {"subject": steps.subject, "subjects": steps.subjects}
     asked(steps.count(figures=trends.figures, **parts), {"grain": grain, "at": at})

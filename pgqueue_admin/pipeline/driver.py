@@ -11,7 +11,7 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import compactions, depth_files, ledger, planning, waits_of_types
+from pgqueue_admin.pipeline import compactions, days, depth_files, ledger, planning, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -80,19 +80,22 @@ class Driver:
         return True
 
     def _recompute(self, ending: Callable[[], bool]) -> int:
-        """Batches whose figures somebody wants anew, the oldest first; how many were made."""
+        """Days whose figures somebody wants anew, the oldest first; how many were made."""
         made = 0
-        while not ending() and (batch := HistoryBatch.objects.exclude(recompute_at=None).order_by("pk").first()):
-            from pgqueue_admin.pipeline import job
+        while not ending() and (day := days.due()):
+            from pgqueue_admin.pipeline import recomputing
 
             try:
-                job.recompute(self._session(), batch, folder())
+                recomputing.run(self._session(), day, folder())
                 made += 1
             except ledger.Superseded:  # cancelled, or asked for once more
                 continue
+            except days.Moved as moved:  # another driver is at work; the next turn finds it done
+                log.info("History: %s", moved)
+                break
             except Exception as error:  # a file that somebody took away must not hold back what is to be read
-                log.warning("History: batch %s was not recomputed: %s", batch.pk, error)
-                ledger.not_recomputed(batch, f"Not recomputed: {type(error).__name__}: {error}")
+                log.warning("History: %s was not recomputed: %s", day.day, error)
+                days.failed(day, f"{type(error).__name__}: {error}")
         return made
 
     def _compact(self) -> None:

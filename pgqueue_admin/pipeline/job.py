@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
-from pgqueue_admin.pipeline.figures import MADE, figures
+from pgqueue_admin.pipeline.figures import figures
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
 from pgqueue_admin.pipeline.reading import of_files, of_queue
@@ -41,19 +41,6 @@ def run(
             raise ledger.Superseded(f"Batch {batch.pk} was cancelled, or begun by another.") from error
         ledger.failed(batch, token, f"{type(error).__name__}: {error}")
         raise
-
-
-def recompute(spark: SparkSession, batch: HistoryBatch, folder: Path) -> None:
-    """Its figures anew, from its files. Raises Superseded where nobody asks for it any more."""
-    files = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, parts__batch=batch)
-    paths = [folder / path for path in files.values_list("path", flat=True)]
-    made = figures(_of(batch, of_files(spark, paths))) if paths else []
-    ledger.recomputed(batch, MADE, made)
-
-
-def _of(batch: HistoryBatch, history: DataFrame) -> DataFrame:
-    """Its rows, of files that hold those of others, too. Version 1 knew no batch, and had a file to itself."""
-    return history.where(F.coalesce("batch", F.lit(batch.pk)) == batch.pk)
 
 
 def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:

@@ -127,27 +127,9 @@ def done(
     if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
         raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
     _name(batch, files)
-    _count(batch, figures)
+    count(batch, figures)
     cut_steps.doubt(batch)
     _move_on(batch)
-
-
-@transaction.atomic
-def recomputed(batch: HistoryBatch, models: Iterable[type[Model]], figures: Iterable[Counted]) -> None:
-    """The batch's figures in place of those before, or none of them. Raises Superseded where nobody asks any more."""
-    mine = HistoryBatch.objects.filter(pk=batch.pk, state=HistoryBatch.State.DONE, recompute_at=batch.recompute_at)
-    if batch.recompute_at is None or not mine.update(recompute_at=None, summed_at=None):
-        raise Superseded(f"Batch {batch.pk} is not to be recomputed any more.")
-    cut_steps.doubt(batch)
-    for model in models:
-        model._default_manager.filter(batch=batch).delete()
-    _count(batch, figures)
-    cut_steps.doubt(batch)
-
-
-def not_recomputed(batch: HistoryBatch, error: str) -> None:
-    """Its figures stay as they were."""
-    HistoryBatch.objects.filter(pk=batch.pk).update(recompute_at=None, error=error[:2000])
 
 
 def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
@@ -155,14 +137,15 @@ def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
     HistoryPart.objects.bulk_create([HistoryPart(file=file, batch=batch, rows=file.rows) for file in named])
 
 
-def _count(batch: HistoryBatch, figures: Iterable[Counted]) -> None:
+def count(batch: HistoryBatch | None, figures: Iterable[Counted]) -> None:
     """By COPY: a batch has thousands of them, and a source's next batch waits meanwhile."""
+    pk = batch and batch.pk
     for each in figures:
         table, columns = each.model._meta.db_table, ("batch_id", *each.names)
         load = postgresql().pipeline.load_figures(table=table, columns=columns)
         with connections["default"].cursor() as cursor, cursor.copy(load) as copy:
             for row in each.rows():
-                copy.write_row((batch.pk, *row))
+                copy.write_row((pk, *row))
 
 
 def _move_on(batch: HistoryBatch) -> None:

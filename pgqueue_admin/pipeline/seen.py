@@ -1,7 +1,7 @@
 """Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from pgqueue_admin.pipeline import findings, ledger
 from pgqueue_admin.pipeline.usual import WEEKS
 from pgqueue_admin.pipeline.weeks_before import asked
 from pgqueue_admin.records.kept import kept_for
-from pgqueue_admin.records.models import HistoryBatch, SeenStep, Unusual
+from pgqueue_admin.records.models import HistoryBatch, HistoryDay, SeenStep, Unusual
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
@@ -49,16 +49,20 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
         return
     until = _floor(complete, HOUR)
     batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
-    touched = (at for (at,) in asked(postgresql().usual.touched(), {"batches": batches}))
+    again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
+    touched = {at for (at,) in asked(postgresql().usual.touched(), {"batches": batches})}
+    touched.update(*(_hours(begin, begin + DAY) for begin in map(_begin, again)))
     due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
     for place in range(0, len(due), AT_ONCE):
         yield until, due[place : place + AT_ONCE]
     # hours that are not over yet are due by themselves
-    HistoryBatch.objects.filter(pk__in=batches, summed_at=None).update(summed_at=now)
+    HistoryBatch.objects.filter(pk__in=batches).update(summed_at=now)
+    for day in again:
+        HistoryDay.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(summed_at=now)
 
 
 def _earliest(now: datetime) -> datetime:
-    """Of an hour whose rollups were forgotten a recompute brings back a part only: it stays as it was summed."""
+    """Of an hour whose rollups were forgotten a late batch brings back a part only: it stays as it was summed."""
     return _floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, HOUR)
 
 
@@ -87,6 +91,10 @@ def _later(hour: datetime) -> Iterator[datetime]:
     local = hour.astimezone(zone).replace(tzinfo=None)
     for week in range(1, WEEKS + 1):
         yield (local + week * 7 * DAY).replace(tzinfo=zone).astimezone(UTC)
+
+
+def _begin(day: HistoryDay) -> datetime:
+    return datetime.combine(day.day, time(), UTC)
 
 
 def _hours(since: datetime, until: datetime) -> Iterator[datetime]:

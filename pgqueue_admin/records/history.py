@@ -1,23 +1,43 @@
 """What people ask of the history: read now, cancel, recompute. Marks in the ledger, picked up by whoever reads."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q, Sum
-from django.db.models.functions import Coalesce, Now
+from django.db.models import F, QuerySet, Sum
+from django.db.models.functions import Now
 
-from pgqueue_admin.records.models import AuditEntry, HistoryBatch, HistoryCompaction, HistoryPart, HistorySource
+from pgqueue_admin.records.models import (
+    AuditEntry,
+    HistoryBatch,
+    HistoryCompaction,
+    HistoryDay,
+    HistoryFile,
+    HistorySource,
+    Rollup,
+)
 
 HELD_FOR = timedelta(hours=1)
 _OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 
 
+class FilesLost(Exception):
+    """Not all that was counted of a day is in files any more: counted anew, it would be less."""
+
+
 class Recomputed(NamedTuple):
-    """How many batches are counted anew, and how many cannot be: not all of their files are kept."""
+    """How many days are counted anew, and how many cannot be: not all of their files are kept."""
+
+    days: int
+    left_out: int
+
+
+class Cancelled(NamedTuple):
+    """What was ended, or was about to begin."""
 
     batches: int
-    left_out: int
+    compactions: int
+    days: int  # whose figures were to be made anew
 
 
 @transaction.atomic
@@ -27,41 +47,64 @@ def read_now(person: Any, origin: str) -> None:
 
 
 @transaction.atomic
-def cancel(person: Any, origin: str) -> int:
-    """End what runs or is planned, and rest for an hour; how much that was. Its rows are planned anew."""
+def cancel(person: Any, origin: str) -> Cancelled:
+    """End what runs or is planned, and rest for an hour. Rows of batches are planned anew."""
     why = f"Cancelled by {person.get_username()}."
     batches = HistoryBatch.objects.filter(state__in=_OPEN)
     tables = list(batches.values_list("source", flat=True))
-    ended = batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why)
     compactions = HistoryCompaction.objects.filter(state=HistoryCompaction.State.RUNNING)
-    ended += compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why)
-    ended += HistoryBatch.objects.exclude(recompute_at=None).update(recompute_at=None)
+    ended = Cancelled(
+        batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why),
+        compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
+        HistoryDay.objects.filter(is_wanted=True).update(is_wanted=False, error=why),
+    )
     note = f"{why} It is read again in an hour, or when somebody presses Read now."
     HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
-    if ended:
-        _audit(person, origin, "cancel", count=ended)
+    if any(ended):
+        _audit(person, origin, "cancel", count=sum(ended))
     return ended
 
 
 @transaction.atomic
 def recompute(person: Any, origin: str, since: date, until: date) -> Recomputed:
-    """Have the figures of these days made anew, whole batches at a time, from their files."""
-    touched = HistoryPart.objects.filter(file__dataset="history", file__day__gte=since, file__day__lte=until)
-    done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE, pk__in=touched.values("batch"))
-    filed = Coalesce(Sum("parts__rows", filter=Q(parts__file__dataset="history")), 0)
-    whole = done.annotate(filed=filed).filter(filed=F("kept"))
-    chosen = list(whole.values_list("pk", flat=True))
-    HistoryBatch.objects.filter(pk__in=chosen).update(recompute_at=Now())
+    """Have the figures of these days made anew, from their files."""
+    days = _days(since, until)
+    chosen = sorted(day for day, is_whole in days.items() if is_whole)
+    for day in chosen:
+        HistoryDay.objects.update_or_create(day=day, defaults={"asked_at": Now(), "is_wanted": True, "error": ""})
     if chosen:
         after = {"since": since.isoformat(), "until": until.isoformat()}
         _audit(person, origin, "recompute", count=len(chosen), after=after)
-    return Recomputed(len(chosen), done.count() - len(chosen))
+    return Recomputed(len(chosen), len(days) - len(chosen))
+
+
+def needs_files(day: date) -> None:
+    """Raises FilesLost."""
+    if not _days(day, day).get(day):
+        raise FilesLost("Not all that was counted of it is in files any more: its figures stay as they are.")
+
+
+def files() -> QuerySet[HistoryFile]:
+    """Of messages."""
+    return HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY)
+
+
+def _days(since: date, until: date) -> dict[date, bool]:
+    """Of which anything is known, and whether all that was counted of them is in files."""
+    filed = dict(files().filter(day__range=(since, until)).values_list("day").annotate(rows=Sum("rows")))
+    figures = Rollup.objects.filter(grain="day", at__range=(_midnight(since), _midnight(until)))
+    counted = {at.date(): number for at, number in figures.values_list("at").annotate(number=Sum("messages"))}
+    return {day: filed.get(day, 0) >= counted.get(day, 0) for day in filed.keys() | counted.keys()}
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 def wanted_now() -> bool:
     """Whether somebody asked since it was last looked at."""
     asked = HistorySource.objects.exclude(wanted_at=None).exclude(looked_at__gte=F("wanted_at"))
-    return asked.exists() or HistoryBatch.objects.exclude(recompute_at=None).exists()
+    return asked.exists() or HistoryDay.objects.filter(is_wanted=True).exists()
 
 
 def _audit(person: Any, origin: str, verb: str, **about: Any) -> None:

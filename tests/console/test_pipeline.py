@@ -1,6 +1,6 @@
 """Pipeline: what was rejected, what stands still, and acts on the ledger by those who may."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -10,10 +10,14 @@ from pgqueue_admin.records.models import (
     AuditEntry,
     HistoryBatch,
     HistoryCompaction,
+    HistoryDay,
     HistoryFile,
     HistoryPart,
     HistorySource,
 )
+from tests.pipeline.counted import rolled_up
+
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -49,16 +53,19 @@ def test_who_may_cancels_and_recomputes(as_operator, batch):
     page = as_operator.get("/pipeline/").content.decode()
     assert "/pipeline/cancel/" in page
     said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
-    assert "1 batch cancelled. Nothing is lost" in said
+    assert "Cancelled: 1 batch. Nothing is lost" in said
     assert "/pipeline/cancel/" not in said
     HistoryBatch.objects.update(state="done")
     days = {"since": "2026-11-14", "until": "2026-11-14"}
-    assert (
-        "1 batch will be counted anew" in as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
-    )
+    page = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
+    assert "1 day will be counted anew from the files." in page
+    assert "/pipeline/cancel/" in page
+    said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
+    assert "Cancelled: 1 day to be counted anew. Nothing is lost" in said
     assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
         ("ana", "cancel"),
         ("ana", "recompute"),
+        ("ana", "cancel"),
     ]
 
 
@@ -86,5 +93,21 @@ def test_what_was_compacted_is_told(as_viewer, batch):
     assert all(said in page for said in ("2026-11-14", "24"))
 
 
-def test_a_recompute_says_that_it_is_by_whole_batches(as_operator, batch):
-    assert "by whole batches" in as_operator.get("/pipeline/").content.decode()
+def test_days_whose_files_are_gone_are_told(as_operator, batch):
+    rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 6, grain="day")
+    days = {"since": "2026-11-13", "until": "2026-11-14"}
+    said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
+    assert "Nothing is recomputed: of these days no messages are in files. 1 day left as before: not all" in said
+
+
+def test_each_day_says_how_it_stands(as_viewer, batch):
+    now = clock.now()
+    HistoryDay.objects.create(day="2026-11-12", asked_at=now - HOUR, is_wanted=False, recomputed_at=now)
+    HistoryDay.objects.create(day="2026-11-13", asked_at=now)
+    failed = {"is_wanted": False, "error": "Spark has no room."}
+    HistoryDay.objects.create(day="2026-11-14", asked_at=now - 2 * HOUR, **failed)
+    page = as_viewer.get("/pipeline/").content.decode()
+    assert page.index("2026-11-13") < page.index("2026-11-12") < page.index("2026-11-14"), (
+        "what was asked for last is first"
+    )
+    assert "not counted anew: Spark has no room." in page

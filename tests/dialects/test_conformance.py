@@ -106,6 +106,7 @@ def test_each_statement_is_understood_by_this_server(
 OF_HISTORY = {
     "usual": ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"],
     "cut_steps": ["due", "count", "cut", "doubt", "alone"],
+    "folding": ["due", "fold"],
     "trends": ["counts", "counts_of_cut", "timings_of_cut", "timings", "kinds"],
 }
 
@@ -119,7 +120,7 @@ def test_each_statement_of_history_is_understood_by_this_server(
     parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(postgresql(), other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
     filled |= {"steps": parts["steps_to_sum"], "buckets": "critical", "numbers": "critical_n"}
-    filled |= {"counted": parts["counted_cut"]}
+    filled |= {"counted": parts["counted_cut"], "doubted": parts["of_batch"]}
     for statement in (getattr(getattr(postgresql(), noun), name) for name in OF_HISTORY[noun]):
         whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
         assert server.prepare(b"", as_sent(whole).encode()).error_message == b"", statement.name

@@ -19,6 +19,7 @@ OF_OUR_OWN_SERVER = {
     "board",
     "cut_steps",
     "demo",
+    "folding",
     "notify",
     "rail",
     "samples",

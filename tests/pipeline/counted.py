@@ -9,10 +9,11 @@ from pgqueue_admin.records.models import FailureRollup, HistoryBatch, HistorySou
 _NAMES = {"queue": "", "endpoint": "", "type": ""}
 
 
-def batch() -> HistoryBatch:
+def batch(**changes: Any) -> HistoryBatch:
     source, _ = HistorySource.objects.get_or_create(table="audit")
     about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": clock.now()}
-    return HistoryBatch.objects.create(source=source, state="done", ended_at=clock.now(), kept=1, **about)
+    about |= {"source": source, "state": "done", "ended_at": clock.now(), "kept": 1}
+    return HistoryBatch.objects.create(**{**about, **changes})
 
 
 def rolled_up(at: datetime, messages: int = 1, delivery: dict[int, int] | None = None, **changes: Any) -> Rollup:
@@ -20,7 +21,8 @@ def rolled_up(at: datetime, messages: int = 1, delivery: dict[int, int] | None =
     spans = {"delivery": list(delivery or {}), "delivery_n": list((delivery or {}).values())}
     spans |= {name: [] for name in ("critical", "critical_n", "processing", "processing_n")}
     what = {"grain": "minute", "result": "success", "exception": "", "skewed": 0, **_NAMES}
-    return Rollup.objects.create(batch=batch(), at=at, messages=messages, **{**what, **spans, **changes})
+    whose = {} if "batch" in changes else {"batch": batch()}
+    return Rollup.objects.create(at=at, messages=messages, **{**what, **spans, **whose, **changes})
 
 
 def failed(at: datetime, fingerprint: str, messages: int = 1, **changes: Any) -> FailureRollup:

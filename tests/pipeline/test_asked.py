@@ -19,13 +19,11 @@ from pgqueue_admin.pipeline.tables import is_held, sources
 from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import (
     AuditEntry,
-    FailureRollup,
     HistoryBatch,
     HistoryFile,
     HistoryPart,
     HistorySource,
 )
-from tests.pipeline.figures import Figures
 
 ANA = User(username="ana")
 TODAY = date(2026, 11, 22)
@@ -61,7 +59,7 @@ def filed(batch: HistoryBatch, folder: Path, name: str, day: date, dataset: str 
 def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, planned: HistoryBatch) -> None:
     token = ledger.begin(planned, "test")
     assert ledger.is_mine(planned, token)
-    assert history.cancel(ANA, "console") == 1
+    assert history.cancel(ANA, "console") == (1, 0, 0)
     assert not ledger.is_mine(planned, token)
     with pytest.raises(ledger.Superseded):
         ledger.done(planned, token, 1, {}, [], [])
@@ -85,45 +83,8 @@ def test_after_a_cancel_reading_rests_until_somebody_asks(planned: HistoryBatch)
 
 
 def test_nothing_open_is_nothing_to_cancel(console_database: str) -> None:
-    assert history.cancel(ANA, "console") == 0
+    assert not any(history.cancel(ANA, "console"))
     assert not AuditEntry.objects.exists()
-
-
-def test_days_are_recomputed_by_whole_batches(planned: HistoryBatch, tmp_path: Path) -> None:
-    batch = ended(planned, filed(planned, tmp_path, "a", TODAY))
-    day = timedelta(days=1)
-    assert history.recompute(ANA, "console", TODAY - 2 * day, TODAY - day) == (0, 0)
-    assert history.recompute(ANA, "console", TODAY, TODAY) == (1, 0)
-    assert history.wanted_now()
-    entry = AuditEntry.objects.get()
-    assert (entry.who, entry.verb, entry.noun, entry.count) == ("ana", "recompute", "pipeline", 1)
-    batch.refresh_from_db()
-    ledger.recomputed(batch, [FailureRollup], [Figures([failure(batch, 3)])])
-    assert [row.messages for row in FailureRollup.objects.all()] == [3]
-    assert not history.wanted_now()
-
-
-def failure(batch: HistoryBatch, messages: int) -> FailureRollup:
-    names = dict.fromkeys(("fingerprint", "queue", "endpoint", "type", "exception", "message"), "x")
-    times = dict.fromkeys(("at", "first_at", "last_at"), clock.now())
-    return FailureRollup(batch=batch, messages=messages, **names, **times)
-
-
-def test_what_nobody_asks_for_any_more_keeps_its_figures(planned: HistoryBatch, tmp_path: Path) -> None:
-    batch = ended(planned, filed(planned, tmp_path, "a", TODAY))
-    failure(batch, 1).save()
-    history.recompute(ANA, "console", TODAY, TODAY)
-    batch.refresh_from_db()
-    assert history.cancel(ANA, "console") == 1
-    with pytest.raises(ledger.Superseded):
-        ledger.recomputed(batch, [FailureRollup], [Figures([failure(batch, 3)])])
-    assert [row.messages for row in FailureRollup.objects.all()] == [1]
-
-
-def test_a_batch_that_has_lost_files_is_not_recomputed(planned: HistoryBatch, tmp_path: Path) -> None:
-    """Its figures would lose what retention took."""
-    ended(planned, filed(planned, tmp_path, "a", TODAY), kept=2)
-    assert history.recompute(ANA, "console", TODAY, TODAY) == (0, 1)
 
 
 def test_files_are_kept_for_so_many_days(planned: HistoryBatch, tmp_path: Path) -> None:

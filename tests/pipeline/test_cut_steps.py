@@ -18,7 +18,7 @@ from pgqueue_admin.pipeline.trends import MEASURES, STEPS, Timings
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
 from tests.pipeline.counted import batch, rolled_up
 from tests.pipeline.figures import Figures
-from tests.waiting import until
+from tests.waiting import locks_waited_for, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
 DAY = timedelta(days=1)
@@ -33,8 +33,6 @@ NAMES: list[dict[str, str]] = [
 ]
 KINDS = {"queue": ["q1", "q2"], "endpoint": ["Sales", "Billing"], "type": ["Bill", "Order"]}
 RESULTS = ["success", "failed"]
-WAITING = """select count(*) from pg_locks where locktype = 'advisory' and not granted
-    and database = (select oid from pg_database where datname = current_database())"""
 
 
 def timed(measure: str = "critical", grain: str = "day", **names: str) -> dict[int, Timings]:
@@ -54,7 +52,7 @@ def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
 
 
 def anew(row: Rollup, counts: dict[int, int]) -> Rollup:
-    """The same kind, in another batch or recomputed; not stored."""
+    """The same kind, in another batch; not stored."""
     row.pk, row.critical, row.critical_n = None, list(counts), list(counts.values())
     row._state.adding = True
     return row
@@ -112,20 +110,6 @@ def test_what_a_batch_adds_is_there_at_once() -> None:
     assert medians() == [300, 100]
 
 
-def test_what_is_recomputed_is_there_at_once() -> None:
-    """Also where it is no longer of that day."""
-    row = day(MONDAY, {100: 1}, endpoint="Sales")
-    day(MONDAY + DAY, {100: 1}, endpoint="Sales")
-    complete_to(MONDAY + 2 * DAY)
-    row.batch.recompute_at = MONDAY
-    row.batch.save()
-    row.at = MONDAY + DAY
-    ledger.recomputed(row.batch, [Rollup], [Figures([anew(row, {300: 9})])])
-    assert medians() == [300]
-    complete_to(MONDAY + 2 * DAY)
-    assert medians() == [300]
-
-
 def medians() -> list[int]:
     """By bucket, of the days that were timed; of each something is counted."""
     asked = trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", endpoint="Sales")
@@ -144,7 +128,7 @@ def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: 
         day(MONDAY, {300: 9}, endpoint="Sales")
         cutting.start()
         looking = connect(console_database)
-        until(lambda: looking.value(WAITING) == 1)
+        until(lambda: locks_waited_for(looking) == 1)
     cutting.join(60)
     assert TimedStep.objects.filter(at=MONDAY).exists()
     assert medians() == [300]

@@ -215,6 +215,21 @@ def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
     assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
 
 
+def test_what_a_message_did_on_two_days_is_a_part_of_each(spark: Any) -> None:
+    """So that the figures of one day can be made anew from its files alone."""
+    died = {"result": "failed", "message_id": "a", "endpoint": "Sales", **failed("x", "")}
+    last = ENDED.replace(hour=23, minute=59, second=59)
+    rows = [
+        {**died, "seq": place, "ended_at": at} for place, at in enumerate((ENDED, last, last + timedelta(seconds=1)))
+    ]
+    parts = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("first_at").collect()
+    assert [(each.message_id, each.failed, utc(each.last_failed_at)) for each in parts] == [
+        ("a", 2, last),
+        ("a", 1, last + timedelta(seconds=1)),
+    ]
+    assert "day" not in parts[0]
+
+
 def test_a_message_has_one_story(spark: Any) -> None:
     """Failed twice, then succeeded; succeeded as a retry of what failed elsewhere; succeeded at once: no story."""
     died = {"result": "failed", "message_id": "a", "queue": "q", "endpoint": "Sales", **failed("x", "")}

@@ -16,11 +16,18 @@ from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.rejections import rejections
 from pgqueue_admin.records import clock, history
-from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, HistorySource, Process
+from pgqueue_admin.records.models import (
+    HistoryBatch,
+    HistoryCompaction,
+    HistoryDay,
+    HistorySource,
+    Process,
+)
 from pgqueue_admin.wording.figures import counted
 
 SHOWN = 30
 COMPACTED = 5
+RECOMPUTED = 10
 
 
 @require_safe
@@ -31,11 +38,10 @@ def page(request: HttpRequest) -> HttpResponse:
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
         "stalled": list(history_stalled.stalled(clock.now())),
-        "recomputing": HistoryBatch.objects.exclude(recompute_at=None).count(),
+        "recomputing": HistoryDay.objects.filter(is_wanted=True).exists(),
+        "days": HistoryDay.objects.order_by("-asked_at", "-day")[:RECOMPUTED],
         "rejected": rejections(),
-        "files": HistoryFile.objects.filter(dataset="history").aggregate(
-            number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")
-        ),
+        "files": history.files().aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
         "folder": folder(),
         "missing": missing(),
         "process": Process.objects.filter(role="pipeline").order_by("-heartbeat_at").first(),
@@ -58,12 +64,17 @@ def run_now(request: HttpRequest) -> HttpResponse:
 def cancel(request: HttpRequest) -> HttpResponse:
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing was cancelled: {refusal}.")
-    elif ended := history.cancel(request.user, "console"):
+    elif said := _said(history.cancel(request.user, "console")):
         rest = "Nothing is lost: reading rests for an hour, or until Read now."
-        answers.done(request, f"{counted(ended, 'batch', 'batches')} cancelled. {rest}")
+        answers.done(request, f"Cancelled: {said}. {rest}")
     else:
         answers.refused(request, "Nothing was cancelled: no batch is open.")
     return answers.back(request, "/pipeline/")
+
+
+def _said(ended: history.Cancelled) -> str:
+    names = ("batch", "batches"), ("compaction", "compactions"), ("day to be counted anew", "days to be counted anew")
+    return ", ".join(counted(number, *name) for number, name in zip(ended, names, strict=True) if number)
 
 
 @require_POST
@@ -80,17 +91,12 @@ def recompute(request: HttpRequest) -> HttpResponse:
 
 def _recompute(request: HttpRequest, since: date, until: date) -> None:
     found = history.recompute(request.user, "console", since, until)
-    left = (
-        f" {counted(found.left_out, 'batch', 'batches')} left as before: not all of its files are kept."
-        if found.left_out
-        else ""
-    )
-    if found.batches:
-        answers.done(
-            request, f"{counted(found.batches, 'batch', 'batches')} will be counted anew from the files.{left}"
-        )
+    lost = "not all that was counted then is in files any more"
+    left = f" {counted(found.left_out, 'day')} left as before: {lost}." if found.left_out else ""
+    if found.days:
+        answers.done(request, f"{counted(found.days, 'day')} will be counted anew from the files.{left}")
     else:
-        answers.refused(request, f"Nothing is recomputed: no batch holds messages of these days.{left}")
+        answers.refused(request, f"Nothing is recomputed: of these days no messages are in files.{left}")
 
 
 def parsed_day(text: str) -> date | None:

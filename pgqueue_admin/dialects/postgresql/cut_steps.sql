@@ -58,14 +58,24 @@ group by queue, endpoint, type, measure
 on conflict do nothing
 
 -- name: doubt
--- The steps that a batch counts in: what was counted and cut of them is not all of it, or more than that.
+-- What was counted and cut of these steps is not all of it, or more than that.
 with steps as (
-    select distinct grain, at from pgqueue_rollup where batch_id = %(batch)s and grain <> 'minute'
+    {doubted}
 ), uncut as (
     delete from pgqueue_timedstep where (grain, at) in (select grain, at from steps)
 )
 delete from pgqueue_countedstep where (grain, at) in (select grain, at from steps)
 
+-- name: of_batch
+-- Those that it counts in.
+select distinct grain, at from pgqueue_rollup where batch_id = %(batch)s and grain <> 'minute'
+
+-- name: of_day
+-- A day and its hours.
+select 'day' as grain, %(at)s::timestamptz as at
+union all
+select 'hour', %(at)s::timestamptz + hour * interval '1 hour' from generate_series(0, 23) as hour
+
 -- name: alone
--- Until the end of the transaction: who cuts sees what a batch has counted, or the batch sees what was cut.
+-- Until the end of the transaction: who cuts or folds sees what a batch has counted, or the batch sees what was cut.
 select pg_advisory_xact_lock(hashtext('pgqueue cut steps'))

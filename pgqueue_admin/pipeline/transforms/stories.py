@@ -1,4 +1,4 @@
-"""What became of it? One row per message that failed or was retried: how often, from when, and whether it succeeded."""
+"""What became of it? A row a day and message that failed or was retried: how often, since when, and did it succeed?"""
 
 import re
 
@@ -19,13 +19,17 @@ def stories(history: DataFrame) -> DataFrame:
     """
     told = named(history, _NAMES).where(F.col("message_id") != "").withColumn("ok", F.col("result") == "success")
     about = told.where(~F.col("ok") | F.coalesce(_was_retried(F.col("headers")), F.lit(False)))
-    return about.groupBy("message_id").agg(
-        *[F.max_by(name, F.struct(~F.col("ok"), F.col("ended_at"))).alias(name) for name in _NAMES[1:]],
-        _times(~F.col("ok")).alias("failed"),
-        _times(F.col("ok")).alias("succeeded"),
-        F.min("ended_at").alias("first_at"),
-        F.max(F.when(~F.col("ok"), F.col("ended_at"))).alias("last_failed_at"),
-        F.max(F.when(F.col("ok"), F.col("ended_at"))).alias("last_succeeded_at"),
+    return (
+        about.groupBy("message_id", F.to_date("ended_at").alias("day"))
+        .agg(
+            *[F.max_by(name, F.struct(~F.col("ok"), F.col("ended_at"))).alias(name) for name in _NAMES[1:]],
+            _times(~F.col("ok")).alias("failed"),
+            _times(F.col("ok")).alias("succeeded"),
+            F.min("ended_at").alias("first_at"),
+            F.max(F.when(~F.col("ok"), F.col("ended_at"))).alias("last_failed_at"),
+            F.max(F.when(F.col("ok"), F.col("ended_at"))).alias("last_succeeded_at"),
+        )
+        .drop("day")
     )
 
 

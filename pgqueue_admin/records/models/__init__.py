@@ -9,6 +9,7 @@ from pgqueue_admin.records.models.operation import Operation
 from pgqueue_admin.records.models.pipeline import (
     HistoryBatch,
     HistoryCompaction,
+    HistoryDay,
     HistoryFile,
     HistoryPart,
     HistorySource,
@@ -34,6 +35,7 @@ __all__ = [
     "HeldAtDeath",
     "HistoryBatch",
     "HistoryCompaction",
+    "HistoryDay",
     "HistoryFile",
     "HistoryPart",
     "HistorySource",

@@ -63,7 +63,6 @@ class HistoryBatch(models.Model):
     kept = models.BigIntegerField(null=True, help_text="Rows that went into history.")
     rejected = models.JSONField(default=dict, help_text="How many rows, by reason.")
     error = models.TextField(blank=True)
-    recompute_at = models.DateTimeField(null=True, help_text="Its figures are to be made anew from its files.")
     summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual.")
 
     class Meta:
@@ -108,6 +107,17 @@ class HistoryPart(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["file", "batch"], name="one_part_a_batch")]
+
+
+class HistoryDay(models.Model):
+    """A day (UTC) whose figures somebody wanted anew, from its files."""
+
+    day = models.DateField(unique=True)
+    asked_at = models.DateTimeField(help_text="Last.")
+    is_wanted = models.BooleanField(default=True, help_text="Not made anew yet, nor cancelled, nor failed.")
+    recomputed_at = models.DateTimeField(null=True)
+    summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual since.")
+    error = models.TextField(blank=True)
 
 
 class HistoryCompaction(models.Model):

@@ -1,4 +1,4 @@
-"""Figures of history, by batch: they add up over batches, and are made anew from a batch's files."""
+"""Figures of history, by batch or of several: they add up, and those of a day are made anew from its files."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,10 +7,16 @@ from pgqueue_admin.records.models.pipeline import HistoryBatch
 from pgqueue_admin.records.models.usual import Subject
 
 
+def of_batch(name: str) -> "models.ForeignKey[HistoryBatch | None]":
+    """Whose figures these are."""
+    which = "Empty: of several, folded or made anew."
+    return models.ForeignKey(HistoryBatch, null=True, on_delete=models.CASCADE, related_name=name, help_text=which)
+
+
 class Rollup(models.Model):
     """What finished in one minute, hour or day. Adds up over batches, histograms too: values counted by bucket."""
 
-    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="rollups")
+    batch = of_batch("rollups")
     grain = models.CharField(max_length=6)
     at = models.DateTimeField()
     queue = models.TextField()
@@ -28,7 +34,14 @@ class Rollup(models.Model):
     delivery_n = ArrayField(models.BigIntegerField())
 
     class Meta:
-        indexes = [models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))]
+        indexes = [
+            *[models.Index(fields=[*names, "grain", "at"]) for names in ((), ("queue",), ("endpoint",))],
+            models.Index(
+                fields=["grain", "at"],
+                condition=models.Q(batch__isnull=False) & ~models.Q(grain="minute"),
+                name="rollups_to_fold",
+            ),
+        ]
 
 
 class Step(Subject):
@@ -76,7 +89,7 @@ class TimedStep(Step):
 class FailureRollup(models.Model):
     """One failure in one minute. Its fingerprint says that it is the same one; docs/history.md says how."""
 
-    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="failures")
+    batch = of_batch("failures")
     at = models.DateTimeField()
     fingerprint = models.CharField(max_length=16)
     queue = models.TextField()
@@ -93,9 +106,9 @@ class FailureRollup(models.Model):
 
 
 class StoryPart(models.Model):
-    """What one batch knows of a message that failed or was retried; all parts of its id are its story."""
+    """What one batch knows of a day of a message that failed or was retried; all parts of its id are its story."""
 
-    batch = models.ForeignKey(HistoryBatch, on_delete=models.CASCADE, related_name="stories")
+    batch = of_batch("stories")
     message_id = models.TextField()
     queue = models.TextField()
     endpoint = models.TextField()
