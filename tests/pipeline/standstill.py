@@ -42,6 +42,7 @@ POINTS = [
     Point("after the commit", "before insert on {on} for each row", calls="stand_still_after_the_first"),
 ]
 
+RECOMPUTED = Point("inside a recompute", "after insert on {on} for each statement", "pgqueue_rollup")
 COMPACTED = Point(
     "before a compaction's commit",
     "before update of state on {on} for each row when (new.state = 'done')",

@@ -1,4 +1,4 @@
-"""kill -9 at each named point of a batch, and in a compaction: what it left counts for nothing, the next heals it."""
+"""kill -9 at each named point of a batch, a compaction and a recompute: what it left counts for nothing."""
 
 import os
 import signal
@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow.dataset
 import pytest
+from django.contrib.auth.models import User
 
 from pgqueue_admin.pipeline import sweep
-from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, Queue, Rollup
-from tests.pipeline.standstill import COMPACTED, POINTS, Point, held_at, is_waited_for
+from pgqueue_admin.records import history
+from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryDay, HistoryFile, Queue, Rollup
+from tests.pipeline.standstill import COMPACTED, POINTS, RECOMPUTED, Point, held_at, is_waited_for
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -39,11 +41,13 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
         first = HistoryBatch.objects.get()
         assert (first.state == "done") == (point is LAST), point.name
         assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
+    killed_in_a_recompute(database, archived_console, tmp_path)
     killed_in_a_compaction(database, archived_console, tmp_path)
     assert start(archived_console, tmp_path).wait(600) == 0
     first.refresh_from_db()
     assert [batch.state for batch in HistoryBatch.objects.all()] == ["done", "done", "done"]
     assert [each.state for each in HistoryCompaction.objects.order_by("pk")] == ["abandoned", "done"]
+    assert Rollup.objects.filter(batch=None, at__date=HistoryDay.objects.get(is_wanted=False, error="").day).exists()
     assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
     whole_and_alone(tmp_path, database)
 
@@ -56,6 +60,17 @@ def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
         assert driver.poll() is None, f"it ended before it was {point.name}"
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
+
+
+def killed_in_a_recompute(database: Any, dsn: str, folder: Path) -> None:
+    """Old figures are gone in its transaction alone; whoever comes next makes the day anew."""
+    file = HistoryFile.objects.filter(dataset="history").earliest("day")
+    assert file.day
+    before = Rollup.objects.count()
+    history.recompute(User(username="ana"), "console", file.day, file.day)
+    killed_at(RECOMPUTED, database, dsn, folder)
+    assert HistoryDay.objects.get().is_wanted
+    assert (Rollup.objects.count(), Rollup.objects.filter(batch=None).exists()) == (before, False)
 
 
 def killed_in_a_compaction(database: Any, dsn: str, folder: Path) -> None:
