@@ -56,7 +56,7 @@
   // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
   function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, bands, label = whole, readout }) {
     const u = new uPlot({
-      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [8, 0, under, 0],
+      width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [16, 0, under, 0],
       cursor: { y: false, drag: { x: false, y: false, click: let_through }, points: { size: 6 } },
       scales: { x: { time: false, range: (u, low, high) => [low, data.until || high] }, y: { range: (u, low, high) => [0, top(high)] } },
       axes: [{ show: false }, { show: false }],
