@@ -1,7 +1,7 @@
 """Days whose figures somebody wants anew, and the ledger of that: one transaction puts new ones in place of old."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -42,12 +42,11 @@ def recomputed(day: HistoryDay, read: Sequence[HistoryFile], figures: Iterable[l
     if {file.pk for file in files(day)} != {file.pk for file in read}:
         raise Moved(f"Files of {day.day} came or went while they were counted.")
     history.needs_files(day.day)
-    begin = datetime.combine(day.day, time(), UTC)
     for model, instant in KNOWN_BY.items():
-        of_day = {f"{instant}__gte": begin, f"{instant}__lt": begin + timedelta(days=1)}
+        of_day = {f"{instant}__gte": day.begin, f"{instant}__lt": day.begin + timedelta(days=1)}
         model._default_manager.filter(**of_day).delete()
     ledger.count(None, figures)
-    cut_steps.doubt_day(begin)
+    cut_steps.doubt_day(day.begin)
 
 
 def failed(day: HistoryDay, error: str) -> None:

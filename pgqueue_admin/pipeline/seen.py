@@ -1,7 +1,7 @@
 """Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -51,7 +51,7 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
     batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
     again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
     touched = {at for (at,) in asked(postgresql().usual.touched(), {"batches": batches})}
-    touched.update(*(_hours(begin, begin + DAY) for begin in map(_begin, again)))
+    touched.update(*(_hours(day.begin, day.begin + DAY) for day in again))
     due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
     for place in range(0, len(due), AT_ONCE):
         yield until, due[place : place + AT_ONCE]
@@ -91,10 +91,6 @@ def _later(hour: datetime) -> Iterator[datetime]:
     local = hour.astimezone(zone).replace(tzinfo=None)
     for week in range(1, WEEKS + 1):
         yield (local + week * 7 * DAY).replace(tzinfo=zone).astimezone(UTC)
-
-
-def _begin(day: HistoryDay) -> datetime:
-    return datetime.combine(day.day, time(), UTC)
 
 
 def _hours(since: datetime, until: datetime) -> Iterator[datetime]:

@@ -162,6 +162,29 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
     assert read(database, again) == [1, 2]
 
 
+def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:
+    """It may take hours, and writes no row."""
+    cleaning, source = connect(console_database), audit(database)
+    database.run(PUT)
+    with cleaning.transaction():
+        cleaning.run("lock table audit in share update exclusive mode")
+        assert read(database, source) == [1]
+
+
+def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, connect: Connect) -> None:
+    """Of the sequence it sees only how it is made; what lies in schemas that it may not enter is not asked for."""
+    source = audit(database)
+    for statement in (PUT, "create schema hidden", "create sequence hidden.numbers", "create role only_looks_history"):
+        database.run(statement)
+    database.run("grant select on audit to only_looks_history")
+    looking = connect(console_database)
+    looking.run("set role only_looks_history")
+    try:
+        assert read(looking, source) == [1]
+    finally:
+        database.run("drop owned by only_looks_history; drop role only_looks_history")
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -36,12 +36,15 @@ select max(seq) from {table}
 
 -- name: queue_numbers
 -- How they are given out. Last is null where we may not see it; no row where no sequence belongs to the column.
-select cache_size as cached, last_value as last from pg_sequences
-where format('%%I.%%I', schemaname, sequencename)::regclass = pg_get_serial_sequence(%(table)s, 'seq')::regclass
+select
+    seqcache as cached,
+    case when has_sequence_privilege(seqrelid, 'select, usage') then pg_sequence_last_value(seqrelid) end as last
+from pg_sequence
+where seqrelid = pg_get_serial_sequence(%(table)s, 'seq')::regclass
 
 -- name: writers
--- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. A
--- prepared transaction has no process; its own number stands in the place of one.
+-- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
+-- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, but a number.
 select
     locks.virtualtransaction as writer, min(coalesce(activity.xact_start, prepared.prepared)) as since,
     min(coalesce('process ' || locks.pid, 'prepared as ' || prepared.gid)) as who
@@ -50,8 +53,7 @@ left join pg_stat_activity activity on activity.pid = locks.pid
 left join pg_prepared_xacts prepared on locks.virtualtransaction = '-1/' || prepared.transaction
 where locks.relation = %(table)s::regclass
     and locks.database = (select oid from pg_database where datname = current_database())
-    and locks.mode in ('RowExclusiveLock', 'ShareUpdateExclusiveLock', 'ShareLock', 'ShareRowExclusiveLock',
-        'ExclusiveLock', 'AccessExclusiveLock') and locks.granted and locks.pid is distinct from pg_backend_pid()
+    and locks.mode = 'RowExclusiveLock' and locks.granted and locks.pid is distinct from pg_backend_pid()
 group by 1 order by since
 
 -- name: queue_next

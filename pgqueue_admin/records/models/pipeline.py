@@ -1,5 +1,7 @@
 """The ledger of message history: what was read up to where, in which batches, into which files."""
 
+from datetime import UTC, datetime, time
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
@@ -118,6 +120,10 @@ class HistoryDay(models.Model):
     recomputed_at = models.DateTimeField(null=True)
     summed_at = models.DateTimeField(null=True, help_text="When its hours were taken into what is usual since.")
     error = models.TextField(blank=True)
+
+    @property
+    def begin(self) -> datetime:
+        return datetime.combine(self.day, time(), UTC)
 
 
 class HistoryCompaction(models.Model):
