@@ -44,6 +44,7 @@ PGQUEUE = {
     "ARCHIVE_DAYS": env.int("ARCHIVE_DAYS", default=0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
+    "HISTORY_URL": env("HISTORY_URL", default=""),
     "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),
     "TRENDS_MINUTE_DAYS": env.int("TRENDS_MINUTE_DAYS", default=30),
     "TRENDS_HOUR_DAYS": env.int("TRENDS_HOUR_DAYS", default=800),

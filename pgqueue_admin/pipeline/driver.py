@@ -11,7 +11,7 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import compactions, days, depth_files, ledger, planning, waits_of_types
+from pgqueue_admin.pipeline import compactions, days, depth_files, ledger, planning, standby, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -40,7 +40,7 @@ class Driver:
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
         """All that was there when it began, source by source; how many batches were done."""
-        done = self._recompute(ending)
+        done = self._recompute()
         with source().reading() as connection:
             began = connection.all(postgresql().pipeline.instant())[0].at
             done += sum(self._read(connection, each, began, ending) for each in sources(connection))
@@ -65,38 +65,41 @@ class Driver:
         return done
 
     def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
-        """False: it was cancelled, or another driver has it."""
+        """False: it was cancelled, another driver has it, or it is not yet where it is to be read."""
         from pgqueue_admin.pipeline import job, spark  # the first import of pyspark in this process
 
+        try:
+            dsn = standby.read_from(connection)
+        except standby.NotThere as error:
+            ledger.held_back(batch.source, str(error))
+            return False
         session = self._session()
         is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
-            job.run(session, batch, _for_looking(source().dsn), parts, folder(), self._code_version)
+            job.run(session, batch, _for_looking(dsn), parts, folder(), self._code_version)
         except ledger.Superseded as error:
             log.warning("History: %s", error)
             return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
         return True
 
-    def _recompute(self, ending: Callable[[], bool]) -> int:
-        """Days whose figures somebody wants anew, the oldest first; how many were made."""
-        made = 0
-        while not ending() and (day := days.due()):
-            from pgqueue_admin.pipeline import recomputing
+    def _recompute(self) -> int:
+        """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
+        if (day := days.due()) is None:
+            return 0
+        from pgqueue_admin.pipeline import recomputing
 
-            try:
-                recomputing.run(self._session(), day, folder())
-                made += 1
-            except ledger.Superseded:  # cancelled, or asked for once more
-                continue
-            except days.Moved as moved:  # another driver is at work; the next turn finds it done
-                log.info("History: %s", moved)
-                break
-            except Exception as error:  # a file that somebody took away must not hold back what is to be read
-                log.warning("History: %s was not recomputed: %s", day.day, error)
-                days.failed(day, f"{type(error).__name__}: {error}")
-        return made
+        try:
+            recomputing.run(self._session(), day, folder())
+        except (ledger.Superseded, days.Moved) as other:  # cancelled, asked for once more, or more was read
+            log.info("History: %s", other)
+        except Exception as error:  # a file that somebody took away must not hold back what is to be read
+            log.warning("History: %s was not recomputed: %s", day.day, error)
+            days.failed(day, f"{type(error).__name__}: {error}")
+        else:
+            return 1
+        return 0
 
     def _compact(self) -> None:
         """One day's small files, now that nothing is left to be read."""

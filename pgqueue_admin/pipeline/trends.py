@@ -158,6 +158,11 @@ def stories(asked: Asked) -> list[Story]:
     return [Story(*row) for row in _ask(postgresql().trends.stories(of=postgresql().trends.of), asked)]
 
 
+def retried(asked: Asked) -> dict[int, int]:
+    """Messages that succeeded after they had failed, by step. Of a queue nobody knows: see ``Counts.succeeded``."""
+    return dict(_ask(postgresql().trends.retried(of=postgresql().trends.of), asked))
+
+
 def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:
     with connections["default"].cursor() as cursor:
         values: dict[str, Any] = {**asked.params(), "step": STEPS[asked.grain], **more}

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.priority import go_last
+from pgqueue_admin.pipeline import days
 from pgqueue_admin.pipeline.class_archive import Making
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.installing import Installing
@@ -45,19 +46,23 @@ def run() -> None:
 
 
 def once() -> int:
+    """How many batches were read, and days made anew: of these a turn makes one."""
     driver = Driver(vitals.code_version())
     try:
-        return driver.turn()
+        done = driver.turn()
+        while days.due():
+            done += driver.turn()
+        return done
     finally:
         driver.close()
 
 
 def tidy() -> tuple[int, int]:
     """What is too old, and what belongs to nobody: two jobs that need no Spark; how many files or folders went."""
-    kept, days, today = folder(), settings.PGQUEUE["HISTORY_DAYS"], clock.now().date()
-    went = retain(kept, days, today), sweep(kept)
+    kept, most, today = folder(), settings.PGQUEUE["HISTORY_DAYS"], clock.now().date()
+    went = retain(kept, most, today), sweep(kept)
     if any(went):
-        log.info("History: %s files were older than %s days, %s belonged to no batch.", went[0], days, went[1])
+        log.info("History: %s files were older than %s days, %s belonged to no batch.", went[0], most, went[1])
     return went
 
 

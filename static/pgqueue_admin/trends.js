@@ -65,8 +65,8 @@
     charts.push({ u: draw(place, data, [...edges, ...names], [...edges.map(() => edge), ...styles], options), place });
   }
   function draw_all() {
-    add("many", ["succeeded", "failed", "before"], [bars(colours.ready), bars(colours.dead), line(colours.out, [5, 3])], whole,
-      { usual: [["usual", colours.out]] });
+    add("many", ["succeeded", "failed", "retried", "before"],
+      [bars(colours.ready), bars(colours.dead), line(colours.delayed, [5, 3]), line(colours.out, [5, 3])], whole, { usual: [["usual", colours.out]] });
     add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share);
     add("long", ["p50", "p95", "p99", "p95_before"],
       [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], span,

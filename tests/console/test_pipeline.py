@@ -78,6 +78,13 @@ def test_days_that_are_none_change_nothing(as_operator, batch, days):
     assert not AuditEntry.objects.exists()
 
 
+def test_a_batch_says_how_long_it_took(as_viewer, batch):
+    HistoryBatch.objects.update(started_at=batch.ended_at - timedelta(seconds=3))
+    page = as_viewer.get("/pipeline/").content.decode()
+    assert ">3.0 s<" in page.replace("\u00a0", " ")
+    assert ">3</span> <small>/s" in page.replace("\u00a0", " ")
+
+
 def test_who_may_not_is_told_so(as_viewer, batch):
     HistoryBatch.objects.update(state="planned")
     for act in ("cancel", "recompute"):

@@ -134,6 +134,23 @@ def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
     assert "Nothing was sampled in this window" in page(as_viewer, at="", queue="Nobody")
 
 
+def test_what_succeeded_after_a_failure_is_counted_by_message(as_viewer, database):
+    """In the step in which it did; what was never retried has no story."""
+    rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
+    for at in (5, 5, 6):
+        told(f"m{at}", TEN, endpoint="Billing", succeeded=1, last_succeeded_at=TEN + at * MINUTE)
+    told("dead", TEN, endpoint="Billing", failed=1, last_failed_at=TEN + 5 * MINUTE)
+    text = page(as_viewer)
+    data = drawn(text)
+    assert {at: number for at, number in zip(data["at"], data["retried"], strict=True) if number} == {
+        int((TEN + at * MINUTE).timestamp()): 1 for at in (5, 6)
+    }
+    assert "2</span> after a failure" in text
+    assert set(drawn(page(as_viewer, queue=BILLING))["retried"]) == {None}
+    (row,) = page(as_viewer, format="steps").splitlines()[1:]
+    assert row.endswith(",1")
+
+
 @pytest.mark.parametrize("length", ["1h", "7d"])
 def test_every_line_has_the_same_steps_a_week_before(as_viewer, console_database, length):
     """Asked by itself in an hour, and together with the window in a week."""
@@ -151,7 +168,7 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer, console_database
     assert sum(data["succeeded"]) == 8
     assert len(drawn(page(as_viewer, w=length))["at"]) == len(data["median_before"])
     (row,) = page(as_viewer, w=length, m="delivery", format="steps").splitlines()[1:]
-    assert row.endswith(f",4,2,{round(value(101), 1)}")
+    assert row.endswith(f",4,2,{round(value(101), 1)},0")
     assert page(as_viewer, w=length, format="depth").splitlines()[1].endswith("1,5,9,False,6")
 
 

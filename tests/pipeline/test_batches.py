@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -135,12 +135,14 @@ def queues_lead_to_their_messages(database: Any) -> None:
 
 
 def recomputed_is_the_same(driver: Driver, day: date) -> None:
-    """From the files, without the tables: all figures of a day once more, and nothing else."""
-    before = figures()
-    assert asking.recompute(User(username="ana"), "console", day, day) == (1, 0)
+    """From the files, without the tables: all figures of two days once more, a day a turn, and nothing else."""
+    before, last = figures(), day + timedelta(days=1)
+    assert asking.recompute(User(username="ana"), "console", day, last) == (2, 0)
+    assert driver.turn() == 1
+    assert [each.day for each in HistoryDay.objects.filter(is_wanted=True)] == [last]
     assert driver.turn() == 1
     assert not asking.wanted_now()
-    assert HistoryDay.objects.get(day=day).error == ""
+    assert not HistoryDay.objects.exclude(error="").exists()
     assert figures() == before
     (figure,) = Rollup.objects.filter(grain="day", at=midnight(day)).values_list("batch").distinct()
     assert figure == (None,)
@@ -208,7 +210,7 @@ def test_what_is_cancelled_while_spark_works_ends_and_is_read_later(
         turning = threading.Thread(target=turn, args=(driver(),))
         turning.start()
         until(lambda: database.value(WAITING, {"table": ARCHIVE}), what="Spark waits for the table")
-        assert asking.cancel(User(username="ana"), "console") == 1
+        assert asking.cancel(User(username="ana"), "console") == (1, 0, 0)
         turning.join(PATIENCE)
         assert not turning.is_alive()
     batch.refresh_from_db()

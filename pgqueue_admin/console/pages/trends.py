@@ -45,11 +45,11 @@ def _finished(view: View) -> HttpResponse:
         counts, before = step.counts, step.before.counts
         week_before = [before.succeeded, before.failed] if before else ["", ""]
         long_before = _or_nothing(step.before.p95)
-        figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before]
+        figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before, step.retried]
         rows.append([times.iso(step.at), *figures])
     ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms") for end in ("low", "high")]
     heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms", *ends]
-    heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before"]
+    heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before", "retried"]
     return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
 
 

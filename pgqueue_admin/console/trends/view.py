@@ -42,6 +42,7 @@ class Step:
     at: datetime
     counts: Counts
     percentiles: trends.Percentiles | None
+    retried: int | None
 
     messages: str  # the address of those that failed
     usual: Bands
@@ -100,6 +101,15 @@ class View:
     @cached_property
     def stories(self) -> list[trends.Story]:
         return trends.stories(self.window.asked)
+
+    @cached_property
+    def _retried(self) -> dict[int, int] | None:
+        """None: not known of this queue."""
+        return None if self.window.asked.queue else trends.retried(self.window.asked)
+
+    @property
+    def retried(self) -> int | None:
+        return None if self._retried is None else sum(self._retried.values())
 
     @property
     def measure_words(self) -> str:
@@ -163,6 +173,7 @@ class View:
             "until": int(self.window.asked.until.timestamp()),
             "succeeded": [each.succeeded for each in counted],
             "failed": [each.failed for each in counted],
+            "retried": [self._retried_at(each) for each in at],
             "before": [each.finished if each else None for each in before],
             "share": [each.per_cent_failed for each in counted],
             "share_before": [each.per_cent_failed if each else None for each in before],
@@ -178,13 +189,17 @@ class View:
     def _nothing(self) -> Counts:
         return trends.nothing(self.window.asked)
 
+    def _retried_at(self, at: int) -> int | None:
+        return None if self._retried is None else self._retried.get(at, 0)
+
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
         messages = links.died(self.window.asked, instant, self.window.step)
         long_before = self._timings.before.get(at)
         before = Before(self._counts.before.get(at), long_before.percentiles.p95 if long_before else None)
         counts = self.counts.get(at, self._nothing)
-        return Step(instant, counts, self.percentiles.get(at), messages, self.usual.bands(at), before)
+        spans, retried = self.percentiles.get(at), self._retried_at(at)
+        return Step(instant, counts, spans, retried, messages, self.usual.bands(at), before)
 
 
 def _span(milliseconds: float | None) -> str:

@@ -104,6 +104,23 @@ case when octet_length(body) <= %(body_most)s then body end
 -- Enough to tell two bodies apart.
 case when octet_length(body) <= %(body_most)s then sha256(body) end
 
+-- name: written
+-- Up to where the log is written, and in which cluster. What can be seen now lies before; a record that has just filled
+-- its page ends where the page does, and not behind the header of the next.
+select
+    (lsn - case when header <= 40 then header else 0 end)::text as lsn,
+    (select system_identifier::text from pg_control_system()) as cluster
+from
+    (select pg_current_wal_insert_lsn() as lsn) log,
+    lateral (select mod(pg_wal_lsn_diff(lsn, '0/0'), current_setting('wal_block_size')::int) as header) page
+
+-- name: replayed
+-- How many bytes a standby has still to replay up to there. Null: it is none.
+select
+    case when pg_is_in_recovery()
+        then greatest(pg_wal_lsn_diff(%(lsn)s::pg_lsn, pg_last_wal_replay_lsn()), 0)::int8 end as behind,
+    (select system_identifier::text from pg_control_system()) as cluster
+
 -- name: has_archive
 -- Before engine_schema was run there is none, and history is read from audit queues alone.
 select to_regclass('messages.message_archive') is not null

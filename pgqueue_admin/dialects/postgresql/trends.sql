@@ -160,6 +160,13 @@ select
     count(*) over () as of_all, count(*) filter (where succeeded > last_failed) over () as of_succeeded
 from told order by last_failed desc, message_id limit 20
 
+-- name: retried
+-- Messages that succeeded once they were tried again, by step: others that succeeded have no story.
+select extract(epoch from date_trunc(%(grain)s, last_succeeded_at, 'UTC'))::int8 as at, count(distinct message_id)::int8
+from pgqueue_storypart
+where last_succeeded_at >= %(since)s and last_succeeded_at < %(until)s and {of}
+group by 1
+
 -- name: rejected
 -- What could not be kept, over all batches that count.
 select reason, sum(number::int8)::int8 as rows, max(ended_at) as last

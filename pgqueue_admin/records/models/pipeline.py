@@ -75,6 +75,17 @@ class HistoryBatch(models.Model):
         ]
         indexes = [models.Index(fields=["-planned_at"])]
 
+    @property
+    def seconds(self) -> float | None:
+        """What the attempt took that ended it."""
+        if self.state != self.State.DONE or self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+    @property
+    def per_second(self) -> float | None:
+        return self.rows / self.seconds if self.seconds else None
+
 
 class HistoryFile(models.Model):
     """The manifest: a Parquet file that is part of history. A file that has no row here is none."""

@@ -121,7 +121,7 @@ class StoryPart(models.Model):
     last_succeeded_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["message_id"]), models.Index(fields=["last_failed_at"])]
+        indexes = [models.Index(fields=[name]) for name in ("message_id", "last_failed_at", "last_succeeded_at")]
 
 
 class DepthStep(models.Model):

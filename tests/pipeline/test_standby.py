@@ -1,0 +1,120 @@
+"""Rows are read from a standby once it has what was planned, and never before. A real one, by streaming replication."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.embedded import account, binaries, places, ports
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.pipeline import planning, standby
+from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup
+from tests import in_memory
+from tests.waiting import until
+
+SCANS = """select coalesce(seq_scan, 0) + coalesce(idx_scan, 0) from pg_stat_user_tables
+    where relid = 'messages.message_archive'::regclass"""
+
+
+@pytest.fixture
+def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
+    """A standby of this run's server, with the database of this test."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    root.chmod(0o755)
+    made = PostgreSQL(root / "postgresql", conf={"fsync": "off", "hot_standby": "on"})
+    whose = account.unprivileged()
+    copy = [binaries.runnable(binaries.postgresql(), whose, made.home) / "pg_basebackup", "-d", server.dsn()]
+    copy += ["-D", made.home / "data", "-R", "-c", "fast"]
+    subprocess.run(list(map(str, copy)), check=True, cwd=made.home, **whose.popen(made.home))
+    shutil.copy(server.home / "password", made.home / "password")
+    whose.own(made.home / "password")
+    made.start()
+    yield made
+    made.stop()
+    places.remove(root / "postgresql")
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def read_there(settings: Any, dsn: str) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_URL": dsn}
+
+
+def there(follower: PostgreSQL, database: str) -> str:
+    return follower.dsn(urlsplit(database).path.removeprefix("/"))
+
+
+def died(connection: Any) -> None:
+    store.bury(connection, DeadMessage(queue="q", headers="{}"))
+
+
+def test_what_was_planned_is_waited_for(
+    follower: PostgreSQL, console_database: str, connect: Callable[[str], Any], settings: Any, monkeypatch: Any
+) -> None:
+    database, looking = connect(console_database), connect(there(follower, console_database))
+    read_there(settings, there(follower, console_database))
+    died(database)
+    assert standby.read_from(database) == there(follower, console_database)
+    assert looking.value("select count(*) from messages.message_archive") == 1, "it can be seen there"
+    looking.run("select pg_wal_replay_pause()")
+    until(lambda: looking.value("select pg_get_wal_replay_pause_state()") == "paused")
+    died(database)
+    monkeypatch.setattr(standby, "PATIENCE", 0.3)
+    with pytest.raises(standby.NotThere, match="bytes behind"):
+        standby.read_from(database)
+    looking.run("select pg_wal_replay_resume()")
+    monkeypatch.undo()
+    standby.read_from(database)
+    assert looking.value("select count(*) from messages.message_archive") == 2
+
+
+def test_what_is_no_standby_of_it_is_not_read(
+    follower: PostgreSQL, server: PostgreSQL, console_database: str, connect: Callable[[str], Any], settings: Any
+) -> None:
+    """The database itself, a standby that was promoted, and one that is down: a batch stays planned, and says why."""
+    database = connect(console_database)
+    died(database)
+    (archive,) = sources(database)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    promoted = there(follower, console_database)
+    for dsn, why in (
+        (console_database, "no standby of the database with the queues"),
+        (f"postgresql://nobody@127.0.0.1:{ports.free()}/none", "does not answer"),
+        (promoted, "no standby of the database with the queues"),
+    ):
+        if dsn == promoted:
+            connect(dsn).value("select pg_promote()")
+        read_there(settings, dsn)
+        assert Driver().turn() == 0
+        assert why in HistorySource.objects.get().note
+        batch.refresh_from_db()
+        assert (batch.state, batch.attempt) == ("planned", 0)
+
+
+@pytest.mark.spark
+def test_rows_come_from_there(
+    follower: PostgreSQL,
+    console_database: str,
+    connect: Callable[[str], Any],
+    settings: Any,
+    driver: Callable[..., Driver],
+) -> None:
+    database = connect(console_database)
+    for _ in range(3):
+        died(database)
+    read_there(settings, there(follower, console_database))
+    looking = connect(there(follower, console_database))
+    assert looking.value(SCANS) == 0
+    assert driver().turn() == 1
+    until(lambda: looking.value(SCANS) > 0, what="its table was looked at there")
+    assert HistoryBatch.objects.get().kept == 3
+    assert sum(row.messages for row in Rollup.objects.filter(grain="day")) == 3
