@@ -135,3 +135,10 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
     return report
+
+
+@pytest.fixture
+def history(tmp_path: Path, settings: Any) -> Path:
+    """Where files of history go in this test."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_DIR": tmp_path / "history"}
+    return tmp_path / "history"

@@ -75,11 +75,13 @@
       [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
     readout(null);
   }
-  // a press on a step with failures leads to them, as Enter does; the table has the same links
-  function go({ at, failed }, i) {
-    if (i === null || i === undefined || !failed[i]) return;
+  // a press on a step leads to what failed in it, else to what finished, as Enter does; the table has the same links
+  function go({ at, failed, succeeded, numbers }, i) {
+    if (i === null || i === undefined) return;
+    const some = numbers ? numbers[i].some(Boolean) : succeeded[i];
+    const place = failed[i] ? data.messages : some ? data.finished : "";
     const until = at[i + 1] || data.until;
-    location.href = data.messages.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
+    if (place) location.href = place.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }
   function leads(place, lines, current) {
     brush(place, lines.at, () => data.until, current, location.href); // the stretch becomes the window; Back returns

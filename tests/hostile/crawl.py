@@ -22,7 +22,8 @@ PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",
+    "admin:jsi18n", "subscriptions", "trends", "finished", "pipeline", "pipeline_run", "pipeline_cancel",
+    "pipeline_recompute",
 }  # fmt: skip
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 
@@ -69,6 +70,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body"), archived),
+        "finished_message": [{"seq": 1}],
         "fatal": [{"row_id": waiting[0]["row_id"]}],
         "move_out": [{"row_id": waiting[0]["row_id"]}],
         "endpoint": endpoints,

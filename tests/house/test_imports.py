@@ -56,7 +56,7 @@ def test_importing_the_package_starts_nothing_and_loads_nothing() -> None:
 @pytest.mark.parametrize(
     ("settings", "loaded"),
     [
-        ("web_settings", "config.asgi config.urls console.pages.trends console.pages.pipeline"),
+        ("web_settings", "config.asgi config.urls console.pages.trends console.pages.finished console.pages.pipeline"),
         ("worker_settings", "management.commands.worker management.commands.sampler workers.child workers.pipelining"),
         ("settings", "management.commands.alerter alerts.alerter"),
         ("settings", "config.celery housekeeping.tasks"),

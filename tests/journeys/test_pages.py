@@ -29,6 +29,8 @@ PAGES = {
     "endpoint": "/endpoints/Demo.Billing/",
     "workers": "/workers/",
     "trends": "/trends/",
+    "history-messages": "/trends/messages/?w=90d",
+    "history-nothing": "/trends/messages/?type=Shop.Nothing",
     "pipeline": "/pipeline/",
     "settings": "/settings/",
     "mail": "/alerts/mail/",

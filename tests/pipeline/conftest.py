@@ -21,13 +21,6 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def history(tmp_path: Path, settings: Any) -> Path:
-    """Where files of history go in this test."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_DIR": tmp_path / "history"}
-    return tmp_path / "history"
-
-
-@pytest.fixture
 def driver(spark: Any, history: Path) -> Callable[..., Driver]:
     def make(**changes: Any) -> Driver:
         return Driver("test", spark=spark, **changes)

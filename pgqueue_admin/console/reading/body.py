@@ -8,6 +8,7 @@ from pgqueue_admin.console.reading.facts import Facts
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import bodies as stored
 from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.pipeline.finished import Finished
 from pgqueue_admin.wording import bodies
 from pgqueue_admin.wording.bodies import Part
 
@@ -45,6 +46,18 @@ def of_waiting(connection: Connection, table: QueueTable, facts: Facts, asked: A
         return (found.text, found.from_column) if found else None
 
     return shown(read, bodystring, facts.body_size, facts.content_type, asked)
+
+
+def of_finished(message: Finished, content_type: str | None, asked: Asked) -> Shown:
+    """Of a message of history: of what is kept of it."""
+    kept = message.body
+    if kept is None:
+        return Shown(None, "")
+
+    def read(start: int, length: int) -> bytes:
+        return kept[start : start + length]
+
+    return shown(read, lambda: (stored.readable(kept[: stored.PART]), False), len(kept), content_type, asked)
 
 
 def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> Shown:

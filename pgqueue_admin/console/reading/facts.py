@@ -10,6 +10,7 @@ from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored
+from pgqueue_admin.pipeline.finished import Finished
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import headers as wire
 from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
@@ -129,6 +130,23 @@ def of_archived(message: ArchivedMessage) -> Facts:
         sent_at=message.sent_at,
         expires_text=message.expires,
         archived=message,
+    )
+
+
+def of_finished(message: Finished) -> Facts:
+    """``body_size``: of what history keeps of it."""
+    headers, unreadable = _parsed(message.headers)
+    return Facts(
+        state=message.result,
+        address=address_of(message.queue),
+        row_id=None,
+        message_id=message.message_id or "",
+        type=message.type or "",
+        headers_text=message.headers,
+        headers=headers,
+        unreadable=unreadable,
+        body_size=None if message.body is None else len(message.body),
+        sent_at=message.sent_at,
     )
 
 

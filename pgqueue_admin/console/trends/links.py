@@ -1,11 +1,11 @@
-"""From a figure to its messages: the archive's search, narrowed as Trends is. Only what died lies there."""
+"""From a figure to its messages, narrowed as Trends is: what died lies in the archive, all else in history's files."""
 
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 
-from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.trends import NAMES, Asked
 
 
 def died(asked: Asked, at: datetime, step: timedelta) -> str:
@@ -18,6 +18,16 @@ def pattern(asked: Asked) -> str:
     return _archive([*narrowed(asked), "since:SINCE", "until:UNTIL"])
 
 
+def finished(asked: Asked, at: datetime, step: timedelta) -> str:
+    """The messages of one step that succeeded."""
+    return _history(asked, _iso(at), _iso(at + step), "success")
+
+
+def finished_pattern(asked: Asked) -> str:
+    """All messages of a step, with SINCE and UNTIL for a drawing to fill in."""
+    return _history(asked, "SINCE", "UNTIL")
+
+
 def caused(asked: Asked, exception: str) -> str:
     """Those of one error in the whole window."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
@@ -26,8 +36,11 @@ def caused(asked: Asked, exception: str) -> str:
 
 def narrowed(asked: Asked) -> list[str]:
     """Queue, endpoint and type as terms of the search; names with blanks in quotes."""
-    named = {name: getattr(asked, name) for name in ("queue", "endpoint", "type")}
-    return [f"{name}:{_term(value)}" for name, value in named.items() if value]
+    return [f"{name}:{_term(value)}" for name, value in _named(asked).items()]
+
+
+def _named(asked: Asked) -> dict[str, str]:
+    return {name: value for name in NAMES if (value := getattr(asked, name))}
 
 
 def _term(value: str) -> str:
@@ -36,6 +49,11 @@ def _term(value: str) -> str:
 
 def _archive(terms: list[str]) -> str:
     return f"{reverse('archive')}?q={quote(' '.join(terms), safe='')}"
+
+
+def _history(asked: Asked, since: str, until: str, result: str = "") -> str:
+    stretch = {"since": since, "until": until}
+    return f"{reverse('finished')}?{urlencode({**stretch, **_named(asked), **({'result': result} if result else {})})}"
 
 
 def _iso(at: datetime) -> str:

@@ -45,6 +45,7 @@ class Step:
     retried: int | None
 
     messages: str  # the address of those that failed
+    finished: str  # of those that succeeded
     usual: Bands
     before: Before
 
@@ -182,6 +183,7 @@ class View:
         for place, name in enumerate(("p50", "p95", "p99")):
             lines[name] = [round(each[place], 1) if each else None for each in spans]
         lines["messages"] = links.pattern(self.window.asked)
+        lines["finished"] = links.finished_pattern(self.window.asked)
         lines |= self.depth.lines(at) | {"live_from": self.depth.live_from} | self.usual.lines(at)
         return json.dumps(lines, separators=(",", ":"))
 
@@ -194,12 +196,13 @@ class View:
 
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
-        messages = links.died(self.window.asked, instant, self.window.step)
+        where = (self.window.asked, instant, self.window.step)
         long_before = self._timings.before.get(at)
         before = Before(self._counts.before.get(at), long_before.percentiles.p95 if long_before else None)
         counts = self.counts.get(at, self._nothing)
         spans, retried = self.percentiles.get(at), self._retried_at(at)
-        return Step(instant, counts, spans, retried, messages, self.usual.bands(at), before)
+        leads = links.died(*where), links.finished(*where)
+        return Step(instant, counts, spans, retried, *leads, self.usual.bands(at), before)
 
 
 def _span(milliseconds: float | None) -> str:

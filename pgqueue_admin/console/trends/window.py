@@ -60,8 +60,8 @@ def read(query: QueryDict, now: datetime) -> Window:
     """
     names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
     typed = (query.get("since", "").strip(), query.get("until", "").strip())
-    faults = [f"“{text}” is no time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not _instant(text)]
-    since, until = map(_instant, typed)
+    faults = [f"“{text}” is no time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not instant(text)]
+    since, until = map(instant, typed)
     if since and not faults:
         if since < (until or now):
             return _stretch(since, until or now, bool(until), typed, names)
@@ -98,13 +98,14 @@ def _length(
     name = query.get("w", "")
     name = name if name in LENGTHS else USUAL
     length, grain = LENGTHS[name]
-    at = _instant(query.get("at", ""))
+    at = instant(query.get("at", ""))
     step = STEPS[grain]
     until = _floor(at or now, step) + step
     return Window(name, Asked(until - length, until, grain, **names), at is not None, typed, faults)
 
 
-def _instant(text: str) -> datetime | None:
+def instant(text: str) -> datetime | None:
+    """A time as addresses have it, of UTC where it says nothing else; None for what is none."""
     try:
         found = parse_datetime(text)
     except ValueError:

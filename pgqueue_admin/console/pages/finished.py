@@ -1,0 +1,61 @@
+"""Which messages does this point of Trends count? The newest of them, and each as history keeps it."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.console.reading import body, facts
+from pgqueue_admin.console.trends import window
+from pgqueue_admin.pipeline import finished
+from pgqueue_admin.pipeline.freshness import Freshness
+from pgqueue_admin.records import clock
+
+RESULTS = {"success": "Succeeded", "failed": "Failed", "rejected": "Rejected", "lock_expired": "Lock expired"}
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    asked = window.read(request.GET, clock.now())
+    result = request.GET.get("result", "")
+    result = result if result in RESULTS else ""
+    found, problem = None, ""
+    try:
+        found = finished.newest(asked.asked, result)
+    except finished.NotReadable as error:
+        problem = str(error)
+    about = {
+        "window": asked,
+        "found": found,
+        "problem": problem,
+        "result": result,
+        "results": RESULTS.items(),
+        "freshness": Freshness(),
+    }
+    return render(request, "pgqueue_admin/finished/page.html", about)
+
+
+@require_safe
+def message(request: HttpRequest, seq: int) -> HttpResponse:
+    """``source`` and ``at`` of the address say of which table it is, and when it ended."""
+    found, problem = None, ""
+    at = window.instant(request.GET.get("at", ""))
+    if at and whole(str(seq)) is not None:
+        try:
+            found = finished.one(request.GET.get("source", ""), seq, at)
+        except finished.NotReadable as error:
+            problem = str(error)
+    if found is None:
+        about = {"problem": problem, "seq": seq}
+        return render(request, "pgqueue_admin/finished/missing.html", about, status=200 if problem else 404)
+    known = facts.of_finished(found)
+    shown = body.of_finished(found, known.content_type, request.GET.dict())
+    about = {"message": found, "facts": known, "body": shown, "word": RESULTS.get(found.result, found.result)}
+    return render(request, "pgqueue_admin/finished/message.html", about)
+
+
+urlpatterns = [
+    path("trends/messages/", page, name="finished"),
+    path("trends/messages/<int:seq>/", message, name="finished_message"),
+]

@@ -1,0 +1,76 @@
+"""Messages of history: the newest of a stretch and each one whole, read from files by a process of its own."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.pipeline import finished
+from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.records.models import HistoryFile
+from tests.pipeline.files import HEADERS, TEN, message, write
+
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+HOUR = Asked(TEN, TEN + timedelta(hours=1), "hour")
+pytestmark = pytest.mark.usefixtures("console_database")
+
+
+def test_the_newest_of_a_stretch_and_how_many_there_are(history: Path) -> None:
+    write(history, *(message(n, TEN + n * SECOND) for n in range(150)), message(500, TEN - SECOND))
+    write(history, message(900, HOUR.until - SECOND), message(901, HOUR.until))
+    write(history, message(902, TEN + DAY), day=TEN + DAY)
+    found = finished.newest(HOUR, most=100)
+    assert (found.matched, found.files, found.unread) == (151, 2, 0)
+    assert [each.seq for each in found.newest] == [900, *range(149, 50, -1)]
+    assert found.newest[0].ended_at == HOUR.until - SECOND
+
+
+def test_only_what_the_manifest_names_is_history(history: Path) -> None:
+    write(history, message(1)).rename(history / "v2" / "kept.parquet")
+    HistoryFile.objects.update(path="v2/kept.parquet")
+    write(history, message(2))
+    HistoryFile.objects.exclude(path="v2/kept.parquet").delete()
+    assert [each.seq for each in finished.newest(HOUR).newest] == [1]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "result", "seqs"),
+    [
+        ({"endpoint": "Sales"}, "", [3, 1]),
+        ({"type": "Shop.Bill"}, "", [2]),
+        ({"queue": '"public"."Billing"'}, "", [2]),
+        ({}, "success", [3, 1]),
+        ({"endpoint": "Billing"}, "success", []),
+    ],
+)
+def test_narrowed_as_trends_is(history: Path, narrowed: dict[str, str], result: str, seqs: list[int]) -> None:
+    failed = {"endpoint": "Billing", "type": "Shop.Bill", "result": "failed", "queue": '"public"."Billing"'}
+    write(history, message(1), message(2, TEN + SECOND, **failed), message(3, TEN + 2 * SECOND))
+    asked = Asked(HOUR.since, HOUR.until, "hour", **narrowed)
+    assert [each.seq for each in finished.newest(asked, result).newest] == seqs
+
+
+def test_one_message_is_whole(history: Path) -> None:
+    write(history, message(1, TEN + SECOND), message(1, TEN), message(1, TEN, source="other"))
+    found = finished.one("audit", 1, TEN)
+    assert found is not None
+    assert (found.headers, found.body, found.why_no_body) == (HEADERS, b"hello", "")
+    assert finished.one("audit", 2, TEN) is None
+
+
+def test_a_file_that_is_gone_or_torn_is_told(history: Path) -> None:
+    path = write(history, message(1))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(finished.NotReadable, match="cannot be read from here"):
+        finished.newest(HOUR)
+    path.unlink()
+    with pytest.raises(finished.NotReadable, match="part-0"):
+        finished.newest(HOUR)
+
+
+def test_what_takes_too_long_is_told(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(history, message(1))
+    write(history, message(2))
+    monkeypatch.setattr(finished, "WITHIN", 0.0)
+    found = finished.newest(HOUR)
+    assert (found.matched, found.unread) == (1, 2)  # the file in which time ended counts as unread
