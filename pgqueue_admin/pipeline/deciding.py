@@ -35,9 +35,11 @@ def decided(connection: Connection, source: HistorySource) -> Decided | None:
 def _look(connection: Connection, source: HistorySource) -> bool:
     """False: its numbers say nothing."""
     statements, table = postgresql().pipeline, {"table": source.table}
-    if why := _why_not(connection.all(statements.queue_numbers(), table), source.seq_done):
+    numbers = connection.all(statements.queue_numbers(), table)[0]
+    if why := _why_not(numbers, source):
         ledger.held_back(source, why)
         return False
+    ledger.is_of(source, numbers.oid)
     at = connection.all(statements.instant())[0].at
     head = connection.value(statements.queue_head(table=postgresql().parse_address(source.table)))
     if head is None or head <= source.seq_done:
@@ -47,19 +49,23 @@ def _look(connection: Connection, source: HistorySource) -> bool:
     return True
 
 
-def _why_not(numbers: list[Any], done: int) -> str:
+def _why_not(numbers: Any, source: HistorySource) -> str:
     """Why what is below the highest may never be decided, or was read of another table; empty: nothing is wrong."""
-    for each in numbers:
-        if each.cached > 1:
-            return (
-                f"Its sequence hands {each.cached} numbers at once to a session (CACHE): by number alone, rows that"
-                " come late would be missed. Its owner mends that with: alter sequence ... cache 1."
-            )
-        if each.last is not None and each.last < done:
-            return (
-                f"It was read up to number {done}, and its sequence is at {each.last}: it was made anew, or restored."
-                " Nothing of it is read before its numbers are past that."
-            )
+    if (numbers.cached or 1) > 1:
+        return (
+            f"Its sequence hands {numbers.cached} numbers at once to a session (CACHE): by number alone, rows that"
+            " come late would be missed. Its owner mends that with: alter sequence ... cache 1."
+        )
+    if source.oid is not None and source.oid != numbers.oid:
+        return (
+            f"It is another table than the one that was read up to number {source.seq_done}: it was made anew, or"
+            " restored. Nothing of it is read before somebody says which (docs/history.md)."
+        )
+    if numbers.last is not None and numbers.last < source.seq_done:
+        return (
+            f"It was read up to number {source.seq_done}, and its sequence is at {numbers.last}: its numbers began"
+            " anew. Nothing of it is read before they are past that."
+        )
     return ""
 
 

@@ -39,17 +39,27 @@ class Driver:
         self._measure_at = 0.0
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
-        """All that was there when it began, source by source; how many batches were done."""
-        done = self._recompute()
+        """All that was there when it began, source by source; how many batches were done.
+
+        What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
+        """
+        done, faults = self._recompute(), list[Exception]()
         with source().reading() as connection:
             began = connection.all(postgresql().pipeline.instant())[0].at
-            done += sum(self._read(connection, each, began, ending) for each in sources(connection))
+            for each in sources(connection):
+                try:
+                    done += self._read(connection, each, began, ending)
+                except Exception as error:
+                    faults.append(error)
+                    ledger.held_back(each, str(error).partition("\n")[0][:500])
         if not ending():
             self._compact()
             depth_files.keep(folder())
         if time.monotonic() >= self._measure_at:
             waits_of_types.measure()
             self._measure_at = time.monotonic() + MEASURE_EVERY
+        if faults:
+            raise faults[0]
         return done
 
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:

@@ -45,13 +45,16 @@ class Stall:
 
 def stalls(now: datetime) -> list[Stall]:
     """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch."""
-    there = HistorySource.objects.filter(is_there=True).annotate(moved=Max("batches__ended_at"))
-    found = [Stall(each.table, _moved(each), each.note or _error_of(each)) for each in there.order_by("table")]
-    return [stall for stall in found if now - stall.since > LIMIT]
+    there = HistorySource.objects.filter(is_there=True).order_by("table")
+    behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
+    return [Stall(each.table, since, each.note or _error_of(each)) for each, since in behind]
 
 
 def _moved(source: HistorySource) -> datetime:
-    return source.complete_to or max(filter(None, [source.first_seen_at, getattr(source, "moved", None)]))
+    if source.complete_to:
+        return source.complete_to
+    last: datetime | None = source.batches.aggregate(last=Max("ended_at"))["last"]
+    return max(filter(None, [source.first_seen_at, last]))
 
 
 def _error_of(source: HistorySource) -> str:

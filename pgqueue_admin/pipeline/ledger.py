@@ -58,8 +58,10 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
-    changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else _NO_HEAD
-    _unmoved(source).update(complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **changes)
+    changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
+    _unmoved(source).update(
+        complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **_NO_HEAD, **changes
+    )
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
@@ -76,6 +78,13 @@ def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]
     """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
     source.head, source.head_at, source.writers = head, at, writers
     _unmoved(source).update(head=head, head_at=at, writers=writers)
+
+
+def is_of(source: HistorySource, oid: int) -> None:
+    """Which table the numbers of a source are of."""
+    if source.oid is None:
+        source.oid = oid
+        HistorySource.objects.filter(pk=source.pk).update(oid=oid)
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
@@ -162,7 +171,7 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
     """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
     if batch.is_last:
         return {"snapshot": batch.snapshot_to, "ahead": "", "seq_done": 0}
-    return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to}
+    return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to, "head_at": batch.complete_to}
 
 
 def complete_to() -> datetime | None:

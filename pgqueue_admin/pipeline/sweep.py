@@ -20,12 +20,12 @@ def sweep(folder: Path, now: float | None = None) -> int:
 
 
 def _sweep(folder: Path, place: Path, before: float) -> int:
-    below = f"{place.relative_to(folder)}/"
+    is_at_work, below = _is_at_work(place), f"{place.relative_to(folder)}/"  # in this order: it may commit meanwhile
     named = set(HistoryFile.objects.filter(path__startswith=below).values_list("path", flat=True))
     if named:
         files = place.rglob("*.parquet")
         return _sweep_files([path for path in files if str(path.relative_to(folder)) not in named], before)
-    if max(path.stat().st_mtime for path in [place, *place.rglob("*.parquet")]) >= before or _is_at_work(place):
+    if max(path.stat().st_mtime for path in [place, *place.rglob("*.parquet")]) >= before or is_at_work:
         return 0
     shutil.rmtree(place, ignore_errors=True)
     return 1

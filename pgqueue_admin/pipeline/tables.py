@@ -11,13 +11,22 @@ SNAPSHOTS, NUMBERS = "snapshots", "numbers"
 
 def sources(connection: Connection) -> list[HistorySource]:
     """A row of the ledger for each, made when a table is first seen; what is gone is marked so."""
-    audits = Queue.objects.filter(kind="audit", gone_since=None)
-    named = [(postgresql().canonical(Address(queue.schema, queue.table)), NUMBERS) for queue in audits]
+    named = [(table, NUMBERS) for table in _audits(connection)]
     if connection.value(postgresql().pipeline.has_archive()):
         named.insert(0, (ARCHIVE, SNAPSHOTS))
     HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
     HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
     return [HistorySource.objects.get_or_create(table=table, defaults={"way": way})[0] for table, way in named]
+
+
+def _audits(connection: Connection) -> list[str]:
+    """Audit queues that we may read. One that was read stays a source, and says so when it cannot be read any more."""
+    audits = list(Queue.objects.filter(kind="audit", gone_since=None).values_list("schema", "table"))
+    asked = dict(zip(("schemas", "tables"), map(list, zip(*audits, strict=True)), strict=False))
+    allowed = {tuple(row) for row in connection.all(postgresql().pipeline.readable(), asked)} if audits else set()
+    known = set(HistorySource.objects.values_list("table", flat=True))
+    named = [(each, postgresql().canonical(Address(*each))) for each in audits]
+    return [table for each, table in named if each in allowed or table in known]
 
 
 def is_held(source: HistorySource) -> bool:

@@ -11,6 +11,7 @@ from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import value
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+STORIES = 10_000  # parts of them that are looked at
 NAMES = ("queue", "endpoint", "type")
 MEASURES = ("critical", "processing", "delivery")
 
@@ -91,6 +92,7 @@ class Story(NamedTuple):
     succeeded: datetime | None
     of_all: int  # how many such messages there are in the window, and how many of them succeeded
     of_succeeded: int
+    is_capped: bool  # only the newest were looked at, and there are more
 
 
 def counts(asked: Asked) -> dict[int, Counts]:
@@ -155,7 +157,8 @@ def failures(asked: Asked) -> list[Failure]:
 
 def stories(asked: Asked) -> list[Story]:
     """Those that failed last come first."""
-    return [Story(*row) for row in _ask(postgresql().trends.stories(of=postgresql().trends.of), asked)]
+    stories = postgresql().trends.stories(of=postgresql().trends.of)
+    return [Story(*row) for row in _ask(stories, asked, most=STORIES)]
 
 
 def retried(asked: Asked) -> dict[int, int]:

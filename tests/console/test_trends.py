@@ -11,6 +11,7 @@ import pytest
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console import archive_query
+from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample
@@ -107,6 +108,19 @@ def test_one_story_a_message_stands_there(as_viewer, console_database):
     assert "1 message failed in this window, 1 of them succeeded since" in text
     assert "3 times" in text
     assert "m-1/" in text
+
+
+def test_of_very_many_stories_the_newest_are_looked_at(as_viewer, console_database, monkeypatch):
+    """And that is said: years of failures have millions."""
+    monkeypatch.setattr(trends, "STORIES", 2)
+    rolled_up(TEN, result="failed")
+    for minute in range(3):
+        told(f"m-{minute}", TEN + minute * MINUTE, failed=1, last_failed_at=TEN + minute * MINUTE)
+    told("m-2", TEN + DAY, succeeded=1, last_succeeded_at=TEN + DAY)
+    text = re.sub(r"\s+", " ", page(as_viewer))
+    assert "More than 2 messages failed in this window. Of the last 2, 1 succeeded since" in text
+    assert "m-2/" in text
+    assert "m-0/" not in text
 
 
 def drawn(text: str) -> dict:

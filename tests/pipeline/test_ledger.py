@@ -189,7 +189,7 @@ def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, c
     ("change", "why"),
     [
         ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
-        ("truncate audit restart identity", "made anew, or restored"),
+        ("truncate audit restart identity", "its numbers began anew"),
     ],
 )
 def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
@@ -206,6 +206,24 @@ def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, databas
     source.refresh_from_db()
     assert why in source.note
     assert source.complete_to == before
+
+
+def test_another_table_of_the_same_name_is_not_gone_on_with(database: Any) -> None:
+    """Its numbers may be past those that were read: the first of them would never be."""
+    source = audit(database)
+    database.run(PUT)
+    assert read(database, source) == [1]
+    database.run("drop table audit")
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+    for _ in range(3):
+        database.run(PUT)
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert "another table than the one that was read up to number 1" in source.note
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
 
 
 PUT = "insert into audit (id, headers, body) values (gen_random_uuid(), '{}', '')"

@@ -101,7 +101,21 @@ def test_names_are_such_as_a_database_can_hold(spark: Any) -> None:
     said = AUDITED.replace("Sales", "Sa\\u0000les" + "s" * 5000).replace("m-1", "m\\u0000")
     kept = history(parsed(raw(spark, {"headers": said})), "audit", 7)
     assert kept.collect()[0].message_id == "m"
-    assert {row.endpoint for row in rollups(kept).collect()} == {"Sales" + "s" * 395}
+    assert {row.endpoint for row in rollups(kept).collect()} == {"Sales" + "s" * 195}
+    names = ["s" * 800, "\N{CJK UNIFIED IDEOGRAPH-20000}" * 400]
+    rows = [{"headers": AUDITED.replace("Sales", name)} for name in names]
+    found = {row.endpoint for row in rollups(history(parsed(raw(spark, *rows)), "audit", 7)).collect()}
+    assert found == {names[0], names[1][:200]}
+    assert max(len(name.encode()) for name in found) == 800
+
+
+def test_an_error_that_opens_quotes_and_closes_none_keeps_nobody_waiting(spark: Any) -> None:
+    """Each of them has all that follows looked through: of a megabyte, that would take hours."""
+    message = "Refused: " + "\N{LEFT DOUBLE QUOTATION MARK}" * 1_000_000
+    (row,) = failures(
+        history(parsed(raw(spark, {"headers": AUDITED, **failed(message, message)})), "audit", 7)
+    ).collect()
+    assert row.message == message[:200]
 
 
 def test_generic_types_keep_their_brackets(spark: Any) -> None:

@@ -30,17 +30,26 @@ select
 from messages.message_archive
 where seq between %(lo)s and %(hi)s and kind <> 'control' and {between}
 
+-- name: readable
+-- Those of some tables that we may read; asked by their rows in the catalog, since a name in a closed schema is an error.
+select asked.schema, asked.name
+from unnest(%(schemas)s::text[], %(tables)s::text[]) as asked (schema, name)
+join pg_namespace schema on schema.nspname = asked.schema
+join pg_class relation on relation.relnamespace = schema.oid and relation.relname = asked.name
+where has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation.oid, 'select')
+
 -- name: queue_head
 -- The highest number that can be seen; what is below may still be uncommitted by those who write just now.
 select max(seq) from {table}
 
 -- name: queue_numbers
--- How they are given out. Last is null where we may not see it; no row where no sequence belongs to the column.
+-- Which table it is, and how its numbers are given out. Last is null where we may not see it, cached too where no
+-- sequence belongs to the column.
 select
-    seqcache as cached,
+    queue.id::oid::int8 as oid, seqcache as cached,
     case when has_sequence_privilege(seqrelid, 'select, usage') then pg_sequence_last_value(seqrelid) end as last
-from pg_sequence
-where seqrelid = pg_get_serial_sequence(%(table)s, 'seq')::regclass
+from (select %(table)s::text::regclass as id) queue
+left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq')::regclass
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever

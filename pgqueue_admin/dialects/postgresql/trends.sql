@@ -142,23 +142,33 @@ at >= %(since)s and at < %(until)s
 
 -- name: stories
 -- What became of what failed in a window: all that any batch knows of it, the last to fail first, and how many of all.
-with here as (
-    select distinct message_id from pgqueue_storypart
+-- Years have millions: the newest parts stand for all, and tell it by as many of them as were looked at.
+with parts as materialized (
+    select message_id, last_failed_at from pgqueue_storypart
     where last_failed_at >= %(since)s and last_failed_at < %(until)s and {of}
+    order by last_failed_at desc limit %(most)s
+), here as (
+    select message_id, max(last_failed_at) as last_failed from parts group by 1
+), ended as (
+    select message_id, max(part.last_succeeded_at) > max(part.last_failed_at) as has_succeeded
+    from here join pgqueue_storypart part using (message_id) group by 1
+), shown as (
+    select message_id from here order by last_failed desc, message_id limit 20
 ), told as (
     select
         message_id, (array_agg(type order by last_failed_at desc nulls last))[1] as type,
         (array_agg(exception order by last_failed_at desc nulls last))[1] as exception,
         sum(failed)::int8 as failed, min(first_at) as first, max(last_failed_at) as last_failed,
         max(last_succeeded_at) as succeeded
-    from pgqueue_storypart join here using (message_id)
+    from pgqueue_storypart join shown using (message_id)
     group by 1
 )
 select
     message_id, type, exception, failed, first, last_failed,
     case when succeeded > last_failed then succeeded end as succeeded,
-    count(*) over () as of_all, count(*) filter (where succeeded > last_failed) over () as of_succeeded
-from told order by last_failed desc, message_id limit 20
+    (select count(*) from ended) as of_all, (select count(*) from ended where has_succeeded) as of_succeeded,
+    (select count(*) from parts) = %(most)s as is_capped
+from told order by last_failed desc, message_id
 
 -- name: retried
 -- Messages that succeeded once they were tried again, by step: others that succeeded have no story.
@@ -171,7 +181,7 @@ group by 1
 -- What could not be kept, over all batches that count.
 select reason, sum(number::int8)::int8 as rows, max(ended_at) as last
 from pgqueue_historybatch, jsonb_each_text(rejected) as turned_away (reason, number)
-where state = 'done'
+where state = 'done' and rejected <> '{{}}'
 group by 1 order by 2 desc, 1
 
 -- name: measure_waits

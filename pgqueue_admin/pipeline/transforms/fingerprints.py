@@ -14,6 +14,8 @@ _VARIES = [
     (r"\d+", "<n>"),
 ]
 _LONGEST = 200
+_LOOKED_AT = 4000  # characters: a quotation mark that nothing closes has all that follows looked through
+_TRACE = 20_000
 
 
 def fingerprinted(messages: DataFrame) -> DataFrame:
@@ -25,6 +27,7 @@ def fingerprinted(messages: DataFrame) -> DataFrame:
 
 def folded(message: Column) -> Column:
     """The message without ids, quoted texts and numbers."""
+    message = F.substring(message, 1, _LOOKED_AT)
     for pattern, stands_for in _VARIES:
         message = F.regexp_replace(message, pattern, stands_for)
     return F.substring(message, 1, _LONGEST)
@@ -32,6 +35,6 @@ def folded(message: Column) -> Column:
 
 def _own_frame() -> Column:
     """The first of .NET's, which begin with the latest call, the last of Python's."""
-    net = F.regexp_extract_all("stack_trace", F.lit(_NET_FRAME), 1)
-    python = F.regexp_extract_all("stack_trace", F.lit(_PYTHON_FRAME), 1)
+    net = F.regexp_extract_all(F.substring("stack_trace", 1, _TRACE), F.lit(_NET_FRAME), 1)
+    python = F.regexp_extract_all(F.substring("stack_trace", -_TRACE, _TRACE), F.lit(_PYTHON_FRAME), 1)
     return F.coalesce(F.get(net, F.lit(0)), F.try_element_at(python, F.lit(-1)))

@@ -16,8 +16,9 @@ class HistorySource(models.Model):
     snapshot = models.TextField(blank=True, help_text="All that was visible in it has been read.")
     ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
     seq_done = models.BigIntegerField(default=0)
+    oid = models.BigIntegerField(null=True, help_text="Of the table that was read; of another one nothing is.")
     head = models.BigIntegerField(null=True, help_text="Of numbers: the highest, when those who write were looked up.")
-    head_at = models.DateTimeField(null=True)
+    head_at = models.DateTimeField(null=True, help_text="When that, or the snapshot ahead, was looked up.")
     writers = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
     cluster = models.CharField(max_length=40, blank=True)
     complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
@@ -73,7 +74,12 @@ class HistoryBatch(models.Model):
                 fields=["source"], condition=models.Q(state__in=["planned", "running"]), name="one_open_batch"
             )
         ]
-        indexes = [models.Index(fields=["-planned_at"])]
+        indexes = [
+            models.Index(fields=["-planned_at"]),
+            models.Index(fields=["source", "-ended_at"]),
+            models.Index(fields=["id"], condition=models.Q(summed_at=None), name="batches_to_sum"),
+            models.Index(fields=["id"], condition=~models.Q(rejected={}), name="batches_with_rejected"),
+        ]
 
     @property
     def seconds(self) -> float | None:

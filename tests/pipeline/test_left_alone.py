@@ -1,0 +1,130 @@
+"""What one table cannot give keeps no other back, and nothing is called complete that is not."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import driver, ledger, planning
+from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
+from pgqueue_admin.transport.table_queue import TableQueue
+
+Connect = Callable[[str], Any]
+
+
+@pytest.fixture
+def database(console_database: str, connect: Connect) -> Any:
+    return connect(console_database)
+
+
+def died(connection: Any, number: int) -> None:
+    for _ in range(number):
+        store.bury(connection, DeadMessage(queue='"public"."Billing"'))
+
+
+def audit(connection: Any, name: str) -> None:
+    TableQueue(postgresql(), Address("public", name)).create(connection)
+    Queue.objects.create(schema="public", table=name, kind="audit")
+    connection.run(f"insert into {name} (id, headers, body) values (gen_random_uuid(), '{{}}', '')")
+
+
+def ended(batch: HistoryBatch | None) -> HistoryBatch:
+    assert batch is not None
+    ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
+    return batch
+
+
+def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) -> None:
+    """Not what came while it was read in parts."""
+    (archive,) = sources(database)
+    died(database, 6)
+    ended(planning.plan(database, archive, 4))
+    archive.refresh_from_db()
+    threading.Event().wait(0.01)
+    died(database, 1)
+    committed = database.value("select clock_timestamp()")
+    assert ended(planning.plan(database, archive, 4)).rows == 2
+    archive.refresh_from_db()
+    assert archive.complete_to < committed
+    last = ended(planning.plan(database, archive, 4))
+    archive.refresh_from_db()
+    assert (last.rows, archive.complete_to > committed, archive.head_at) == (1, True, None)
+
+
+@pytest.fixture
+def looking(console_database: str, connect: Connect, database: Any) -> Iterator[Any]:
+    """A session that may read what it is granted only."""
+    for statement in (
+        "create role only_looks_at_some", "grant usage on schema messages to only_looks_at_some",
+        "grant select on all tables in schema messages to only_looks_at_some",
+        "grant execute on function pg_control_system() to only_looks_at_some",
+    ):  # fmt: skip
+        database.run(statement)
+    looking = connect(console_database)
+    looking.run("set role only_looks_at_some")
+    yield looking
+    looking.run("reset role")
+    database.run("drop owned by only_looks_at_some; drop role only_looks_at_some")
+
+
+class Reading:
+    def __init__(self, connection: Any):
+        self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        yield self._connection
+
+
+def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], DatabaseError | None]:
+    """Of which tables a turn read batches, and what it raised; without Spark."""
+    read: list[str] = []
+    monkeypatch.setattr(driver, "source", lambda: Reading(looking))
+    one = driver.Driver("test")
+
+    def run(_: Any, batch: HistoryBatch) -> bool:
+        read.append(batch.source.table)
+        return bool(ended(batch))
+
+    monkeypatch.setattr(one, "_run", run)
+    monkeypatch.setattr(one, "_compact", lambda: read.append("compact"))
+    try:
+        one.turn()
+    except DatabaseError as error:
+        return read, error
+    return read, None
+
+
+def test_a_table_that_may_not_be_read_is_no_source(
+    database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a_audit", "b_audit"):
+        audit(database, name)
+    database.run("grant select on b_audit to only_looks_at_some")
+    assert turned(monkeypatch, looking) == (['"public"."b_audit"', "compact"], None)
+    assert ledger.complete_to() is not None
+
+
+def test_one_that_can_no_longer_be_read_keeps_no_other_back(
+    database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a_audit", "b_audit"):
+        audit(database, name)
+        database.run(f"grant select on {name} to only_looks_at_some")
+    turned(monkeypatch, looking)
+    database.run("revoke select on a_audit from only_looks_at_some")
+    for name in ("a_audit", "b_audit"):
+        database.run(f"insert into {name} (id, headers, body) values (gen_random_uuid(), '{{}}', '')")
+    read, error = turned(monkeypatch, looking)
+    assert read == ['"public"."b_audit"', "compact"]
+    assert error is not None
+    told = HistorySource.objects.get(table='"public"."a_audit"').note
+    assert "a_audit" in told
