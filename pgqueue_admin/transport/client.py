@@ -64,7 +64,7 @@ class Client(Sending):
         self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
         self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]
         self.delayed = DelayedTable(self.dialect, self.queue.address)
-        self.subscriptions = Subscriptions(self.dialect, self.schema)
+        self.subscriptions = Subscriptions(self.addressing)
 
     def connect(self, **options: Any) -> Connection:
         """A session of this endpoint's. Raises DatabaseDown."""

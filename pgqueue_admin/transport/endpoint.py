@@ -1,6 +1,7 @@
 """An endpoint: a queue of its own, handlers for what arrives there, and ways to send."""
 
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -67,10 +68,16 @@ class Endpoint(Client):
         self.replies = Replies(self.instance_queue.address if self.instance_queue else None)
         self._receivers: Receivers | None = None
         self._mover: DueMover | None = None
+        self._stopping = threading.RLock()
 
     def start(self) -> None:
-        """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit."""
+        """Receive in threads of its own. A database that is down is waited for; an unfit queue raises QueueUnfit.
+
+        Raises RuntimeError where it receives already: a second set of receivers would outlive ``stop``.
+        """
         self._needs_queue("receive")
+        if self._receivers:
+            raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
         self._receivers = assembly.receivers(self)
@@ -95,14 +102,18 @@ class Endpoint(Client):
             self._receivers.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Finish what is in hand. False: some was not done in time and is back in its queue."""
-        receivers, self._receivers = self._receivers, None
-        mover, self._mover = self._mover, None
-        drained = receivers.stop(drain_seconds) if receivers else True
-        if mover:
-            mover.stop()
-        self.wake_ups.close()
-        self._sessions.close()
+        """Finish what is in hand. False: some was not done in time and is back in its queue.
+
+        Who stops it too, as ``run`` does at its end, waits until that is over.
+        """
+        with self._stopping:
+            receivers, self._receivers = self._receivers, None
+            mover, self._mover = self._mover, None
+            drained = receivers.stop(drain_seconds) if receivers else True
+            if mover:
+                mover.stop()
+            self.wake_ups.close()
+            self._sessions.close()
         return drained
 
     def pause(self) -> None:

@@ -49,7 +49,7 @@ class Exhaustion:
         self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str
     ) -> None:
         queue = TableQueue(self._dialect, self._addressing.resolve(error_queue))
-        if message.headers_lost and message.headers_text != _NULL:
+        if message.headers_lost and message.headers_text.strip() != _NULL:
             queue.send_as_it_is(connection, message.row_id, message.headers_text, message.body)
         else:
             headers = faulted(self._dialect, message, failure)

@@ -94,6 +94,7 @@ FAILURE_PREFIXES = (
     "ServiceControl.EditOf",
 )
 
+_REMEMBERED = 2000  # characters: what strangers write is not kept for ever
 _VALUES = {str, type(None)}
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -198,9 +199,13 @@ def is_control_message(headers: Headers) -> bool:
     return said is not None and said.lower() == "true"
 
 
-@lru_cache(maxsize=1024)
 def types_in(text: str) -> tuple[str, ...]:
     """As ``enclosed_types``, of the header's text: a queue sees the same few again and again."""
+    return _types_in(text) if len(text) <= _REMEMBERED else _types_in.__wrapped__(text)
+
+
+@lru_cache(maxsize=1024)
+def _types_in(text: str) -> tuple[str, ...]:
     return tuple(full_name(part) for part in split_types(text))
 
 

@@ -64,7 +64,7 @@ class Processing:
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([self.forwarding.onward(message)])
         except Exception as error:
-            passing = transaction.lost or isinstance(error, PASSING)
+            passing = transaction.keeps_failed and (transaction.lost or isinstance(error, PASSING))
             failure = None if passing else self.forwarding.failure(message, error, self.endpoint)
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None

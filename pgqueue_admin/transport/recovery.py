@@ -91,7 +91,7 @@ class Recovery:
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([later])
         except Exception as error:
-            if transaction.lost or isinstance(error, PASSING):
+            if transaction.keeps_failed and (transaction.lost or isinstance(error, PASSING)):
                 raise
             log.error("Message %s gets no delayed retry: %s", message.message_id, error, extra=about(message))
             return None

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.transport.addresses import Addressing
 
 TABLE = "SubscriptionRouting"
 CACHE_SECONDS = 5.0
@@ -15,11 +16,10 @@ CACHE_SECONDS = 5.0
 class Subscriptions:
     """Subscribers by topic, remembered for five seconds as the original does."""
 
-    def __init__(self, dialect: Dialect, schema: str, clock: Callable[[], float] = time.monotonic):
-        self.address = Address(schema, TABLE)
-        self._dialect = dialect
-        self._schema = schema
-        self._sql = dialect.subscription
+    def __init__(self, addressing: Addressing, clock: Callable[[], float] = time.monotonic):
+        self.address = Address(addressing.schema, TABLE)
+        self._addressing = addressing
+        self._sql = addressing.dialect.subscription
         self._clock = clock
         self._lock = threading.Lock()
         self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
@@ -29,7 +29,7 @@ class Subscriptions:
             connection.run(self._sql.create(table=self.address))
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
-        row = {"queueaddress": self._dialect.canonical(queue), "endpoint": endpoint, "topic": topic}
+        row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}
         connection.run(self._sql.subscribe(table=self.address), row)
         self._forget()
 
@@ -49,7 +49,7 @@ class Subscriptions:
     def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
         """Two spellings of one address are one queue."""
         rows = connection.all(self._sql.subscribers(table=self.address), {"topics": topics})
-        found = (self._dialect.parse_address(row.queueaddress, self._schema) for row in rows)
+        found = (self._addressing.resolve(row.queueaddress) for row in rows)
         return list(dict.fromkeys(found))
 
     def _forget(self) -> None:

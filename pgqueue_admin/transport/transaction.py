@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.context import Desk
@@ -13,6 +13,8 @@ Told = Callable[[], None]  # what to tell once that is committed
 
 class Transaction(Desk, Protocol):
     """A receive mode."""
+
+    keeps_failed: ClassVar[bool]  # a failed message is back in its queue
 
     def to_give_up(self) -> AbstractContextManager[Connection]:
         """The transaction in which an exhausted message is put away."""

@@ -15,11 +15,11 @@ def full_name(qualified: str) -> str:
     return _split(qualified, ",")[0].strip()
 
 
-def short_type(name: str) -> str:
-    """The type as people say it: no namespace, no assembly, generics as ``Failure<PlaceOrder>``."""
+def short_type(name: str, deepest: int = 5) -> str:
+    """The type as people say it: no namespace, no assembly, generics as ``Failure<PlaceOrder>``, five deep at most."""
     name = full_name(name)
     bare = _ARITY.sub("", name.partition("[[")[0]).rpartition(".")[2]
-    arguments = [short_type(argument) for argument in _arguments(name)]
+    arguments = [short_type(each, deepest - 1) if deepest else "…" for each in _arguments(name)]
     return f"{bare}<{', '.join(arguments)}>" if arguments else bare
 
 

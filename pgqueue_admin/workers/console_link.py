@@ -42,12 +42,17 @@ class ConsoleLink(threading.Thread):
         while not self._stopped.is_set():
             try:
                 self._session()
+            except django.db.DataError:
+                self._stumbled()  # what we wrote was refused: the database is there
             except (DatabaseError, django.db.Error) as error:
                 self._away(error)
             except Exception:  # a fault of ours: a process that no longer reports or listens would be the worse one
-                log.exception("%s stumbled and begins again.", self.name)
-                self._rest()
+                self._stumbled()
         connections["default"].close()
+
+    def _stumbled(self) -> None:
+        log.exception("%s stumbled and begins again.", self.name)
+        self._rest()
 
     def stop(self, seconds: float = 5.0) -> None:
         """Beat once more, then end."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.db.models import F
 from django.db.models.functions import Now
 
+from pgqueue_admin.archive.model import clean
 from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, SmallestTtbr
@@ -26,7 +27,7 @@ def lower(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
 
 
 def lower_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
-    kind, ms = kind[:512], round(ttbr.total_seconds() * 1000)
+    kind, ms = clean(kind, 512) or "", round(ttbr.total_seconds() * 1000)
     known = SmallestTtbr.objects.filter(queue=queue, message_type=kind)
     if not known.exists():
         SmallestTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
@@ -41,6 +42,6 @@ def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
     queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
     for kind, number in news.items():
         today = clock.now().date()
-        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=kind[:512], day=today)
+        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=clean(kind, 512) or "", day=today)
         ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
     return dict(seen)

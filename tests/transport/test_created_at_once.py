@@ -8,6 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.subscriptions import Subscriptions
 from pgqueue_admin.transport.table_queue import TableQueue
@@ -18,7 +19,7 @@ SALES = Address("public", "Sales")
 KINDS = {
     "queue": lambda: TableQueue(postgresql(), SALES),
     "delayed": lambda: DelayedTable(postgresql(), SALES),
-    "subscriptions": lambda: Subscriptions(postgresql(), "public"),
+    "subscriptions": lambda: Subscriptions(Addressing(postgresql(), "public")),
 }
 WAITING = "select count(*) from pg_locks where not granted"
 PATIENT = 60
@@ -65,7 +66,7 @@ def test_two_endpoints_are_set_up_at_once(database, sessions, connection):
     """Their shared tables too; the first is held up half way."""
     endpoints = [Endpoint(name, database) for name in ("Sales", "Billing")]
     with sessions[0].transaction():
-        Subscriptions(postgresql(), "public").create(sessions[0])
+        Subscriptions(Addressing(postgresql(), "public")).create(sessions[0])
         started = [in_thread(endpoint.create_queues) for endpoint in endpoints]
         until(lambda: connection.value(WAITING) >= 2, PATIENT)
     for thread, _ in started:

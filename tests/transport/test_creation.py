@@ -6,6 +6,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.subscriptions import Subscriptions
 from pgqueue_admin.transport.table_checks import Table
@@ -31,7 +32,7 @@ def test_a_delayed_table_equals_a_recorded_one(name, connection, recording, conn
 
 
 def test_the_subscription_table_equals_the_recorded_one(connection, recording, connect):
-    subscriptions = Subscriptions(postgresql(), "public")
+    subscriptions = Subscriptions(Addressing(postgresql(), "public"))
     subscriptions.create(connection)
     assert catalog(connection, subscriptions.address) == catalog(connect(recording), subscriptions.address)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.subscriptions import Subscriptions
 
 PLACED, SALES, BILLING = "Shop.OrderPlaced", Address("public", "Sales"), Address("public", "Billing")
@@ -18,7 +19,10 @@ class Clock:
 
 def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -> None:
     clock = Clock()
-    ours, theirs = Subscriptions(postgresql(), "public", clock), Subscriptions(postgresql(), "public")
+    ours, theirs = (
+        Subscriptions(Addressing(postgresql(), "public"), clock),
+        Subscriptions(Addressing(postgresql(), "public")),
+    )
     ours.create(connection)
     theirs.subscribe(connection, "Sales", SALES, PLACED)
     asked = found(ours, connection)
@@ -30,8 +34,16 @@ def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -
     assert sorted(asked()) == [BILLING, SALES]
 
 
+def test_a_schema_that_is_given_for_a_queue_holds_for_what_is_published(connection: Connection) -> None:
+    """As it does for what is sent (wire sheet 1.4)."""
+    ours = Subscriptions(Addressing(postgresql(), "public", {"Sales": "ops"}))
+    ours.create(connection)
+    ours.subscribe(connection, "Sales", SALES, PLACED)
+    assert found(ours, connection)() == [Address("ops", "Sales")]
+
+
 def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
-    ours = Subscriptions(postgresql(), "public", Clock())
+    ours = Subscriptions(Addressing(postgresql(), "public"), Clock())
     ours.create(connection)
     asked = found(ours, connection)
     assert asked() == []

@@ -46,6 +46,8 @@ def test_commas_and_semicolons_inside_brackets_belong_to_the_name():
         ("A.Outer`1+Inner[[C.D, e]]", "Outer+Inner<D>"),
         ("A.B`1[[broken", "B"),
         ("unbalanced]], x", "unbalanced]]"),
+        ("A`1[[" * 4 + "B" + "]]" * 4, "A<A<A<A<B>>>>"),
+        ("A`1[[" * 5000 + "B" + "]]" * 5000, "A<A<A<A<A<A<…>>>>>>"),
     ],
 )
 def test_short(name, short):

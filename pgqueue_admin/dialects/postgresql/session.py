@@ -63,7 +63,10 @@ translated = Translated()
 
 
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
-ON_THE_WIRE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000}
+ON_THE_WIRE: dict[str, Any] = {
+    **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
+    "client_encoding": "UTF8",  # whatever the database has: headers are UTF-8 on the wire
+}
 
 
 def options(

@@ -1,0 +1,122 @@
+"""Rows that cannot be put away as they are, and ends and beginnings that are asked for twice: nothing stands still."""
+
+import threading
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from pgqueue_admin.transport import headers as h
+from tests.transport.conftest import QUICK
+from tests.transport.spy import rows
+from tests.waiting import until
+
+PLACE = "Shop.PlaceOrder"
+
+
+def put(database: str, table: str, row_id: uuid.UUID, headers: str) -> None:
+    with psycopg.connect(database, autocommit=True) as session:
+        session.execute(f'insert into "{table}" (id, headers, body) values (%s, %s, %s)', (row_id, headers, b"x"))
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_a_row_whose_id_the_error_queue_has_already(batch_size, database, make_endpoint, handlers):
+    """Somebody copied it back: it gets another id there, and what lies behind it is handled."""
+    taken, done = uuid.uuid4(), threading.Event()
+    handlers.handle(PLACE)(lambda message, context: done.set())
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=batch_size))
+    for table in ("error", "Sales"):
+        put(database, table, taken, '{"a":1}')
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(done.is_set, what="the message behind it is handled")
+    until(lambda: not rows(database, "Sales"), what="the queue is empty")
+    kept = rows(database, "error")
+    assert [(row.headers, bytes(row.body)) for row in kept] == [('{"a":1}', b"x")] * 2
+    assert taken in {row.id for row in kept}
+
+
+@pytest.mark.parametrize("text", ["null", " null", "null\n", "\tnull "])
+def test_a_null_with_white_space_is_one(text, database, make_endpoint):
+    """In an error queue it would stop a platform's ingestion for good."""
+    endpoint = make_endpoint()
+    put(database, "Sales", uuid.uuid4(), text)
+    endpoint.start()
+    until(lambda: rows(database, "error"), what="it is in the error queue")
+    (row,) = rows(database, "error")
+    assert h.EXCEPTION_TYPE in h.parse(row.headers)
+
+
+def test_what_cannot_be_forwarded_in_mode_none_is_kept(database, make_endpoint):
+    """Its row is deleted already, so it cannot be tried again: the error queue has it."""
+    settings = replace(QUICK, transaction_mode="none", immediate_retries=0)
+    endpoint = make_endpoint(dsn=f"{database}?options=-c%20lock_timeout%3D300", settings=settings)
+    make_endpoint("Billing")
+    endpoint.send("Billing", {}, type=PLACE, delay=timedelta(milliseconds=10))
+    with psycopg.connect(database) as locking:
+        locking.execute('lock table "Billing" in access exclusive mode')
+        endpoint.start()
+        until(lambda: rows(database, "error"), what="it is in the error queue")
+    assert len(rows(database, "error")) == 1
+    assert not rows(database, "Billing")
+
+
+def test_it_does_not_start_twice(make_endpoint, handlers, spy):
+    handlers.handle(PLACE)(lambda message, context: None)
+    endpoint = make_endpoint()
+    endpoint.start()
+    with pytest.raises(RuntimeError, match="Sales receives already"):
+        endpoint.start()
+    endpoint.send("Sales", {}, type=PLACE)
+    until(lambda: spy.counts["handled"] == 1, what="it is handled")
+    endpoint.stop()
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("Sales")]
+    endpoint.start()
+    endpoint.send("Sales", {}, type=PLACE)
+    until(lambda: spy.counts["handled"] == 2, what="it is handled")
+
+
+def test_run_returns_when_what_is_in_hand_is_finished(make_endpoint, handlers):
+    begun, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    @handlers.handle(PLACE)
+    def slow(message, context):
+        begun.set()
+        go_on.wait(30)
+        done.set()
+
+    endpoint = make_endpoint()
+    endpoint.send("Sales", {}, type=PLACE)
+    running = threading.Thread(target=endpoint.run)
+    running.start()
+    begun.wait(30)
+    stopping = threading.Thread(target=endpoint.stop)
+    stopping.start()
+    running.join(1)
+    assert running.is_alive()
+    go_on.set()
+    running.join(30)
+    stopping.join(30)
+    assert done.is_set()
+    assert not running.is_alive()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_of_another_encoding(encoding, database, make_endpoint, handlers, spy):
+    name = f"encoded_{encoding.lower()}"
+    with psycopg.connect(database, autocommit=True) as admin:
+        admin.execute(f"create database {name} encoding '{encoding}' locale 'C' template template0")
+    try:
+        seen = []
+        handlers.handle(PLACE)(lambda message, context: seen.append(message))
+        endpoint = make_endpoint(dsn=f"{database.rpartition('/')[0]}/{name}")
+        endpoint.start()
+        endpoint.send("Sales", {"name": "Zoë"}, type=PLACE, headers={"Shop.Who": "Zoë"})
+        until(lambda: seen, what="it is handled")
+        endpoint.stop()
+        assert seen == [{"name": "Zoë"}]
+    finally:
+        with psycopg.connect(database, autocommit=True) as admin:
+            admin.execute(f"drop database {name} with (force)")
