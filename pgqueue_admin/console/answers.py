@@ -4,6 +4,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
+NO_SUCH_CHANGE = "Nothing was changed: there is no such change to take back, or it is not of this one."
+
 
 class SeeOther(HttpResponseRedirect):
     status_code = 303

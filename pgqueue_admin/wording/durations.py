@@ -9,7 +9,7 @@ def duration(seconds: float | None) -> str:
     """``380 ms``, ``3.0 s``, ``1 min 45 s``, ``6 d 4 h``."""
     if seconds is None:
         return UNKNOWN
-    if seconds < 0:
+    if round(seconds * 1000) < 0:
         return f"−{duration(-seconds)}"
     if round(seconds * 1000) < 1000:
         return f"{round(seconds * 1000)}{NBSP}ms" if seconds else f"0{NBSP}s"

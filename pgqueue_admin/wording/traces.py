@@ -114,7 +114,7 @@ _READERS: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Line | None]]] =
     (_NET_FRAME, _net),
     (_PYTHON_FRAME, _python),
     (_CAUSE, lambda match: Line("cause", match["text"])),
-    (_CHAINED, lambda match: Line("cause", match[0])),
+    (_CHAINED, lambda match: Line("text", match[0])),
     (_END_OF_INNER, _nothing),
     (re.compile(r"\s*Traceback \(most recent call last\):\s*"), _nothing),
     (re.compile(r"    \s*(?P<code>\S.*)"), lambda match: _code(match)),

@@ -28,7 +28,9 @@ def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse
             else:
                 try:
                     answers.done(request, do(request, name, **about))
-                except (endpoints.ActRefused, AuditEntry.DoesNotExist) as error:
+                except AuditEntry.DoesNotExist:
+                    answers.refused(request, answers.NO_SUCH_CHANGE)
+                except endpoints.ActRefused as error:
                     answers.refused(request, str(error))
             return answers.back(request, "/endpoints/")
 

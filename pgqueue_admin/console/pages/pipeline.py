@@ -64,9 +64,9 @@ def run_now(request: HttpRequest) -> HttpResponse:
 def cancel(request: HttpRequest) -> HttpResponse:
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing was cancelled: {refusal}.")
-    elif said := _said(history.cancel(request.user, "console")):
-        rest = "Nothing is lost: reading rests for an hour, or until Read now."
-        answers.done(request, f"Cancelled: {said}. {rest}")
+    elif said := _said(ended := history.cancel(request.user, "console")):
+        rest = ": its table is not read for an hour, or until Read now" if ended.batches else ""
+        answers.done(request, f"Cancelled: {said}. Nothing is lost{rest}.")
     else:
         answers.refused(request, "Nothing was cancelled: no batch is open.")
     return answers.back(request, "/pipeline/")

@@ -65,7 +65,9 @@ def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpRe
         else:
             queues.undo(entry_id, request.user, "console")
             answers.done(request, f"{found.table} is back as it was before.")
-    except (ActRefused, AuditEntry.DoesNotExist) as error:
+    except AuditEntry.DoesNotExist:
+        answers.refused(request, answers.NO_SUCH_CHANGE)
+    except ActRefused as error:
         answers.refused(request, str(error))
     return answers.SeeOther(_place(found))
 
