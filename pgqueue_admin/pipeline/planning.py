@@ -54,7 +54,7 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
     counted = connection.all(query, params)[0]._asdict()
-    at = source.head_at if source.ahead else now.at  # when the snapshot was taken that is read up to
+    at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
     return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at, cluster=now.cluster)
 
 

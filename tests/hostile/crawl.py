@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.test import Client
@@ -22,8 +23,7 @@ PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions", "trends", "finished", "pipeline", "pipeline_run", "pipeline_cancel",
-    "pipeline_recompute",
+    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",
 }  # fmt: skip
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 
@@ -70,7 +70,6 @@ def _examples(world: World) -> dict[str, list[str]]:
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body"), archived),
-        "finished_message": [{"seq": 1}],
         "fatal": [{"row_id": waiting[0]["row_id"]}],
         "move_out": [{"row_id": waiting[0]["row_id"]}],
         "endpoint": endpoints,
@@ -86,7 +85,17 @@ def _examples(world: World) -> dict[str, list[str]]:
         "admin:view_on_site": [{"content_type_id": 1, "object_id": 1}],
     }  # fmt: skip
     found["admin:pgqueue_operation_confirm"] = [{"pk": each["number"]} for each in operations]
-    return {name: [reverse(name, kwargs=each) for each in given] for name, given in found.items()}
+    return {name: [reverse(name, kwargs=each) for each in given] for name, given in found.items()} | _of_history(world)
+
+
+def _of_history(world: World) -> dict[str, list[str]]:
+    """Whose addresses tell more than their path does."""
+    days = {"since": "2026-11-14", "until": "2026-11-15"}
+    one = [
+        f"{reverse('finished_message', args=[seq])}?{urlencode({'source': source, 'at': at.isoformat()})}"
+        for source, seq, at in world.finished
+    ]
+    return {"finished": [reverse("finished"), f"{reverse('finished')}?{urlencode(days)}"], "finished_message": one}
 
 
 _VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "restart", "withdraw")

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from pgqueue_admin.records.models import (
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
 from tests.hostile.payloads import BODIES, MARKUP, NAMES, SCHEMA, TURNED, UNREADABLE, headers
+from tests.pipeline.files import TEN, message, write
 
 SCHEMAS = ["public", "Legacy", SCHEMA, "not there"]
 
@@ -58,6 +59,7 @@ class World:
         return [row.id for row in self.queues.all(asked, {"recorded": self.recorded})]
 
     recorded: int = 0
+    finished: list[tuple[str, int, datetime]] = field(default_factory=list)  # of history: source, number, end
 
     def client(self, name: str, **options: Any) -> Client:
         client = Client(**options)
@@ -74,6 +76,7 @@ def made(databases: Databases) -> Iterator[World]:
             _people()
             sample(2)
             _fill_console(made)
+            _keep_history(made)
         yield made
 
 
@@ -81,6 +84,7 @@ def made(databases: Databases) -> Iterator[World]:
 def copied(databases: Databases, made: World) -> Iterator[World]:
     console, queues = (dsn.rpartition("/")[2] for dsn in (made.console_dsn, made.queues_dsn))
     facts = {"addresses": made.addresses, "waiting": made.waiting, "recorded": made.recorded}
+    facts["finished"] = made.finished
     with (
         databases.copy(console) as console,
         databases.copy(queues) as queues,
@@ -156,6 +160,20 @@ def _kill(made: World) -> None:
         made.queues.run(send, {"id": uuid.uuid4(), "ttbr_ms": None, "headers": text, "body": body})
     while ingester.ingest(made.queues, errors).full:
         pass
+
+
+def _keep_history(made: World) -> None:
+    """What queues forgot, as a batch would have kept it."""
+    named = {"endpoint": MARKUP, "type": f"Shop.{MARKUP}", "message_id": MARKUP, "source": MARKUP}
+    wrong = {"result": "failed", "queue": MARKUP, "exception_type": MARKUP, "exception_message": MARKUP}
+    kept = [(text, b"{}") for text in (headers(), *UNREADABLE)] + [(headers(), body) for body in BODIES]
+    sizes = [None if body is None else len(body) for _, body in kept]
+    rows = [
+        message(seq, headers=text, body=body, body_bytes=size, **named, **(wrong if seq % 2 else {}))
+        for seq, ((text, body), size) in enumerate(zip(kept, sizes, strict=True), 1)
+    ]
+    write(settings.PGQUEUE["HISTORY_DIR"], *rows)
+    made.finished = [(MARKUP, seq, TEN) for seq in range(1, len(rows) + 1)]
 
 
 def _people() -> None:

@@ -1,6 +1,5 @@
 """What one table cannot give keeps no other back, and nothing is called complete that is not."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,7 +47,6 @@ def test_complete_is_what_the_snapshot_saw_that_was_read_up_to(database: Any) ->
     died(database, 6)
     ended(planning.plan(database, archive, 4))
     archive.refresh_from_db()
-    threading.Event().wait(0.01)
     died(database, 1)
     committed = database.value("select clock_timestamp()")
     assert ended(planning.plan(database, archive, 4)).rows == 2

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.settings import SettingsRefused
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, insert, rows
 from tests.waiting import until
@@ -43,6 +44,14 @@ def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recording):
     assert copy.expires is None
     started, ended = (h.parse_time(ours[name]) for name in (h.PROCESSING_STARTED, h.PROCESSING_ENDED))
     assert h.parse_time(ours[h.TIME_SENT]) <= started <= ended
+
+
+@pytest.mark.parametrize("own", ["Sales", '"public"."Sales"'])
+def test_its_own_queue_is_refused(make_endpoint, own):
+    """One message would be handled without end."""
+    endpoint = make_endpoint(settings=replace(AUDITED, audit_queue="copies"))
+    with pytest.raises(SettingsRefused, match="is the endpoint's own"):
+        endpoint.apply(replace(AUDITED, audit_queue=own))
 
 
 def test_copies_may_expire(endpoint):

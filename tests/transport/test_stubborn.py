@@ -72,7 +72,7 @@ def test_it_does_not_start_twice(make_endpoint, handlers, spy):
     endpoint.send("Sales", {}, type=PLACE)
     until(lambda: spy.counts["handled"] == 1, what="it is handled")
     endpoint.stop()
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("Sales")]
+    assert not [thread.name for thread in threading.enumerate() if thread.name in {"Sales peek", "Sales due"}]
     endpoint.start()
     endpoint.send("Sales", {}, type=PLACE)
     until(lambda: spy.counts["handled"] == 2, what="it is handled")
