@@ -164,8 +164,8 @@ def _kill(made: World) -> None:
 
 def _keep_history(made: World) -> None:
     """What queues forgot, as a batch would have kept it."""
-    named = {"endpoint": MARKUP, "type": f"Shop.{MARKUP}", "message_id": MARKUP, "source": MARKUP}
-    wrong = {"result": "failed", "queue": MARKUP, "exception_type": MARKUP, "exception_message": MARKUP}
+    named: dict[str, Any] = {"endpoint": MARKUP, "type": f"Shop.{MARKUP}", "message_id": MARKUP, "source": MARKUP}
+    wrong: dict[str, Any] = {"result": "failed", "queue": MARKUP, "exception_type": MARKUP, "exception_message": MARKUP}
     kept = [(text, b"{}") for text in (headers(), *UNREADABLE)] + [(headers(), body) for body in BODIES]
     sizes = [None if body is None else len(body) for _, body in kept]
     rows = [
