@@ -7,6 +7,10 @@ from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 
 DELAYED_SUFFIX = "Delayed"
+_COMES_BACK = {
+    "audit_queue": "each copy would be handled, and copied, again",
+    "error_queue": "what failed would come straight back, and fail again",
+}
 
 
 def table_name(base: str, qualifier: str = "", discriminator: str = "") -> str:
@@ -54,6 +58,15 @@ def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
     except AddressNotUnderstood as error:
         return [f"{what}: {error}."]
     return list(_too_long(addressing.dialect, f"The {what} {queue!r}", table))
+
+
+def own_queue_faults(addressing: Addressing, own: Address, what: str, queue: str) -> list[str]:
+    """Why this queue of the settings cannot be the endpoint's own."""
+    try:
+        comes_back = queue and addressing.resolve(queue) == own
+    except AddressNotUnderstood:  # told by queue_faults
+        return []
+    return [f"The {what} {queue!r} is the endpoint's own: {_COMES_BACK[what]}."] if comes_back else []
 
 
 def _too_long(dialect: Dialect, what: str, table: str) -> Iterator[str]:

@@ -2,11 +2,9 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.transport import addresses, assembly, creation
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
@@ -48,9 +46,9 @@ class Client(Sending):
         self.schema = schema or self.dialect.default_schema
         self.addressing = Addressing(self.dialect, self.schema, schemas or {})
         self.settings = settings or EndpointSettings()
+        self.send_only = send_only
         if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
             raise SettingsRefused(faults)
-        self.send_only = send_only
         self.serializers = serializers or Serializers()
         self.pipeline = pipeline or PLAIN
         self._name_tables(instance)
@@ -107,16 +105,7 @@ class Client(Sending):
     def _faults(self, settings: EndpointSettings) -> list[str]:
         named = {"error_queue": settings.error_queue, "audit_queue": settings.audit_queue}
         too_long = [addresses.queue_faults(self.addressing, what, queue) for what, queue in named.items() if queue]
-        return [*settings.faults(), *itertools.chain.from_iterable(too_long), *self._loops(settings)]
-
-    def _loops(self, settings: EndpointSettings) -> list[str]:
-        audit, own = settings.audit_queue, self.addressing.own(self.name)
-        with suppress(AddressNotUnderstood):  # told already
-            if audit and self.addressing.resolve(audit) == own:
-                return [
-                    f"The audit_queue {audit!r} is the endpoint's own: each copy would be handled, and copied, again."
-                ]
-        return []
+        return [*settings.faults(), *itertools.chain.from_iterable(too_long)]
 
     def _needs_queue(self, what: str) -> None:
         if self.send_only:

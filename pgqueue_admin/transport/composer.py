@@ -9,6 +9,7 @@ from pgqueue_admin.transport import host
 from pgqueue_admin.transport.letterhead import Fixed, Letterhead, identity
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.serializers import Serializers
+from pgqueue_admin.transport.times import LONGEST_SPAN, SHORTEST_SPAN
 
 SEND, PUBLISH, REPLY = "Send", "Publish", "Reply"
 WIRE_VERSION = "10.2.8"  # of NServiceBus, as whose endpoint this one writes: readers ask it what may be missing
@@ -35,8 +36,8 @@ class Composer:
         ttbr: timedelta | None,
         incoming: IncomingMessage | None = None,
     ) -> Letterhead:
-        if ttbr is not None and ttbr <= timedelta():
-            raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")
+        if ttbr is not None:
+            _check_ttbr(ttbr)
         fixed = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
         times = f'"{h.TIME_SENT}":"{h.wire_now()}"'
         if ttbr:
@@ -67,6 +68,15 @@ class Composer:
         content = {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: types}
         made = {**_intent(intent), **self._sender(), **content}
         return Fixed(made, h.pairs(made))
+
+
+def _check_ttbr(ttbr: timedelta) -> None:
+    if ttbr <= timedelta():
+        raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")
+    if ttbr < SHORTEST_SPAN:
+        raise ValueError(f"a time to be received of {ttbr} is less than the millisecond that queues count in")
+    if ttbr > LONGEST_SPAN:
+        raise ValueError(f"a time to be received of {ttbr.days} days is for ever: leave out ttbr=")
 
 
 def _intent(intent: str) -> h.Headers:

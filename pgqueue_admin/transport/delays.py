@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.times import LONGEST_SPAN
 
 Delay = timedelta | datetime
 
@@ -15,6 +16,8 @@ def check(delay: Delay, ttbr: timedelta | None, has_table: bool) -> None:
         raise ValueError("a delayed message cannot have a time to be received: leave out delay= or ttbr=")
     if isinstance(delay, timedelta) and delay < timedelta():
         raise ValueError(f"a delay of {delay} is over before the message is sent")
+    if isinstance(delay, timedelta) and delay > LONGEST_SPAN:
+        raise ValueError(f"a delay of {delay.days} days ends in a year that no header can say: 9999 is the last")
     if isinstance(delay, datetime) and delay.tzinfo is None:
         raise ValueError(
             f"the time {delay} has no zone, so it is no instant: use datetime.now(UTC) + …, or .astimezone()"

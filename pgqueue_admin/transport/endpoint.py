@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import assembly, checks, peek_range
+from pgqueue_admin.transport import addresses, assembly, checks, peek_range
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.behaviours import Pipeline
 from pgqueue_admin.transport.client import Client
@@ -50,6 +50,7 @@ class Endpoint(Client):
         pipeline: Pipeline | None = None,
     ):
         """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
+        self.exhausted = exhausted
         super().__init__(
             name,
             dsn,
@@ -62,7 +63,6 @@ class Endpoint(Client):
             pipeline=pipeline,
         )
         self.handlers = handlers or Handlers()
-        self.exhausted = exhausted
         self.observer = observer or Unobserved()
         self.paused = False
         self.replies = Replies(self.instance_queue.address if self.instance_queue else None)
@@ -104,8 +104,11 @@ class Endpoint(Client):
     def stop(self, drain_seconds: float = 30) -> bool:
         """Finish what is in hand. False: some was not done in time and is back in its queue.
 
-        Who stops it too, as ``run`` does at its end, waits until that is over.
+        Who stops it too, as ``run`` does at its end, waits until that is over. Raises RuntimeError in a handler of this
+        endpoint, which is in hand itself.
         """
+        if self._receivers and self._receivers.is_one_of_ours():
+            raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
         with self._stopping:
             receivers, self._receivers = self._receivers, None
             mover, self._mover = self._mover, None
@@ -162,6 +165,19 @@ class Endpoint(Client):
         ours: h.Headers = {h.MESSAGE_ID: asked.message_id, h.REPLY_TO_ADDRESS: str(self.instance_queue)}
         self.send(destination, message, type=type, headers={**(headers or {}), **ours}, ttbr=ttbr)
         return asked
+
+    def _faults(self, settings: EndpointSettings) -> list[str]:
+        return [*super()._faults(settings), *self._loops(settings)]
+
+    def _loops(self, settings: EndpointSettings) -> Iterator[str]:
+        """Queues from which a message would come back without end; the error queue only where it is used."""
+        if self.send_only:
+            return
+        queues = {"audit_queue": settings.audit_queue}
+        if settings.on_exhausted == "error_queue" or not self.exhausted:
+            queues["error_queue"] = settings.error_queue
+        for what, queue in queues.items():
+            yield from addresses.own_queue_faults(self.addressing, self.addressing.own(self.name), what, queue)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

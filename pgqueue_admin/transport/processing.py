@@ -9,7 +9,7 @@ from typing import Any
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.attempt import AttemptFailed, Attempts
 from pgqueue_admin.transport.errors import Unrecoverable
-from pgqueue_admin.transport.forwarding import PASSING, Forwarding
+from pgqueue_admin.transport.forwarding import Forwarding
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import Failures
@@ -64,8 +64,7 @@ class Processing:
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([self.forwarding.onward(message)])
         except Exception as error:
-            passing = transaction.keeps_failed and (transaction.lost or isinstance(error, PASSING))
-            failure = None if passing else self.forwarding.failure(message, error, self.endpoint)
+            failure = None if transaction.gives_back(error) else self.forwarding.failure(message, error, self.endpoint)
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None
 

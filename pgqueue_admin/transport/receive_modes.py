@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Row
+from pgqueue_admin.transport.forwarding import PASSING
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.share import Share
@@ -74,6 +75,9 @@ class ReceiveMode:
     @property
     def lost(self) -> bool:
         return self.keeps_failed and self._slot.receive.lost
+
+    def gives_back(self, error: Exception) -> bool:
+        return self.lost or (self.keeps_failed and isinstance(error, PASSING))
 
     def session_for_handlers(self) -> Connection | None:
         return self._session()

@@ -71,6 +71,9 @@ class Receiver:
         """Until it is stopped."""
         self._thread.join()
 
+    def is_one_of_ours(self) -> bool:
+        return self._slots.is_one_of_ours()
+
     @property
     def in_hand(self) -> int:
         return self._slots.busy

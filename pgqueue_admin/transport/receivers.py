@@ -42,6 +42,10 @@ class Receivers:
         for receiver in self._all:
             receiver.wait()
 
+    def is_one_of_ours(self) -> bool:
+        """Whether this thread handles a message for one of these."""
+        return any(receiver.is_one_of_ours() for receiver in self._all)
+
     @property
     def in_hand(self) -> int:
         return sum(receiver.in_hand for receiver in self._all)

@@ -9,7 +9,7 @@ from pgqueue_admin.transport.actions import After, Attempted, Discard, Policy
 from pgqueue_admin.transport.breaker import CircuitBreaker
 from pgqueue_admin.transport.exhaustion import Exhaustion
 from pgqueue_admin.transport.failure import Failure, failure_of
-from pgqueue_admin.transport.forwarding import PASSING, Forwarding
+from pgqueue_admin.transport.forwarding import Forwarding
 from pgqueue_admin.transport.handlers import Handlers
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.message import IncomingMessage
@@ -91,7 +91,7 @@ class Recovery:
             with transaction.to_give_up() as connection, connection.transaction():
                 transaction.dispatch_with_receive([later])
         except Exception as error:
-            if transaction.keeps_failed and (transaction.lost or isinstance(error, PASSING)):
+            if transaction.gives_back(error):
                 raise
             log.error("Message %s gets no delayed retry: %s", message.message_id, error, extra=about(message))
             return None

@@ -7,6 +7,7 @@ from typing import Literal
 
 LEAST_PEEK_DELAY = 0.1
 MOST_PEEK_DELAY = 10.0
+LONGEST_PEEK_DELAY = 86_400.0
 LONGEST_RETRY_STEP = 86_400.0
 
 TransactionMode = Literal["sends_atomic_with_receive", "receive_only", "none"]
@@ -59,8 +60,8 @@ class EndpointSettings:
         return self
 
     def _range_faults(self) -> Iterator[str]:
-        if self.peek_delay <= 0:
-            yield f"peek_delay is {self.peek_delay:g} s: it must be more than 0."
+        if not 0 < self.peek_delay <= LONGEST_PEEK_DELAY:
+            yield f"peek_delay is {self.peek_delay:g} s: it must be more than 0, and at most a day."
         elif self.strict_peek_range and not LEAST_PEEK_DELAY <= self.peek_delay <= MOST_PEEK_DELAY:
             yield (
                 f"peek_delay is {self.peek_delay:g} s: with strict_peek_range it must be "

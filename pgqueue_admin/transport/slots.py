@@ -25,7 +25,8 @@ class Slot:
         self._slots = slots
         self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
-        threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True).start()
+        self.thread = threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True)
+        self.thread.start()
 
     def session(self) -> Connection:
         """For the next receive. Whether the server has ended it is asked after a rest. Raises DatabaseDown."""
@@ -95,6 +96,10 @@ class Slots:
     @property
     def busy(self) -> int:
         return len(self._busy)
+
+    def is_one_of_ours(self) -> bool:
+        with self._changed:
+            return any(slot.thread is threading.current_thread() for slot in self._busy.values())
 
     def drain(self, seconds: float) -> bool:
         """Wait for the messages in hand; then let all threads go. False: some were still in hand and were cut off."""

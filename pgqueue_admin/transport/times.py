@@ -8,6 +8,9 @@ from functools import lru_cache
 _TIME = re.compile(r"(\d{4}).(\d\d).(\d\d).(\d\d).(\d\d).(\d\d).(\d{6})..", re.ASCII | re.DOTALL)
 _SPAN = re.compile(r"(-?)(?:(\d{1,8})\.)?(\d\d?):(\d\d?):(\d\d?)(?:\.(\d{1,7}))?", re.ASCII)
 
+SHORTEST_SPAN = timedelta(milliseconds=1)  # tables and headers of the original know no less
+LONGEST_SPAN = timedelta(days=2_900_000)  # from now into the year 9966: 9999 is the last that a header can say
+
 
 def wire_time(instant: datetime) -> str:
     """28 characters, e.g. ``2026-11-14 12:26:51:355787 Z``. Not strftime: it does not pad early years."""

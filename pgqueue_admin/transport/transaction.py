@@ -23,5 +23,8 @@ class Transaction(Desk, Protocol):
     def lost(self) -> bool:
         """The session that holds the message is gone, and the message with it back in its queue."""
 
+    def gives_back(self, error: Exception) -> bool:
+        """Whether the message is back in its queue for nothing that is wrong with it or its destination."""
+
     def dispatch(self, outgoing: list[OutgoingMessage]) -> None: ...
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...

@@ -47,11 +47,21 @@ def test_a_copy_has_the_shape_of_a_recorded_one(endpoint, recording):
 
 
 @pytest.mark.parametrize("own", ["Sales", '"public"."Sales"'])
-def test_its_own_queue_is_refused(make_endpoint, own):
+@pytest.mark.parametrize("what", ["audit_queue", "error_queue"])
+def test_its_own_queue_is_refused(make_endpoint, own, what):
     """One message would be handled without end."""
     endpoint = make_endpoint(settings=replace(AUDITED, audit_queue="copies"))
     with pytest.raises(SettingsRefused, match="is the endpoint's own"):
-        endpoint.apply(replace(AUDITED, audit_queue=own))
+        endpoint.apply(replace(AUDITED, **{what: own}))
+
+
+def test_an_error_queue_that_is_not_used_may_have_its_name(make_endpoint):
+    """Who drains ``error`` into the archive, and who only sends under that name."""
+    archive = replace(QUICK, on_exhausted="archive")
+    make_endpoint("error", settings=archive, exhausted=lambda connection, message, failure: None)
+    make_endpoint("error", send_only=True)
+    with pytest.raises(SettingsRefused, match="error_queue 'error' is the endpoint's own"):
+        make_endpoint("error")
 
 
 def test_copies_may_expire(endpoint):

@@ -204,6 +204,7 @@ def test_immediate_ones_are_stored_whatever_becomes_of_the_message(endpoint, han
     [
         ({"delay": timedelta(1), "ttbr": timedelta(2)}, "time to be received"),
         ({"delay": timedelta(seconds=-1)}, "over before"),
+        ({"delay": timedelta.max}, "no header can say"),
         ({"delay": datetime(2030, 1, 1)}, "no zone"),  # noqa: DTZ001
     ],
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pgqueue_admin.transport import Endpoint
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until
@@ -115,6 +116,18 @@ def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):
     endpoint.apply(NONE)
     endpoint.send("Sales", {}, type=PLACE)
     until(lambda: seen == [False, True])
+
+
+def test_a_handler_whose_database_is_down_in_mode_none_costs_no_message(make_endpoint, handlers, database):
+    """The other modes give it back; here it is in no queue any more, and nobody would know of it."""
+    elsewhere = Endpoint("Elsewhere", "postgresql://127.0.0.1:1/nowhere", send_only=True)
+    handlers.handle(PLACE)(lambda order, context: elsewhere.send("Billing", {}, type=PLACE))
+    endpoint = make_endpoint(settings=NONE)
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: rows(database, "error"))
+    assert len(rows(database, "error")) == 1
+    assert rows(database, "Sales") == []
 
 
 def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, caplog):

@@ -74,8 +74,13 @@ def test_what_cannot_be_sent_says_so(endpoint):
         endpoint.send("", 1, type=PLACE)
     with pytest.raises(ValueError, match="type"):
         endpoint.send("Sales", 1, type="")
-    with pytest.raises(ValueError, match="over before"):
-        endpoint.send("Sales", 1, type=PLACE, ttbr=timedelta())
+    for ttbr, said in {
+        timedelta(): "over before",
+        timedelta(0, 0, 499): "millisecond",
+        timedelta.max: "leave out",
+    }.items():
+        with pytest.raises(ValueError, match=said):
+            endpoint.send("Sales", 1, type=PLACE, ttbr=ttbr)
     with pytest.raises(ValueError, match="not a text"):
         endpoint.send("Sales", 1, type=PLACE, headers={"Count": 5})
     assert rows(endpoint.dsn, "Sales") == []

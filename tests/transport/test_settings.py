@@ -53,6 +53,12 @@ def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
     assert "from 0.1 s to 10 s" in fault
 
 
+@pytest.mark.parametrize("delay", [0, -1, 86_401, float("inf"), float("nan")])
+def test_a_delay_that_cannot_be_waited_is_refused(delay):
+    (fault,) = EndpointSettings(peek_delay=delay).faults()
+    assert "more than 0, and at most a day" in fault
+
+
 def test_the_range_is_the_one_that_pages_judge_by():
     assert (LEAST_PEEK_DELAY * 1000, MOST_PEEK_DELAY * 1000) == PEEK_RANGE_MS
 

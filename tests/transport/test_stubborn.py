@@ -103,20 +103,65 @@ def test_run_returns_when_what_is_in_hand_is_finished(make_endpoint, handlers):
     assert not running.is_alive()
 
 
-@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_of_another_encoding(encoding, database, make_endpoint, handlers, spy):
-    name = f"encoded_{encoding.lower()}"
+def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint, handlers, spy):
+    """It would wait for itself, in vain; one that lets another thread do it is finished first."""
+    said = []
+
+    @handlers.handle(PLACE)
+    def stops(message, context):
+        with pytest.raises(RuntimeError, match="a handler of Sales cannot wait for its own end"):
+            endpoint.stop()
+        said.append(threading.Thread(target=endpoint.stop))
+        said[0].start()
+
+    endpoint = make_endpoint()
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: spy.counts["handled"] == 1, what="it is handled")
+    said[0].join(30)
+    assert not said[0].is_alive()
+    assert not rows(endpoint.dsn, "Sales")
+
+
+@pytest.fixture
+def encoded(request, database):
+    """A DSN: of a database in another encoding."""
+    name = f"encoded_{request.param.lower()}"
     with psycopg.connect(database, autocommit=True) as admin:
-        admin.execute(f"create database {name} encoding '{encoding}' locale 'C' template template0")
-    try:
-        seen = []
-        handlers.handle(PLACE)(lambda message, context: seen.append(message))
-        endpoint = make_endpoint(dsn=f"{database.rpartition('/')[0]}/{name}")
-        endpoint.start()
-        endpoint.send("Sales", {"name": "Zoë"}, type=PLACE, headers={"Shop.Who": "Zoë"})
-        until(lambda: seen, what="it is handled")
-        endpoint.stop()
-        assert seen == [{"name": "Zoë"}]
-    finally:
-        with psycopg.connect(database, autocommit=True) as admin:
-            admin.execute(f"drop database {name} with (force)")
+        admin.execute(f"create database {name} encoding '{request.param}' locale 'C' template template0")
+        yield f"{database.rpartition('/')[0]}/{name}"
+        admin.execute(f"drop database {name} with (force)")
+
+
+@pytest.mark.parametrize("encoded", ["LATIN1", "SQL_ASCII"], indirect=True)
+def test_a_database_of_another_encoding(encoded, make_endpoint, handlers, spy):
+    seen = []
+    handlers.handle(PLACE)(lambda message, context: seen.append(message))
+    endpoint = make_endpoint(dsn=encoded)
+    endpoint.start()
+    endpoint.send("Sales", {"name": "Zoë"}, type=PLACE, headers={"Shop.Who": "Zoë"})
+    until(lambda: seen, what="it is handled")
+    endpoint.stop()
+    assert seen == [{"name": "Zoë"}]
+
+
+@pytest.mark.parametrize("encoded", ["LATIN1", "WIN1252", "EUC_TW", "SQL_ASCII"], indirect=True)
+def test_letters_that_a_database_does_not_have_stop_nothing(encoded, make_endpoint, handlers):
+    """JSON can say each of them: senders, COPY, and what a failure says."""
+    said = "Zoë owes 12 € 😀 \u0142"
+    seen = []
+
+    @handlers.handle(PLACE)
+    def fails(message, context):
+        seen.append(context.headers["Shop.Who"])
+        raise ValueError(said)
+
+    endpoint = make_endpoint(dsn=encoded, settings=replace(QUICK, immediate_retries=0, delayed_retries=0))
+    endpoint.start()
+    endpoint.send("Sales", {}, type=PLACE, headers={"Shop.Who": said})
+    endpoint.send_many("Sales", [{}] * 30, type=PLACE, headers={"Shop.Who": said})
+    until(lambda: len(rows(encoded, "error")) == 31, what="all are in the error queue")
+    endpoint.stop()
+    assert set(seen) == {said}
+    found = [h.parse(row.headers) for row in rows(encoded, "error")]
+    assert {headers["Shop.Who"] for headers in found} == {headers[h.EXCEPTION_MESSAGE] for headers in found} == {said}

@@ -14,7 +14,7 @@ from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import copying
+from pgqueue_admin.dialects.postgresql import copying, encodings
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -162,6 +162,10 @@ class Session:
 
     def copy_rows(self, query: Any, rows: Iterable[copying.Row]) -> None:
         encoding = self.raw.info.encoding  # in which the server takes texts, also in the binary form
+        if codec := encodings.codec(self.raw):
+            rows = (
+                (row_id, expires, encodings.fitted(headers, codec), body) for row_id, expires, headers, body in rows
+            )
         self.copy_in(query, copying.encoded(rows, "utf-8" if encoding == "ascii" else encoding))
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
@@ -275,7 +279,7 @@ def open_raw(
             **on_the_wire(dsn),
             **options(dsn, application_name, read_only, statement_timeout),
         )
-        in_utc(raw)
+        encodings.fit(in_utc(raw))
     raw.prepared_max = prepared_statements
     return raw
 
