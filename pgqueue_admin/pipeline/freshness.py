@@ -7,6 +7,7 @@ from functools import cached_property
 from django.db.models import Max
 
 from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 LIMIT = timedelta(minutes=15)
@@ -18,20 +19,21 @@ class Freshness:
     @cached_property
     def complete_to(self) -> datetime | None:
         """None: something has never been read to its end."""
-        return ledger.complete_to()
+        return ledger.earliest([complete_to for complete_to, _ in self._sources])
+
+    @cached_property
+    def rests_until(self) -> datetime | None:
+        """Somebody cancelled: until when not all tables are read, unless asked."""
+        held = [until for _, until in self._sources if until and until > clock.now()]
+        return max(held, default=None)
 
     @cached_property
     def begun(self) -> bool:
         return HistoryBatch.objects.exists()
 
     @cached_property
-    def open(self) -> HistoryBatch | None:
-        return HistoryBatch.objects.filter(state__in=ledger.OPEN).order_by("planned_at").first()
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        noted = HistorySource.objects.filter(is_there=True).exclude(note="")
-        return tuple(noted.values_list("note", flat=True))
+    def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
+        return list(HistorySource.objects.filter(is_there=True).values_list("complete_to", "held_until"))
 
 
 @dataclass(frozen=True, slots=True)

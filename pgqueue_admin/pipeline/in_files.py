@@ -41,17 +41,23 @@ def answer(
 
     ``paths`` in the order in which they count; ``equal``: column to value; ``within``: seconds.
     """
-    ends, matched, unread = time.monotonic() + within, 0, len(paths)
     begin, end = map(datetime.fromisoformat, (since, until))
-    kept = _PLACE.empty_table()
-    for number, path in enumerate(paths):
-        for places in _places(path, number, begin, end, equal):
-            matched += places.num_rows
-            kept = _newest(pa.concat_tables([kept, places]), most)
-            if time.monotonic() > ends:
-                return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
-        unread -= 1
+    parts = (
+        (number, places) for number, path in enumerate(paths) for places in _places(path, number, begin, end, equal)
+    )
+    kept, matched, unread = _found(parts, most, len(paths), time.monotonic() + within)
     return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
+
+
+def _found(parts: Iterator[tuple[int, Any]], most: int, files: int, ends: float) -> tuple[Any, int, int]:
+    """The places of the newest, how many there are, and of how many files the end was not seen."""
+    kept, matched = _PLACE.empty_table(), 0
+    for number, places in parts:
+        matched += places.num_rows
+        kept = _newest(pa.concat_tables([kept, places]), most)
+        if time.monotonic() > ends:
+            return kept, matched, files - number
+    return kept, matched, 0
 
 
 def _places(path: str, number: int, begin: datetime, end: datetime, equal: dict[str, Any]) -> Iterator[Any]:

@@ -176,9 +176,13 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 def complete_to() -> datetime | None:
     """Up to when history is whole: the source that is furthest behind says so."""
-    each = HistorySource.objects.filter(is_there=True).values_list("complete_to", flat=True)
-    known = [instant for instant in each if instant]
-    return min(known, default=None) if len(known) == len(each) else None
+    return earliest(list(HistorySource.objects.filter(is_there=True).values_list("complete_to", flat=True)))
+
+
+def earliest(complete: Sequence[datetime | None]) -> datetime | None:
+    """None: one of them has never been read to its end."""
+    known = [instant for instant in complete if instant]
+    return min(known, default=None) if len(known) == len(complete) else None
 
 
 def read_to(table: str, cluster: str) -> str:

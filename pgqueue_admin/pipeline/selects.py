@@ -39,6 +39,9 @@ def ranges(batch: HistoryBatch, parts: int) -> list[tuple[int, int]]:
 
 
 def masked(names: list[str]) -> str:
-    """A regular expression of PostgreSQL for these headers with their values, as JSON writes them."""
+    """A regular expression of PostgreSQL for these headers with their values, as JSON writes them.
+
+    Of an object or a list the end is not known: all from there on is taken, and such a row is rejected.
+    """
     quoted = "|".join("".join(f"\\{c}" if not c.isalnum() else c for c in name) for name in names)
-    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|null)'
+    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|[{{\[].*|[^"{{\[\s,}}]*)'

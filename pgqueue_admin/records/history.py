@@ -26,9 +26,9 @@ class FilesLost(Exception):
 
 
 class Recomputed(NamedTuple):
-    """How many days are counted anew, and how many cannot be: not all of their files are kept."""
+    """The days that are counted anew, and how many cannot be: not all of their files are kept."""
 
-    days: int
+    days: list[date]
     left_out: int
 
 
@@ -38,6 +38,22 @@ class Cancelled(NamedTuple):
     batches: int
     compactions: int
     days: int  # whose figures were to be made anew
+
+
+class Open(NamedTuple):
+    """What runs or is planned."""
+
+    batches: QuerySet[HistoryBatch]
+    compactions: QuerySet[HistoryCompaction]
+    days: QuerySet[HistoryDay]  # whose figures are to be made anew
+
+
+def going_on() -> Open:
+    return Open(
+        HistoryBatch.objects.filter(state__in=_OPEN),
+        HistoryCompaction.objects.filter(state=HistoryCompaction.State.RUNNING),
+        HistoryDay.objects.filter(is_wanted=True),
+    )
 
 
 @transaction.atomic
@@ -50,13 +66,12 @@ def read_now(person: Any, origin: str) -> None:
 def cancel(person: Any, origin: str) -> Cancelled:
     """End what runs or is planned, and rest for an hour. Rows of batches are planned anew."""
     why = f"Cancelled by {person.get_username()}."
-    batches = HistoryBatch.objects.filter(state__in=_OPEN)
-    tables = list(batches.values_list("source", flat=True))
-    compactions = HistoryCompaction.objects.filter(state=HistoryCompaction.State.RUNNING)
+    found = going_on()
+    tables = list(found.batches.values_list("source", flat=True))
     ended = Cancelled(
-        batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why),
-        compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
-        HistoryDay.objects.filter(is_wanted=True).update(is_wanted=False, error=why),
+        found.batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why),
+        found.compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
+        found.days.update(is_wanted=False, error=why),
     )
     note = f"{why} It is read again in an hour, or when somebody presses Read now."
     HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
@@ -68,14 +83,20 @@ def cancel(person: Any, origin: str) -> Cancelled:
 @transaction.atomic
 def recompute(person: Any, origin: str, since: date, until: date) -> Recomputed:
     """Have the figures of these days made anew, from their files."""
+    found = recomputable(since, until)
+    for day in found.days:
+        HistoryDay.objects.update_or_create(day=day, defaults={"asked_at": Now(), "is_wanted": True, "error": ""})
+    if found.days:
+        after = {"since": since.isoformat(), "until": until.isoformat()}
+        _audit(person, origin, "recompute", count=len(found.days), after=after)
+    return found
+
+
+def recomputable(since: date, until: date) -> Recomputed:
+    """What ``recompute`` would do."""
     days = _days(since, until)
     chosen = sorted(day for day, is_whole in days.items() if is_whole)
-    for day in chosen:
-        HistoryDay.objects.update_or_create(day=day, defaults={"asked_at": Now(), "is_wanted": True, "error": ""})
-    if chosen:
-        after = {"since": since.isoformat(), "until": until.isoformat()}
-        _audit(person, origin, "recompute", count=len(chosen), after=after)
-    return Recomputed(len(chosen), len(days) - len(chosen))
+    return Recomputed(chosen, len(days) - len(chosen))
 
 
 def needs_files(day: date) -> None:

@@ -26,3 +26,8 @@ def driver(spark: Any, history: Path) -> Callable[..., Driver]:
         return Driver("test", spark=spark, **changes)
 
     return make
+
+
+@pytest.fixture
+def database(console_database: str, connect: Callable[[str], Any]) -> Any:
+    return connect(console_database)

@@ -1,7 +1,6 @@
 """Cancel, recompute, keep for so long: through the ledger, and only where it says that files count. No Spark."""
 
 import os
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,6 @@ from pgqueue_admin.records.models import (
 
 ANA = User(username="ana")
 TODAY = date(2026, 11, 22)
-
-
-@pytest.fixture
-def database(console_database: str, connect: Callable[[str], Any]) -> Any:
-    return connect(console_database)
 
 
 @pytest.fixture
@@ -146,5 +140,5 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
     assert planning.plan(database, archive) is None
     archive.refresh_from_db()
     assert Freshness().complete_to == archive.complete_to is not None
-    assert Freshness().notes == ()
+    assert [each.table for each in stalls(clock.now() + 2 * LIMIT)] == [archive.table]
     assert stalls(clock.now() + LIMIT / 2) == []

@@ -137,7 +137,7 @@ def queues_lead_to_their_messages(database: Any) -> None:
 def recomputed_is_the_same(driver: Driver, day: date) -> None:
     """From the files, without the tables: all figures of two days once more, a day a turn, and nothing else."""
     before, last = figures(), day + timedelta(days=1)
-    assert asking.recompute(User(username="ana"), "console", day, last) == (2, 0)
+    assert asking.recompute(User(username="ana"), "console", day, last) == ([day, last], 0)
     assert driver.turn() == 1
     assert [each.day for each in HistoryDay.objects.filter(is_wanted=True)] == [last]
     assert driver.turn() == 1

@@ -85,7 +85,7 @@ def test_the_manifest_changes_whole(files: Make) -> None:
     compactions.done(compaction, found, new)
     assert list(HistoryFile.objects.values_list("path", "rows")) == [(new.path, 6)]
     assert list(HistoryPart.objects.values_list("file", "rows")) == [(new.pk, 2)] * len(old)
-    assert history.recompute(User(username="ana"), "console", DAY, DAY) == (1, 0)
+    assert history.recompute(User(username="ana"), "console", DAY, DAY) == ([DAY], 0)
     compaction.refresh_from_db()
     assert (compaction.state, compaction.files, compaction.bytes_before, compaction.bytes_after) == ("done", 3, 12, 6)
 

@@ -133,7 +133,7 @@ def test_files_that_came_meanwhile_are_not_left_out() -> None:
 def test_a_day_that_has_lost_files_is_not_recomputed() -> None:
     """Its figures would lose what retention took; also where that happens after somebody asked."""
     HistoryFile.objects.filter(day=TUESDAY.date()).delete()
-    assert history.recompute(ANA, "console", MONDAY.date(), TUESDAY.date()) == (1, 1)
+    assert history.recompute(ANA, "console", MONDAY.date(), TUESDAY.date()) == ([MONDAY.date()], 1)
     rolled_up(MONDAY, 5, grain="day")
     day = HistoryDay.objects.get()
     with pytest.raises(history.FilesLost):
@@ -145,7 +145,7 @@ def test_a_day_that_has_lost_files_is_not_recomputed() -> None:
 
 def test_days_of_which_nothing_is_known_are_none() -> None:
     before = MONDAY.date() - DAY
-    assert history.recompute(ANA, "console", before, before) == (0, 0)
+    assert history.recompute(ANA, "console", before, before) == ([], 0)
     assert not AuditEntry.objects.exists()
 
 

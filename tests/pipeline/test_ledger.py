@@ -8,39 +8,17 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue, StoryPart
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.records.models import HistoryBatch, StoryPart
 from tests.pipeline.figures import Figures
+from tests.pipeline.tables import died, read
 
 Connect = Callable[[str], Any]
 TEXTS = ("message_id", "queue", "endpoint", "type", "exception")
-
-
-@pytest.fixture
-def database(console_database: str, connect: Connect) -> Any:
-    return connect(console_database)
-
-
-def died(connection: Any, number: int = 1) -> None:
-    for _ in range(number):
-        store.bury(connection, DeadMessage(queue='"public"."Billing"'))
-
-
-def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
-    """Plan and end batches until none is left; the numbers that their SELECTs gave, in order."""
-    found: list[int] = []
-    while batch := planning.plan(connection, source, most):
-        found += [row.seq for part in selects(connection, batch, 2) for row in connection.all(part)]
-        ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
-        source.refresh_from_db()
-    return found
 
 
 def test_a_lower_number_that_commits_late_is_read_later(database: Any, console_database: str, connect: Connect) -> None:
@@ -111,130 +89,6 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
     assert HistoryBatch.objects.get().attempt == 2
 
 
-def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: str, connect: Connect) -> None:
-    """We may add no column there: a number is decided when those have ended who may have a lower one."""
-    slow, source = connect(console_database), audit(database)
-    with slow.transaction():
-        slow.run(PUT)
-        database.run(PUT)
-        pid, began = slow.one("select pg_backend_pid() as pid, now() at time zone 'utc' as began")
-        assert planning.plan(database, source) is None
-        source.refresh_from_db()
-        assert f"is open since {began:%Y-%m-%d %H:%M:%S} UTC (process {pid})" in source.note
-    assert read(database, source) == [1, 2]
-    assert read(database, source) == []
-
-
-def test_an_audit_queue_that_is_never_left_alone_is_read(
-    database: Any, console_database: str, connect: Connect
-) -> None:
-    """There is always somebody who writes; whoever came after the highest number was seen need not be waited for."""
-    source, found = audit(database), list[int]()
-    database.run(PUT)
-    one, other = connect(console_database), connect(console_database)
-    one.run("begin")
-    one.run(PUT)
-    for _ in range(3):
-        found += read(database, source)
-        other.run("begin")
-        other.run(PUT)
-        one.run("commit")
-        one, other = other, one
-    found += read(database, source)
-    assert found == [1, 2, 3], "one behind those who write"
-    assert HistorySource.objects.exclude(complete_to=None).filter(pk=source.pk).exists()
-    one.run("commit")
-    assert found + read(database, source) == [1, 2, 3, 4, 5]
-
-
-def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
-    database: Any, console_database: str, connect: Connect
-) -> None:
-    """The next one waits for the same writers; all that the ledger knows of it is in the ledger."""
-    slow, source = connect(console_database), audit(database)
-    with slow.transaction():
-        slow.run(PUT)
-        database.run(PUT)
-        assert planning.plan(database, source) is None
-        again = HistorySource.objects.get(pk=source.pk)
-        assert (again.head, len(again.writers)) == (2, 1)
-        assert planning.plan(database, again) is None
-    assert read(database, again) == [1, 2]
-
-
-def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:
-    """It may take hours, and writes no row."""
-    cleaning, source = connect(console_database), audit(database)
-    database.run(PUT)
-    with cleaning.transaction():
-        cleaning.run("lock table audit in share update exclusive mode")
-        assert read(database, source) == [1]
-
-
-def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, connect: Connect) -> None:
-    """Of the sequence it sees only how it is made; what lies in schemas that it may not enter is not asked for."""
-    source = audit(database)
-    for statement in (PUT, "create schema hidden", "create sequence hidden.numbers", "create role only_looks_history"):
-        database.run(statement)
-    database.run("grant select on audit to only_looks_history")
-    looking = connect(console_database)
-    looking.run("set role only_looks_history")
-    try:
-        assert read(looking, source) == [1]
-    finally:
-        database.run("drop owned by only_looks_history; drop role only_looks_history")
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
-        ("truncate audit restart identity", "its numbers began anew"),
-    ],
-)
-def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
-    """Rather a warning that it stands still than rows that are missing, and nobody told."""
-    source = audit(database)
-    for _ in range(3):
-        database.run(PUT)
-    assert read(database, source) == [1, 2, 3]
-    source.refresh_from_db()
-    before = source.complete_to
-    database.run(change)
-    database.run(PUT)
-    assert planning.plan(database, source) is None
-    source.refresh_from_db()
-    assert why in source.note
-    assert source.complete_to == before
-
-
-def test_another_table_of_the_same_name_is_not_gone_on_with(database: Any) -> None:
-    """Its numbers may be past those that were read: the first of them would never be."""
-    source = audit(database)
-    database.run(PUT)
-    assert read(database, source) == [1]
-    database.run("drop table audit")
-    TableQueue(postgresql(), Address("public", "audit")).create(database)
-    for _ in range(3):
-        database.run(PUT)
-    source.refresh_from_db()
-    assert planning.plan(database, source) is None
-    source.refresh_from_db()
-    assert "another table than the one that was read up to number 1" in source.note
-    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
-    source.refresh_from_db()
-    assert read(database, source) == [1, 2, 3]
-
-
-PUT = "insert into audit (id, headers, body) values (gen_random_uuid(), '{}', '')"
-
-
-def audit(database: Any) -> HistorySource:
-    TableQueue(postgresql(), Address("public", "audit")).create(database)
-    Queue.objects.create(schema="public", table="audit", kind="audit")
-    return next(each for each in sources(database) if each.table != ARCHIVE)
-
-
 def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card.Number", "Nested"]}
     plain = '{"A":"Card.Number","Card_Number":"5"}'
@@ -243,6 +97,23 @@ def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -
         store.bury(database, DeadMessage(queue="q", headers=headers))
     masked = '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
     assert headers_read(database) == [masked, plain]
+
+
+@pytest.mark.parametrize(
+    ("said", "masked"),
+    [
+        ('{"Card":4111,"B":"1"}', '{"Card":"(masked)","B":"1"}'),
+        ('{"B":"1","Card" : -4.1e9 }', '{"B":"1","Card":"(masked)" }'),
+        ('{"Card":true}', '{"Card":"(masked)"}'),
+        ('{"Card":{"Number":"4111"},"B":"1"}', '{"Card":"(masked)"'),
+        ('{"Card":\n[4111,\n4112]}', '{"Card":"(masked)"'),
+    ],
+)
+def test_values_that_are_no_texts_are_masked_too(said: str, masked: str, database: Any, settings: Any) -> None:
+    """No endpoint writes such headers; what stands behind an object is not told from it, and stays behind as well."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card"]}
+    store.bury(database, DeadMessage(queue="q", headers=said))
+    assert headers_read(database) == [masked]
 
 
 @pytest.mark.parametrize("names", [[], ["Card.Number"]])

@@ -6,33 +6,13 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import driver, ledger, planning
 from pgqueue_admin.pipeline.tables import sources
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+from tests.pipeline.tables import audit_queue, died, put
 
 Connect = Callable[[str], Any]
-
-
-@pytest.fixture
-def database(console_database: str, connect: Connect) -> Any:
-    return connect(console_database)
-
-
-def died(connection: Any, number: int) -> None:
-    for _ in range(number):
-        store.bury(connection, DeadMessage(queue='"public"."Billing"'))
-
-
-def audit(connection: Any, name: str) -> None:
-    TableQueue(postgresql(), Address("public", name)).create(connection)
-    Queue.objects.create(schema="public", table=name, kind="audit")
-    connection.run(f"insert into {name} (id, headers, body) values (gen_random_uuid(), '{{}}', '')")
 
 
 def ended(batch: HistoryBatch | None) -> HistoryBatch:
@@ -105,7 +85,8 @@ def test_a_table_that_may_not_be_read_is_no_source(
     database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a_audit", "b_audit"):
-        audit(database, name)
+        audit_queue(database, name)
+        put(database, name)
     database.run("grant select on b_audit to only_looks_at_some")
     assert turned(monkeypatch, looking) == (['"public"."b_audit"', "compact"], None)
     assert ledger.complete_to() is not None
@@ -115,12 +96,13 @@ def test_one_that_can_no_longer_be_read_keeps_no_other_back(
     database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a_audit", "b_audit"):
-        audit(database, name)
+        audit_queue(database, name)
+        put(database, name)
         database.run(f"grant select on {name} to only_looks_at_some")
     turned(monkeypatch, looking)
     database.run("revoke select on a_audit from only_looks_at_some")
     for name in ("a_audit", "b_audit"):
-        database.run(f"insert into {name} (id, headers, body) values (gen_random_uuid(), '{{}}', '')")
+        put(database, name)
     read, error = turned(monkeypatch, looking)
     assert read == ['"public"."b_audit"', "compact"]
     assert error is not None

@@ -102,7 +102,7 @@ class FailureRollup(models.Model):
     last_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["at"]), models.Index(fields=["fingerprint"])]
+        indexes = [models.Index(fields=["at"]), models.Index(fields=["fingerprint", "at"])]
 
 
 class StoryPart(models.Model):

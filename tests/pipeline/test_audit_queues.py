@@ -1,0 +1,131 @@
+"""Queues that are not ours get no column: which of their numbers are decided is told by who still writes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import planning
+from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.pipeline.tables import audit, put, read
+
+Connect = Callable[[str], Any]
+
+
+def test_an_audit_queue_waits_for_its_writers(database: Any, console_database: str, connect: Connect) -> None:
+    """We may add no column there: a number is decided when those have ended who may have a lower one."""
+    slow, source = connect(console_database), audit(database)
+    with slow.transaction():
+        put(slow)
+        put(database)
+        pid, began = slow.one("select pg_backend_pid() as pid, now() at time zone 'utc' as began")
+        assert planning.plan(database, source) is None
+        source.refresh_from_db()
+        assert f"is open since {began:%Y-%m-%d %H:%M:%S} UTC (process {pid})" in source.note
+    assert read(database, source) == [1, 2]
+    assert read(database, source) == []
+
+
+def test_an_audit_queue_that_is_never_left_alone_is_read(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    """There is always somebody who writes; whoever came after the highest number was seen need not be waited for."""
+    source, found = audit(database), list[int]()
+    put(database)
+    one, other = connect(console_database), connect(console_database)
+    one.run("begin")
+    put(one)
+    for _ in range(3):
+        found += read(database, source)
+        other.run("begin")
+        put(other)
+        one.run("commit")
+        one, other = other, one
+    found += read(database, source)
+    assert found == [1, 2, 3], "one behind those who write"
+    assert HistorySource.objects.exclude(complete_to=None).filter(pk=source.pk).exists()
+    one.run("commit")
+    assert found + read(database, source) == [1, 2, 3, 4, 5]
+
+
+def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    """The next one waits for the same writers; all that the ledger knows of it is in the ledger."""
+    slow, source = connect(console_database), audit(database)
+    with slow.transaction():
+        put(slow)
+        put(database)
+        assert planning.plan(database, source) is None
+        again = HistorySource.objects.get(pk=source.pk)
+        assert (again.head, len(again.writers)) == (2, 1)
+        assert planning.plan(database, again) is None
+    assert read(database, again) == [1, 2]
+
+
+def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:
+    """It may take hours, and writes no row."""
+    cleaning, source = connect(console_database), audit(database)
+    put(database)
+    with cleaning.transaction():
+        cleaning.run("lock table audit in share update exclusive mode")
+        assert read(database, source) == [1]
+
+
+def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, connect: Connect) -> None:
+    """Of the sequence it sees only how it is made; what lies in schemas that it may not enter is not asked for."""
+    source = audit(database)
+    put(database)
+    for statement in ("create schema hidden", "create sequence hidden.numbers", "create role only_looks_history"):
+        database.run(statement)
+    database.run("grant select on audit to only_looks_history")
+    looking = connect(console_database)
+    looking.run("set role only_looks_history")
+    try:
+        assert read(looking, source) == [1]
+    finally:
+        database.run("drop owned by only_looks_history; drop role only_looks_history")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
+        ("truncate audit restart identity", "its numbers began anew"),
+    ],
+)
+def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
+    """Rather a warning that it stands still than rows that are missing, and nobody told."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    assert read(database, source) == [1, 2, 3]
+    source.refresh_from_db()
+    before = source.complete_to
+    database.run(change)
+    put(database)
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert why in source.note
+    assert source.complete_to == before
+
+
+def test_another_table_of_the_same_name_is_not_gone_on_with(database: Any) -> None:
+    """Its numbers may be past those that were read: the first of them would never be."""
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("drop table audit")
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+    for _ in range(3):
+        put(database)
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert "another table than the one that was read up to number 1" in source.note
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
