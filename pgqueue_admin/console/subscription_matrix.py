@@ -1,5 +1,6 @@
 """Subscriptions as a matrix: events down, endpoints across, in each cell the worst that is known of it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ class Cell(NamedTuple):
 class Line(NamedTuple):
     event: Row
     cells: list[Cell]
+    has_namesake: bool  # another type has the same short name
 
 
 class Matrix(NamedTuple):
@@ -37,12 +39,13 @@ def matrix(rows: Sequence[Row]) -> Matrix:
     if max(len(endpoints), len(events)) > MOST:
         said = f"{counted(len(events), 'event')} of {counted(len(endpoints), 'endpoint')}"
         return Matrix([], [], f"A matrix has room for {MOST} of each, and these are {said}. A filter narrows them.")
-    return Matrix(endpoints, [_line(by_endpoint, endpoints) for by_endpoint in events.values()], "")
+    lines = [(next(iter(each.values()))[0], each) for each in events.values()]
+    names = Counter(event.type for event, _ in lines)
+    return Matrix(endpoints, [_line(event, each, endpoints, names[event.type] > 1) for event, each in lines], "")
 
 
-def _line(by_endpoint: dict[str, list[Row]], endpoints: list[str]) -> Line:
-    event = next(iter(by_endpoint.values()))[0]
-    return Line(event, [_cell(by_endpoint.get(endpoint, [])) for endpoint in endpoints])
+def _line(event: Row, by_endpoint: dict[str, list[Row]], endpoints: list[str], has_namesake: bool) -> Line:
+    return Line(event, [_cell(by_endpoint.get(endpoint, [])) for endpoint in endpoints], has_namesake)
 
 
 def _cell(rows: list[Row]) -> Cell:

@@ -130,7 +130,7 @@ def test_acts_on_processes(as_operator, orders, verb, given, field, value):
     assert AuditEntry.objects.get().verb == verb
 
 
-@pytest.mark.parametrize("processes", ["", "-1", "65", "many", "٣"])
+@pytest.mark.parametrize("processes", ["", "-1", "0", "65", "many", "٣"])
 def test_an_odd_scale_is_refused(as_operator, orders, processes):
     response = as_operator.post(f"{PAGE}scale/", {"processes": processes, "next": PAGE})
     assert "Nothing was changed" in text(as_operator, response.url)

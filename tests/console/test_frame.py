@@ -66,6 +66,8 @@ def test_where_there_is_no_page_a_stranger_learns_nothing(stranger, as_viewer):
     assert answer.status_code == 404
     assert "Queues" not in answer.content.decode()
     assert "No page has this address." in as_viewer.get("/nowhere/").content.decode()
+    assert "There is no operation 4711." in as_viewer.get("/operations/4711/").content.decode()
+    assert "No endpoint &lt;b&gt; is declared here." in as_viewer.get("/endpoints/%3Cb%3E/").content.decode()
 
 
 def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer):

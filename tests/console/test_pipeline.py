@@ -30,6 +30,11 @@ def batch(console_database) -> HistoryBatch:
     return batch
 
 
+@pytest.mark.parametrize("path", ["/pipeline/", "/pipeline/days/"])
+def test_it_stands_under_trends(as_viewer, batch, path):
+    assert 'data-page="trends" aria-current="page"' in as_viewer.get(path).content.decode()
+
+
 def test_what_was_rejected_is_shown_with_its_reasons(as_viewer, batch):
     HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3, "nothing says when it ended": 1})
     page = as_viewer.get("/pipeline/").content.decode()
@@ -52,8 +57,11 @@ def test_who_may_cancels_and_recomputes(as_operator, batch):
     HistoryBatch.objects.update(state="planned")
     page = as_operator.get("/pipeline/").content.decode()
     assert "/pipeline/cancel/" in page
+    assert "Cancel what is being read in demo?" in page
+    assert "It ends a batch of 9 rows of &quot;public&quot;.&quot;audit&quot;. Nothing is lost" in page
     said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
     assert "Cancelled: 1 batch. Nothing is lost" in said
+    assert "Reading rests until" in said
     assert "/pipeline/cancel/" not in said
     HistoryBatch.objects.update(state="done")
     days = {"since": "2026-11-14", "until": "2026-11-14"}
@@ -67,6 +75,24 @@ def test_who_may_cancels_and_recomputes(as_operator, batch):
         ("ana", "recompute"),
         ("ana", "cancel"),
     ]
+
+
+def test_before_figures_are_made_anew_it_says_of_which_days(as_operator, batch):
+    rolled_up(datetime(2026, 11, 13, tzinfo=UTC), 6, grain="day")
+    page = as_operator.get("/pipeline/days/", {"since": "0001-01-01", "until": "9999-12-31"}).content.decode()
+    assert "Recompute 1 day in demo?" in page
+    assert "2026-11-14, UTC: counts, times" in page
+    assert "from 5 messages in files" in " ".join(page.split())
+    assert "1 day left as before" in page
+    assert 'name="until" value="2026-11-14"' in page
+    assert not HistoryDay.objects.exists()
+
+
+def test_days_without_files_are_no_question(as_operator, batch):
+    page = as_operator.get("/pipeline/days/", {"since": "2026-11-20", "until": "2026-11-21"}).content.decode()
+    assert "of these days no messages are in files" in page
+    assert "/pipeline/recompute/" not in page
+    assert "name a first and a last day" in as_operator.get("/pipeline/days/", {"since": "x"}).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,13 @@ def test_the_matrix_marks_what_leads_nowhere_and_has_room_for_some_tens(recorded
     assert "Many40" in text(recorded.operator)
 
 
+def test_types_of_one_short_name_are_told_apart(recorded):
+    subscribe(recorded, "Mailer", topic="Other.OrderPlaced")
+    html = text(recorded.operator, q="OrderPlaced", **{"as": "matrix"})
+    told = {re.sub(r"\s+", " ", said) for said in cells(html)}
+    assert told == {"OrderPlaced Shop.Messages.Events.OrderPlaced", "OrderPlaced Other.OrderPlaced"}
+
+
 @pytest.mark.parametrize(
     ("typed", "count"),
     [("Legacy", 1), ("address:shipping", 2), ("type:OrderPlaced", 3), ("endpoint:Sales type:billed", 1)],

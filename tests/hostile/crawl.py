@@ -95,7 +95,8 @@ def _of_history(world: World) -> dict[str, list[str]]:
         f"{reverse('finished_message', args=[seq])}?{urlencode({'source': source, 'at': at.isoformat()})}"
         for source, seq, at in world.finished
     ]
-    return {"finished": [reverse("finished"), f"{reverse('finished')}?{urlencode(days)}"], "finished_message": one}
+    asked = {name: [reverse(name), f"{reverse(name)}?{urlencode(days)}"] for name in ("finished", "pipeline_days")}
+    return {**asked, "finished_message": one}
 
 
 _VERBS = ("settings", "start", "stop", "scale", "pause", "resume", "restart", "withdraw")

@@ -32,6 +32,7 @@ PAGES = {
     "history-messages": "/trends/messages/?w=90d",
     "history-nothing": "/trends/messages/?type=Shop.Nothing",
     "pipeline": "/pipeline/",
+    "pipeline-days": "/pipeline/days/?since=2020-01-01&until=2099-12-31",
     "settings": "/settings/",
     "mail": "/alerts/mail/",
     "finder": "/messages/00000000-0000-0000-0000-000000000000/",

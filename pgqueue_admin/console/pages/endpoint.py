@@ -1,11 +1,12 @@
 """One endpoint: its processes, its settings with what they risk, and every change with the way back (C1, C5)."""
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
 from pgqueue_admin.console import access, answers, service, settings_table, settings_words
+from pgqueue_admin.console.existing import existing
 from pgqueue_admin.console.forms.endpoint import EndpointSettings
 from pgqueue_admin.console.forms.endpoint_risks import Risk, risks, seen
 from pgqueue_admin.console.numbers import whole
@@ -23,14 +24,14 @@ COUNTS = (
 
 @require_http_methods(["GET", "HEAD"])
 def page(request: HttpRequest, name: str) -> HttpResponse:
-    endpoint = get_object_or_404(Endpoint, name=name)
+    endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
     return _page(request, endpoint, EndpointSettings(endpoint) if "edit" in request.GET else None)
 
 
 @require_http_methods(["POST"])
 def save(request: HttpRequest, name: str) -> HttpResponse:
     """Values that risk messages are shown with what they risk first, and saved when sent again."""
-    endpoint = get_object_or_404(Endpoint, name=name)
+    endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
     if refusal := access.may(request.user, "set"):
         answers.refused(request, f"Nothing was changed: {refusal}.")
         return answers.SeeOther(_place(name))

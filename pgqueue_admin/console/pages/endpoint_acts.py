@@ -56,8 +56,9 @@ def stop(request: HttpRequest, name: str) -> str:
 def scale(request: HttpRequest, name: str) -> str:
     wanted = request.POST.get("processes", "")
     processes = whole(wanted, MOST_PROCESSES)
-    if processes is None:
-        raise endpoints.ActRefused(f"Nothing was changed. Processes are 0 to {MOST_PROCESSES}; {wanted!r} is not.")
+    if not processes:
+        given = f"Nothing was changed. Processes are 1 to {MOST_PROCESSES}; {wanted!r} is not."
+        raise endpoints.ActRefused(f"{given} Stop ends them all, and asks first.")
     endpoints.scale(name, processes, request.user, "console")
     return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
 

@@ -12,7 +12,7 @@ from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console import navigation, trouble
 from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, timeline
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.monitor import bodies, browse, discovery
+from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import AuditEntry
@@ -93,12 +93,8 @@ def _archived_body(connection: Connection, message: ArchivedMessage, request: Ht
         found = store.body(connection, message.id, start, length)
         return bytes(found.content) if found else None
 
-    def bodystring() -> tuple[str, bool] | None:
-        raw = read(0, bodies.PART)
-        return None if raw is None else (bodies.readable(raw), False)
-
     known = facts.of_archived(message)
-    return body.shown(read, bodystring, message.body_bytes, known.content_type, request.GET.dict())
+    return body.of_copy(read, message.body_bytes, known.content_type, request.GET.dict())
 
 
 def _missing(request: HttpRequest, problem: trouble.Trouble | None, **about: Any) -> HttpResponse:

@@ -2,11 +2,12 @@
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import access, answers, operation_words, trouble
+from pgqueue_admin.console.existing import existing
 from pgqueue_admin.console.operation import outcomes, preview, progress
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
@@ -16,7 +17,7 @@ from pgqueue_admin.records.models import Operation
 
 @require_safe
 def page(request: HttpRequest, number: int) -> HttpResponse:
-    operation = get_object_or_404(Operation, pk=number)
+    operation = existing(Operation, f"There is no operation {number}.", pk=number)
     if operation.state == Operation.State.FROZEN:
         return _preview(request, operation)
     found, problem = trouble.read(lambda connection: outcomes.read(connection, operation, request.GET))
@@ -52,7 +53,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
 
 @require_POST
 def start(request: HttpRequest, number: int) -> HttpResponse:
-    operation = get_object_or_404(Operation, pk=number)
+    operation = existing(Operation, f"There is no operation {number}.", pk=number)
     reason = request.POST.get("reason", "").replace("\0", "").strip()[:1000]
     allowed = operation.state == Operation.State.FROZEN and not access.may(request.user, operation.kind)
     if allowed and (fault := preview.plan(operation).fault(reason, request.POST.get("count", ""))):
@@ -68,7 +69,7 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, number: int) -> HttpResponse:
-    get_object_or_404(Operation, pk=number)
+    existing(Operation, f"There is no operation {number}.", pk=number)
     try:
         operation = service.cancel(number, request.user)
         answers.done(request, f"Cancelled. {operation_words.ended(operation)}.")

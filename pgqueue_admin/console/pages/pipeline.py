@@ -3,14 +3,14 @@
 from datetime import date
 
 from django.db.models import Count, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import path
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.alerts.kinds import history_stalled
-from pgqueue_admin.console import access, answers
+from pgqueue_admin.console import access, answers, navigation
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
@@ -28,17 +28,21 @@ from pgqueue_admin.wording.figures import counted
 SHOWN = 30
 COMPACTED = 5
 RECOMPUTED = 10
+_ANEW = "day to be counted anew", "days to be counted anew"
+_NAME_DAYS = "Nothing is recomputed: name a first and a last day, as 2026-11-21."
+_NO_FILES = "Nothing is recomputed: of these days no messages are in files."
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
+    navigation.stands_under(request, "trends")
     about = {
         "freshness": Freshness(),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
         "stalled": list(history_stalled.stalled(clock.now())),
-        "recomputing": HistoryDay.objects.filter(is_wanted=True).exists(),
+        "open": _open(),
         "days": HistoryDay.objects.order_by("-asked_at", "-day")[:RECOMPUTED],
         "rejected": rejections(),
         "files": history.files().aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
@@ -48,6 +52,18 @@ def page(request: HttpRequest) -> HttpResponse:
         "refusal": access.may(request.user, "run"),
     }
     return render(request, "pgqueue_admin/pipeline/page.html", about)
+
+
+def _open() -> str:
+    """What Cancel would end; empty: nothing is open."""
+    found = history.going_on()
+    batches = [
+        f"a batch of {counted(batch.rows, 'row')} of {batch.source.table}"
+        for batch in found.batches.select_related("source").order_by("planned_at")
+    ]
+    days = [f"the compaction of {each.day:%Y-%m-%d}" for each in found.compactions.order_by("day")]
+    anew = found.days.count()
+    return ", ".join([*batches, *days, *([counted(anew, *_ANEW)] if anew else [])])
 
 
 @require_POST
@@ -73,30 +89,54 @@ def cancel(request: HttpRequest) -> HttpResponse:
 
 
 def _said(ended: history.Cancelled) -> str:
-    names = ("batch", "batches"), ("compaction", "compactions"), ("day to be counted anew", "days to be counted anew")
+    names = ("batch", "batches"), ("compaction", "compactions"), _ANEW
     return ", ".join(counted(number, *name) for number, name in zip(ended, names, strict=True) if number)
+
+
+@require_safe
+def question(request: HttpRequest) -> HttpResponse:
+    """Which days would be counted anew, before they are."""
+    navigation.stands_under(request, "trends")
+    days = _days(request.GET)
+    found = history.recomputable(*days) if days else history.Recomputed([], 0)
+    about = {
+        "days": found.days,
+        "left": _left(found),
+        "filed": history.files().filter(day__in=found.days).aggregate(rows=Sum("rows"))["rows"] or 0,
+        "problem": "" if found.days else _NO_FILES if days else _NAME_DAYS,
+        "refusal": access.may(request.user, "run"),
+    }
+    return render(request, "pgqueue_admin/pipeline/question.html", about)
 
 
 @require_POST
 def recompute(request: HttpRequest) -> HttpResponse:
-    since, until = (parsed_day(request.POST.get(name, "")) for name in ("since", "until"))
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing is recomputed: {refusal}.")
-    elif since is None or until is None or since > until:
-        answers.refused(request, "Nothing is recomputed: name a first and a last day, as 2026-11-21.")
+    elif days := _days(request.POST):
+        _recompute(request, *days)
     else:
-        _recompute(request, since, until)
+        answers.refused(request, _NAME_DAYS)
     return answers.back(request, "/pipeline/")
 
 
 def _recompute(request: HttpRequest, since: date, until: date) -> None:
     found = history.recompute(request.user, "console", since, until)
-    lost = "not all that was counted then is in files any more"
-    left = f" {counted(found.left_out, 'day')} left as before: {lost}." if found.left_out else ""
+    left = f" {_left(found)}" if found.left_out else ""
     if found.days:
-        answers.done(request, f"{counted(found.days, 'day')} will be counted anew from the files.{left}")
+        answers.done(request, f"{counted(len(found.days), 'day')} will be counted anew from the files.{left}")
     else:
-        answers.refused(request, f"Nothing is recomputed: of these days no messages are in files.{left}")
+        answers.refused(request, f"{_NO_FILES}{left}")
+
+
+def _left(found: history.Recomputed) -> str:
+    lost = "not all that was counted then is in files any more"
+    return f"{counted(found.left_out, 'day')} left as before: {lost}." if found.left_out else ""
+
+
+def _days(given: QueryDict) -> tuple[date, date] | None:
+    since, until = (parsed_day(given.get(name, "")) for name in ("since", "until"))
+    return (since, until) if since and until and since <= until else None
 
 
 def parsed_day(text: str) -> date | None:
@@ -111,4 +151,5 @@ urlpatterns = [
     path("pipeline/run/", run_now, name="pipeline_run"),
     path("pipeline/cancel/", cancel, name="pipeline_cancel"),
     path("pipeline/recompute/", recompute, name="pipeline_recompute"),
+    path("pipeline/days/", question, name="pipeline_days"),
 ]

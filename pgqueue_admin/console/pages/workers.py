@@ -1,11 +1,12 @@
 """Is every process up, and what does the broken one say?"""
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import access, processes
+from pgqueue_admin.console.existing import existing
 from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.models import Process
@@ -42,10 +43,13 @@ def page(request: HttpRequest) -> HttpResponse:
     )
 
 
+_NO_PROCESS = "No process has this number, or it was forgotten since: Workers lists those that are known."
+
+
 @require_safe
 def log(request: HttpRequest, process_id: int) -> HttpResponse:
     """What a process prints may hold what its messages hold: it is for those who run it."""
-    process, refusal = get_object_or_404(Process, pk=process_id), access.may(request.user, "log")
+    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), access.may(request.user, "log")
     lines = [] if refusal else processes.log_lines(process, MOST_LINES)
     wanted = request.GET.get("q", "")
     shown = [line for line in lines if wanted.lower() in line.lower()]

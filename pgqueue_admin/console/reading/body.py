@@ -54,10 +54,17 @@ def of_finished(message: Finished, content_type: str | None, asked: Asked) -> Sh
     if kept is None:
         return Shown(None, "")
 
-    def read(start: int, length: int) -> bytes:
-        return kept[start : start + length]
+    return of_copy(lambda start, length: kept[start : start + length], len(kept), content_type, asked)
 
-    return shown(read, lambda: (stored.readable(kept[: stored.PART]), False), len(kept), content_type, asked)
+
+def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked) -> Shown:
+    """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
+
+    def bodystring() -> tuple[str, bool] | None:
+        raw = read(0, stored.PART)
+        return None if raw is None else (stored.readable(raw), False)
+
+    return shown(read, bodystring, size, content_type, asked)
 
 
 def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> Shown:

@@ -116,18 +116,12 @@ def _of_stored(message: Stored, address: Address, **about: Any) -> Facts:
 
 
 def of_archived(message: ArchivedMessage) -> Facts:
-    headers, unreadable = _parsed(message.headers)
-    return Facts(
+    return _of_copy(
+        message,
         state=message.state,
-        address=address_of(message.queue),
         row_id=message.row_id,
-        message_id=message.message_id or "",
         type=message.message_type or "",
-        headers_text=message.headers,
-        headers=headers,
-        unreadable=unreadable,
         body_size=message.body_bytes,
-        sent_at=message.sent_at,
         expires_text=message.expires,
         archived=message,
     )
@@ -135,18 +129,20 @@ def of_archived(message: ArchivedMessage) -> Facts:
 
 def of_finished(message: Finished) -> Facts:
     """``body_size``: of what history keeps of it."""
+    size = None if message.body is None else len(message.body)
+    return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size)
+
+
+def _of_copy(message: ArchivedMessage | Finished, **about: Any) -> Facts:
     headers, unreadable = _parsed(message.headers)
     return Facts(
-        state=message.result,
         address=address_of(message.queue),
-        row_id=None,
         message_id=message.message_id or "",
-        type=message.type or "",
         headers_text=message.headers,
         headers=headers,
         unreadable=unreadable,
-        body_size=None if message.body is None else len(message.body),
         sent_at=message.sent_at,
+        **about,
     )
 
 

@@ -52,8 +52,8 @@ def _archive(terms: list[str]) -> str:
 
 
 def _history(asked: Asked, since: str, until: str, result: str = "") -> str:
-    stretch = {"since": since, "until": until}
-    return f"{reverse('finished')}?{urlencode({**stretch, **_named(asked), **({'result': result} if result else {})})}"
+    query = {"since": since, "until": until, **_named(asked), "result": result}
+    return f"{reverse('finished')}?{urlencode({name: value for name, value in query.items() if value})}"
 
 
 def _iso(at: datetime) -> str:
