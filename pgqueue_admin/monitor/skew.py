@@ -4,6 +4,7 @@ An endpoint hands a UTC wall clock to a column with a zone, which its session's 
 from New York lands five hours and a minute away. Our sessions are in UTC, and what the headers say tells the rest.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ LOOKED_AT = 20  # so many of the soonest
 _QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none
 _WIDEST = timedelta(hours=14, minutes=7)  # more is no zone: somebody has set another due time by hand
 _NOTABLE = timedelta(seconds=5)
+_CLOCK_BESIDE_ZONE = timedelta(minutes=1)  # a zone is off by whole quarters; minutes besides come from another hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +63,38 @@ def zones(
 
 def of(rows: Iterable[tuple[datetime, str]]) -> Skew | None:
     """From due times and headers as they were stored: what more than half of those that tell agree on."""
-    found = [off for due, headers in rows if (off := _off(due, headers)) is not None]
-    zones = [round(off / _QUARTER) * _QUARTER for off in found]
+    found = _offs(rows)
+    zones = [_zone(off) for off in found]
     zone = max(zones, key=zones.count, default=timedelta())
     clocks = [(off - zone).total_seconds() for off, each in zip(found, zones, strict=True) if each == zone]
     return Skew(zone, timedelta(seconds=median(clocks)), len(clocks)) if len(clocks) * 2 > len(found) else None
 
 
-def _off(due: datetime, text: str) -> timedelta | None:
+def _offs(rows: Iterable[tuple[datetime, str]]) -> list[timedelta]:
+    """What each row tells. Rows of one due time, meant for several, were set by hand together: they tell none."""
+    meant: dict[datetime, list[datetime]] = defaultdict(list)
+    for due, headers in rows:
+        if (at := _meant(headers)) is not None:
+            meant[due].append(at)
+    as_stored = ((due, at) for due, all_of_it in meant.items() if len(set(all_of_it)) == 1 for at in all_of_it)
+    return [due - at for due, at in as_stored if _is_clock_or_zone(due - at)]
+
+
+def _zone(off: timedelta) -> timedelta:
+    return round(off / _QUARTER) * _QUARTER
+
+
+def _is_clock_or_zone(off: timedelta) -> bool:
+    zone = _zone(off)
+    return abs(off) <= _WIDEST and (not zone or abs(off - zone) <= _CLOCK_BESIDE_ZONE)
+
+
+def _meant(text: str) -> datetime | None:
     """A header of an earlier delay tells nothing of this one: a retry keeps the first (wire sheet 7)."""
     try:
         headers: Headers = wire.parse(text)
     except HeadersUnreadable:
         return None
-    meant = wire.parse_time(headers.get(wire.DELIVER_AT))
+    at = wire.parse_time(headers.get(wire.DELIVER_AT))
     retried = wire.parse_time(headers.get(wire.RETRIES_TIMESTAMP))
-    if meant is None or (retried and meant <= retried):
-        return None
-    return due - meant if abs(due - meant) <= _WIDEST else None
+    return None if at is None or (retried and at <= retried) else at

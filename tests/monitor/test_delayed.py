@@ -122,6 +122,32 @@ def test_due_times_that_somebody_set_by_hand_are_no_zone(connection: Connection,
     assert skew.read(connection, table.address) is None, "no two of them agree"
 
 
+def test_rows_put_off_together_are_no_zone(connection: Connection, table: QueueTable) -> None:
+    """``update … set due = now() + '1 h'`` in an incident: of rows sent within a second, all are off by the same."""
+    for milliseconds in range(3):
+        store(connection, NOON + 5 * HOUR, DeliverAt=NOON + timedelta(milliseconds=milliseconds))
+    assert skew.read(connection, table.address) is None
+    for hours in range(4):  # those that nobody touched still tell
+        store(connection, NOON + hours * HOUR, DeliverAt=NOON + hours * HOUR)
+    told = skew.read(connection, table.address)
+    assert told is not None
+    assert (told.zone, told.told_by) == (timedelta(), 4)
+
+
+def test_a_zone_is_a_whole_quarter(connection: Connection, table: QueueTable) -> None:
+    for hours in range(3):
+        store(connection, NOON + hours * HOUR + timedelta(hours=2, minutes=4), DeliverAt=NOON + hours * HOUR)
+    assert skew.read(connection, table.address) is None, "four minutes beside two hours: by hand"
+
+
+def test_timeouts_for_one_instant_tell_a_zone(connection: Connection, table: QueueTable) -> None:
+    for _ in range(3):
+        store(connection, NOON + 5 * HOUR, DeliverAt=NOON)
+    told = skew.read(connection, table.address)
+    assert told is not None
+    assert (told.zone, told.told_by) == (timedelta(hours=5), 3)
+
+
 @pytest.mark.parametrize("headers", ["", "null", "not json", '{"NServiceBus.DeliverAt": "soon"}', "[]"])
 def test_headers_that_cannot_be_read_tell_nothing(connection: Connection, table: QueueTable, headers: str) -> None:
     connection.run(
