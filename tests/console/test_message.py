@@ -1,9 +1,13 @@
 """A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
 
+import re
+
 import pytest
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import ingester, store
 from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.transport import headers as wire
+from tests.console.recorded import ERRORS
 
 
 @pytest.fixture
@@ -57,6 +61,22 @@ def test_retry_of_one_acts_at_once_and_the_second_is_told_who(recorded, refused)
     assert "by ana at" in html
     assert "Retry to Billing" not in html
     assert "Retried by ana" in html
+
+
+def test_one_that_died_again_leads_to_where_it_lies_now(recorded, refused):
+    act(recorded.operator, "retry", refused)
+    row = recorded.connection.one('delete from "Billing" where seq = (select max(seq) from "Billing") returning *')
+    headers = wire.dump({**wire.parse(row.headers), wire.FAILED_Q: '"public"."Billing"'})
+    sent = {"id": row.id, "headers": headers, "body": row.body}
+    recorded.connection.run("insert into error (id, headers, body) values (%(id)s, %(headers)s, %(body)s)", sent)
+    ingester.ingest(recorded.connection, ERRORS, limit=4000)
+    html = shown(recorded.operator, f"/archive/{refused}/")
+    assert "Died again" in html
+    [there] = re.findall(r'href="(/messages/[^"]+)">where it lies now', html)
+    found = shown(recorded.operator, there)
+    ids = recorded.dead(5, state=None, message_id=store.get(recorded.connection, refused).message_id)
+    assert [recorded.state(each) for each in ids] == ["dead", "dead_again"]
+    assert all(f'href="/archive/{each}/"' in found for each in ids)
 
 
 def test_the_retried_row_is_stripped(recorded, refused):

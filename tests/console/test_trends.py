@@ -148,7 +148,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
     assert "Nothing was sampled in this window" in page(as_viewer, at="", queue="Nobody")
 
 
-def test_what_succeeded_after_a_failure_is_counted_by_message(as_viewer, database):
+def test_what_succeeded_after_retries_is_counted_by_message(as_viewer, database):
     """In the step in which it did; what was never retried has no story."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     for at in (5, 5, 6):
@@ -159,7 +159,7 @@ def test_what_succeeded_after_a_failure_is_counted_by_message(as_viewer, databas
     assert {at: number for at, number in zip(data["at"], data["retried"], strict=True) if number} == {
         int((TEN + at * MINUTE).timestamp()): 1 for at in (5, 6)
     }
-    assert "2</span> after a failure" in text
+    assert "2</span> after retries" in text
     assert set(drawn(page(as_viewer, queue=BILLING))["retried"]) == {None}
     (row,) = page(as_viewer, format="steps").splitlines()[1:]
     assert row.endswith(",1")

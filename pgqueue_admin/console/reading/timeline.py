@@ -29,11 +29,12 @@ class Step:
     detail: str = ""
     operation: int | None = None
     gap: str = ""
+    elsewhere: str = ""  # the id that finds the message as it lies now
 
 
 def steps(facts: Facts, events: list[Any], now: datetime) -> list[Step]:
     delays = _due(facts) if facts.due_text else _delayed(facts)
-    found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *_events(events)]
+    found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *_events(events, facts)]
     found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times stay as told
     return _with_gaps(found)
 
@@ -97,11 +98,13 @@ def _cause(row: Any) -> str:
     return wire.short_type(row.exception_type) if row.exception_type else row.no_retry or row.details or ""
 
 
-def _events(events: list[Any]) -> Iterator[Step]:
+def _events(events: list[Any], facts: Facts) -> Iterator[Step]:
     for event in events:
         title, icon, tone = _EVENTS.get(event.verb, (event.verb.capitalize() + " by {who}", "info", ""))
         into = f"into {event.target}" if event.target and event.verb == "retried" else ""
-        yield Step(event.at, icon, tone, title.format(who=event.who), into, event.operation)
+        elsewhere = facts.message_id if event.verb == "died again" else ""
+        step = Step(event.at, icon, tone, title.format(who=event.who), into, event.operation)
+        yield replace(step, elsewhere=elsewhere)
 
 
 def _with_gaps(found: list[Step]) -> list[Step]:
