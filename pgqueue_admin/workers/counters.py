@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +14,8 @@ from pgqueue_admin.workers.in_hand import Hands
 
 WINDOW = 60.0  # seconds that rates and percentiles look back
 _MOST_TIMES = 2_000
+MOST_TYPES = 500  # senders choose the names of types: of more, the rest are remembered as one
+OTHER_TYPES = "(other types)"
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Counters:
         with self._lock:
             self.figures.expired += 1
             self.figures.last_expired_at = datetime.now(UTC)
-            self._lost[type] += 1
+            self._lost[kept_as(type, self._lost)] += 1
 
     def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
         if message is None:
@@ -84,7 +86,8 @@ class Counters:
         """Of the expired too: where the peek delay is longer than the TTBR, all of them expire (T16)."""
         if ttbr is not None and ttbr < self._ttbrs.get(type, timedelta.max):
             with self._lock:
-                self._ttbrs[type] = min(ttbr, self._ttbrs.get(type, timedelta.max))
+                name = kept_as(type, self._ttbrs)
+                self._ttbrs[name] = min(ttbr, self._ttbrs.get(name, timedelta.max))
 
     # for the reporter
 
@@ -110,6 +113,12 @@ class Counters:
         """How many expired, by message type."""
         with self._lock:
             return dict(self._lost)
+
+
+def kept_as(type: str, known: Mapping[str, object]) -> str:
+    """The name under which a type is remembered beside those that are."""
+    name = type[:512]
+    return name if name in known or len(known) < MOST_TYPES else OTHER_TYPES
 
 
 @dataclass

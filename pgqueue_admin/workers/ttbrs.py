@@ -1,14 +1,16 @@
 """T16: the smallest time to be received, and how many came too late, kept per queue and type beyond the messages."""
 
 from datetime import timedelta
+from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive.model import clean
 from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, SmallestTtbr
+from pgqueue_admin.workers.counters import MOST_TYPES, OTHER_TYPES
 from pgqueue_admin.workers.queue_rows import row_of
 
 Ttbrs = dict[str, timedelta]
@@ -27,7 +29,7 @@ def lower(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
 
 
 def lower_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
-    kind, ms = clean(kind, 512) or "", round(ttbr.total_seconds() * 1000)
+    kind, ms = _kept_as(kind, queue.ttbrs.all()), round(ttbr.total_seconds() * 1000)
     known = SmallestTtbr.objects.filter(queue=queue, message_type=kind)
     if not known.exists():
         SmallestTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
@@ -42,6 +44,14 @@ def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
     queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
     for kind, number in news.items():
         today = clock.now().date()
-        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=clean(kind, 512) or "", day=today)
+        name = _kept_as(kind, queue.expired_counts.filter(day=today))
+        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=name, day=today)
         ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
     return dict(seen)
+
+
+def _kept_as(kind: str, rows: QuerySet[Any]) -> str:
+    """Of one queue. Senders choose the names of types: of more than are remembered, the rest are one."""
+    name = clean(kind, 512) or ""
+    is_known = rows.filter(message_type=name).exists() or rows.count() < MOST_TYPES
+    return name if is_known else OTHER_TYPES

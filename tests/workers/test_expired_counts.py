@@ -7,9 +7,11 @@ import pytest
 from django.db.models import Sum
 
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, SmallestTtbr
+from pgqueue_admin.transport.headers import TIME_TO_BE_RECEIVED
 from pgqueue_admin.workers import ttbrs
-from pgqueue_admin.workers.counters import Counters
+from pgqueue_admin.workers.counters import MOST_TYPES, OTHER_TYPES, Counters
 from pgqueue_admin.workers.in_hand import Hands
+from tests.workers.test_in_hand import message
 
 
 @pytest.mark.usefixtures("console_database")
@@ -39,3 +41,22 @@ def test_each_is_added_once(tmp_path: Path) -> None:
     by_type = ExpiredCount.objects.values_list("message_type").annotate(Sum("number"))  # midnight may pass
     assert dict(by_type) == {"Shop.Quote": 4, "Shop.Mail": 1}
     assert str(ExpiredCount.objects.all()[0].queue) == "public.Sales"
+
+
+@pytest.mark.usefixtures("console_database")
+def test_senders_who_name_each_message_a_type_of_its_own_fill_no_memory_and_no_table(tmp_path: Path) -> None:
+    endpoint, span = Endpoint.objects.create(name="Sales", table="Sales"), timedelta(seconds=10)
+    counters = Counters(Hands(tmp_path / "a"))
+    for number in range(MOST_TYPES + 40):
+        counters.expired(f"Shop.Quote{number}")
+        counters.in_hand(0, message("m", f"Shop.Quote{number}", {TIME_TO_BE_RECEIVED: "00:00:10"}))
+    assert (len(counters.lost()), counters.lost()[OTHER_TYPES]) == (MOST_TYPES + 1, 40)
+    assert counters.ttbrs()[OTHER_TYPES] == span
+    ttbrs.lost(endpoint, counters.lost(), {})
+    ttbrs.lower(endpoint, counters.ttbrs(), {})
+    after_a_restart = {f"Shop.Mail{number}": 1 for number in range(3)}
+    ttbrs.lost(endpoint, after_a_restart, {})
+    ttbrs.lower(endpoint, dict.fromkeys(after_a_restart, span / 2), {})
+    assert ExpiredCount.objects.get(message_type=OTHER_TYPES).number == 43
+    assert SmallestTtbr.objects.get(message_type=OTHER_TYPES).ttbr_ms == 5_000
+    assert ExpiredCount.objects.count() == SmallestTtbr.objects.count() == MOST_TYPES + 1
