@@ -183,7 +183,8 @@ class ReceiveTask:
         """None where it is not the message's doing: a lost session. A commit that was refused is."""
         if isinstance(error, AttemptFailed):
             return error.failure
-        if isinstance(error, DatabaseDown) or (self._mode.lost and not is_too_long(error)):
+        is_down = isinstance(error, DatabaseDown) and self._mode.keeps_failed
+        if is_down or (self._mode.lost and not is_too_long(error)):
             return None
         recovery = self._work.processing.recovery
         return recovery.remember(message, recovery.failure(message, error))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until
@@ -141,4 +142,18 @@ def test_none_says_what_was_lost(make_endpoint, handlers, database, connection, 
     until(lambda: caplog.text.count("LOST") == 2)
     lost = [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]
     assert all("tenant of" in said for said in lost)
+    assert rows(database, "Sales") == []
+
+
+def test_none_keeps_a_control_message_whose_audit_copy_met_the_end_of_its_session(
+    make_endpoint, handlers, database, connection
+):
+    """It is in no queue any more, as one that failed in a handler; the error queue is the only place left."""
+    endpoint = make_endpoint(settings=replace(NONE, audit_queue="audit"))
+    connection.run("""create function end_of_session() returns trigger language plpgsql as
+        'begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(60); return new; end'""")
+    connection.run("create trigger ends before insert on audit for each row execute function end_of_session()")
+    endpoint.send("Sales", {}, type=PLACE, headers={h.CONTROL_MESSAGE: "True"})
+    endpoint.start()
+    until(lambda: rows(database, "error"))
     assert rows(database, "Sales") == []
