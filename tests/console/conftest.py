@@ -5,56 +5,59 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from pytest_django import Settings
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from tests.console.pages import Connect
 from tests.console.recorded import Recorded
+from tests.databases import Databases
 
 
 @pytest.fixture(autouse=True)
-def patience(settings) -> None:
+def patience(settings: Settings) -> None:
     """Figures are stale after 15 s, not 3: a machine that is busy is no sampler that stands still."""
     settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 5.0}
 
 
 @pytest.fixture
-def viewer(console_database) -> User:
+def viewer(console_database: str) -> User:
     return User.objects.create_user("ivo", password="looks")
 
 
 @pytest.fixture
-def operator(console_database) -> User:
+def operator(console_database: str) -> User:
     person = User.objects.create_user("ana", password="repairs", first_name="Ana", last_name="Marković", is_staff=True)
     person.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
     return User.objects.get(pk=person.pk)
 
 
 @pytest.fixture
-def stranger(console_database) -> Client:
+def stranger(console_database: str) -> Client:
     return Client()
 
 
 @pytest.fixture
-def as_viewer(viewer) -> Client:
+def as_viewer(viewer: User) -> Client:
     client = Client()
     client.force_login(viewer)
     return client
 
 
 @pytest.fixture
-def as_operator(operator) -> Client:
+def as_operator(operator: User) -> Client:
     client = Client()
     client.force_login(operator)
     return client
 
 
 @pytest.fixture
-def recorded(recorded_console, connect) -> Recorded:
+def recorded(recorded_console: str, connect: Connect) -> Recorded:
     """The recorded queues, with people signed in and the start of their error queue archived."""
     return Recorded(connect(recorded_console))
 
 
 @pytest.fixture(scope="module")
-def looked_at(databases) -> Iterator[Recorded]:
+def looked_at(databases: Databases) -> Iterator[Recorded]:
     """As ``recorded``, one for all tests of a module: for those that only look."""
     with databases.clone("recorded_console") as dsn, databases.as_django(dsn), postgresql().connect(dsn) as connection:
         yield Recorded(connection)

@@ -1,5 +1,6 @@
 """The recorded database as pages see it: people, and failures moved into the archive."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +32,7 @@ class Recorded:
     def viewer(self) -> Client:
         return self.signed_in("ivo", [])
 
-    def signed_in(self, name: str, permissions: Any) -> Client:
+    def signed_in(self, name: str, permissions: Iterable[Permission]) -> Client:
         person = User.objects.create_user(name, password="of the tests")
         person.user_permissions.set(permissions)
         client = Client()
@@ -46,7 +47,9 @@ class Recorded:
         return self.dead(1, exception=REFUSED)[0]
 
     def state(self, archive_id: int) -> str:
-        return str(store.get(self.connection, archive_id).state)
+        message = store.get(self.connection, archive_id)
+        assert message is not None
+        return str(message.state)
 
     def rows(self, table: str) -> int:
         return int(self.connection.value(f'select count(*) from "{table}"'))

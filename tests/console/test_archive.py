@@ -3,20 +3,22 @@
 import re
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.console import archive_query
 from pgqueue_admin.records import source
-from tests.console.recorded import REFUSED
+from tests.console.pages import Connect
+from tests.console.recorded import REFUSED, Recorded
 
 
-def page(client, **query):
+def page(client: Client, **query: str) -> str:
     response = client.get("/archive/", query)
     assert response.status_code == 200
     return response.content.decode()
 
 
-def ids(html):
+def ids(html: str) -> list[str]:
     return re.findall(r'name="id" value="(\d+)"', html)
 
 
@@ -38,7 +40,7 @@ def ids(html):
         ("queue:Legacy.Invoicing", Filter(state="", queue='"Legacy"."Invoicing"')),
     ],
 )
-def test_what_is_typed_is_what_is_searched(looked_at, typed, filter):
+def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | None, filter: Filter) -> None:
     query = archive_query.read(typed)
     assert query.error is None
     assert query.filter == filter
@@ -57,37 +59,39 @@ def test_what_is_typed_is_what_is_searched(looked_at, typed, filter):
         ("header.Tenant:x", "header.Tenant:x"),
     ],
 )
-def test_a_wrong_term_is_named_and_nothing_runs(looked_at, typed, wrong):
-    assert archive_query.read(typed).error.wrong == wrong
+def test_a_wrong_term_is_named_and_nothing_runs(looked_at: Recorded, typed: str, wrong: str) -> None:
+    error = archive_query.read(typed).error
+    assert error is not None
+    assert error.wrong == wrong
     html = page(looked_at.operator, q=typed)
     assert 'id="aqe"' in html
     assert "Nothing was searched." in html
     assert not ids(html)
 
 
-def test_dead_first_with_coverage(looked_at):
+def test_dead_first_with_coverage(looked_at: Recorded) -> None:
     html = page(looked_at.operator)
     assert ids(html) == [str(each) for each in looked_at.dead(50)]
     assert "Searched the whole archive by index" in html
     assert "state:dead" in html
 
 
-def test_a_search_by_error_finds_those_only(looked_at):
+def test_a_search_by_error_finds_those_only(looked_at: Recorded) -> None:
     html = page(looked_at.operator, q="error:RefusedException state:dead")
     assert ids(html) == [str(each) for each in looked_at.dead(50, exception=REFUSED)]
 
 
-def test_words_say_that_rows_are_read(looked_at):
+def test_words_say_that_rows_are_read(looked_at: Recorded) -> None:
     assert "read row by row" in page(looked_at.operator, q="insufficient funds")
 
 
-def test_no_match_says_what_was_searched(looked_at):
+def test_no_match_says_what_was_searched(looked_at: Recorded) -> None:
     html = page(looked_at.operator, q="queue:Nowhere")
     assert "No match in what was searched" in html
     assert "&quot;public&quot;.&quot;Nowhere&quot;" in html
 
 
-def test_pages_follow_each_other_without_loss(looked_at):
+def test_pages_follow_each_other_without_loss(looked_at: Recorded) -> None:
     seen, address = [], "/archive/"
     while address:
         html = looked_at.operator.get(address).content.decode()
@@ -98,11 +102,11 @@ def test_pages_follow_each_other_without_loss(looked_at):
 
 
 @pytest.mark.parametrize("cursor", ["nonsense", "WzFd", "eyJhIjoxfQ", "WyIyMDI2IiwgMV0"])
-def test_a_bad_cursor_is_the_first_page(looked_at, cursor):
+def test_a_bad_cursor_is_the_first_page(looked_at: Recorded, cursor: str) -> None:
     assert ids(page(looked_at.operator, after=cursor)) == [str(each) for each in looked_at.dead(50)]
 
 
-def test_hostile_errors_are_text(looked_at):
+def test_hostile_errors_are_text(looked_at: Recorded) -> None:
     for q in ("", "onerror", "state:dead error:FormatException"):
         html = page(looked_at.operator, q=q)
         assert "<script>alert" not in html
@@ -110,24 +114,26 @@ def test_hostile_errors_are_text(looked_at):
         assert "\u202e" not in html
 
 
-def test_the_typed_text_is_text(looked_at):
+def test_the_typed_text_is_text(looked_at: Recorded) -> None:
     html = page(looked_at.operator, q='"><script>alert(1)</script>')
     assert "<script>alert(1)" not in html
 
 
-def test_a_viewer_sees_why_acts_do_not_work(looked_at):
+def test_a_viewer_sees_why_acts_do_not_work(looked_at: Recorded) -> None:
     html = page(looked_at.viewer)
     assert 'name="act"' not in html
     assert "needs operator" in html
 
 
-def test_without_our_tables_the_command_is_named(recorded):
+def test_without_our_tables_the_command_is_named(recorded: Recorded) -> None:
     recorded.connection.run("drop schema messages cascade")
     html = page(recorded.operator)
     assert "manage.py engine_schema" in html
 
 
-def test_a_slow_search_keeps_its_words(recorded, connect, recorded_console, monkeypatch):
+def test_a_slow_search_keeps_its_words(
+    recorded: Recorded, connect: Connect, recorded_console: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(source._READS, "statement_timeout", 1.0)
     source.close()
     blocker = connect(recorded_console)
@@ -138,7 +144,7 @@ def test_a_slow_search_keeps_its_words(recorded, connect, recorded_console, monk
     assert 'value="insufficient"' in html
 
 
-def test_no_page_has_inline_style_or_script(looked_at):
+def test_no_page_has_inline_style_or_script(looked_at: Recorded) -> None:
     html = page(looked_at.operator)
     assert " style=" not in html
     assert not re.search(r"<script(?![^>]+src=)", html)

@@ -4,33 +4,35 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.console.queue import view
 from pgqueue_admin.records.models import Alert, LatestSample, Queue
+from tests.console.pages import matched
 from tests.console.sampled import signed_in
 
 
-def queue(**figures):
+def queue(**figures: object) -> Queue:
     made = Queue.objects.create(schema="public", table="Billing", kind="input", target_age_seconds=60, target_dead=0)
     now = timezone.now()
     LatestSample.objects.create(queue=made, at=now, changed_at=now, **{"ready": 1, "depth": 1, "dead": 0, **figures})
     return made
 
 
-def warn(severity, **facts):
+def warn(severity: str, **facts: object) -> None:
     now = timezone.now() - timedelta(minutes=3)
     about = {"kind": "nobody_receives", "subject": "Billing", "queue": '"public"."Billing"', "sentence": "Nobody"}
     Alert.objects.create(**about, severity=severity, opened_at=now, seen_at=now, **facts)
 
 
-def colours(client):
+def colours(client: Client) -> set[str]:
     """On Overview, on Queues and on its own page."""
     overview, queues, own = (client.get(path).content.decode() for path in ("/", "/queues/", "/queues/public/Billing/"))
     row = r'<tr role="row" class="(\w*)" data-row'
-    said = re.search(r'data-live="now.state" data-quiet>(.*?)</span>\s*<span class="tag line"', own, re.DOTALL)[1]
+    said = matched(r'data-live="now.state" data-quiet>(.*?)</span>\s*<span class="tag line"', own, re.DOTALL)
     word = "crit" if "critical" in said else "warn" if "warning" in said else ""
-    return {re.search(row, overview)[1], re.search(row, queues)[1], word}
+    return {matched(row, overview), matched(row, queues), word}
 
 
 @pytest.mark.parametrize(
@@ -45,27 +47,29 @@ def colours(client):
         ({"error": "cannot be read"}, ["critical"], "crit"),
     ],
 )
-def test_the_worse_of_target_and_warning_on_every_page(console_database, figures, warnings, colour):
+def test_the_worse_of_target_and_warning_on_every_page(
+    console_database: str, figures: dict[str, object], warnings: list[str], colour: str
+) -> None:
     queue(**figures)
     for number, severity in enumerate(warnings):
         warn(severity, cause=str(number))
     assert colours(signed_in()) == {colour}
 
 
-def test_what_somebody_acknowledged_colours_nothing(console_database):
+def test_what_somebody_acknowledged_colours_nothing(console_database: str) -> None:
     made = queue()
     warn("critical", acknowledged_by="ana", acknowledged_at=timezone.now())
     assert colours(signed_in()) == {""}
     assert view.live(str(made.pk))["now.state"] == ""
 
 
-def test_an_open_page_is_told_the_new_colour(console_database):
+def test_an_open_page_is_told_the_new_colour(console_database: str) -> None:
     made = queue()
     warn("critical")
     assert "critical" in view.live(str(made.pk))["now.state"]
 
 
-def test_a_warning_leads_to_its_next_step(console_database):
+def test_a_warning_leads_to_its_next_step(console_database: str) -> None:
     queue()
     warn("critical")
     own = signed_in().get("/queues/public/Billing/").content.decode()

@@ -4,36 +4,38 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.console.delayed import rows, spread
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import delayed
 from pgqueue_admin.records.models import LatestSample, Queue
+from tests.console.recorded import Recorded
 from tests.console.sampled import sample
 
 IDS = re.compile(r"/messages/([0-9a-f-]{36})/")
 MESSAGES = "/queues/public/Sales.Delayed/messages/"
 
 
-def text(client, address="/delayed/", status=200):
+def text(client: Client, address: str = "/delayed/", status: int = 200) -> str:
     response = client.get(address)
     assert response.status_code == status
     return response.content.decode().replace("\u00a0", " ")
 
 
-def kept(name, **figures):
+def kept(name: str, **figures: object) -> LatestSample:
     now = timezone.now()
     queue = Queue.objects.create(schema="public", table=name, kind="delayed")
     known = {"delayed": 3, "overdue": 0, "next_due_at": now + timedelta(minutes=5), **figures}
     return LatestSample.objects.create(queue=queue, at=now, changed_at=now, **known)
 
 
-def test_nothing_is_known_yet(as_viewer):
+def test_nothing_is_known_yet(as_viewer: Client) -> None:
     assert "No delayed table was found" in text(as_viewer)
 
 
-def test_calm_while_all_is_moved_in_time(as_viewer):
+def test_calm_while_all_is_moved_in_time(as_viewer: Client) -> None:
     kept("Sales.Delayed", overdue=1, next_due_at=timezone.now() - timedelta(seconds=30))
     html = text(as_viewer)
     assert "3 messages wait for a time; none is overdue" in html
@@ -41,7 +43,7 @@ def test_calm_while_all_is_moved_in_time(as_viewer):
     assert 'class="n "' in html
 
 
-def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer):
+def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer: Client) -> None:
     kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
     Queue.objects.create(schema="public", table="Sales", kind="input")
     html = text(as_viewer)
@@ -52,7 +54,7 @@ def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer):
     assert 'class="n mild" data-live="nav.delayed"' in html
 
 
-def test_an_open_page_is_told_what_changes(as_viewer):
+def test_an_open_page_is_told_what_changes(as_viewer: Client) -> None:
     stuck = kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
     html, told = text(as_viewer), rows.live("")
     for key in told:
@@ -60,7 +62,7 @@ def test_an_open_page_is_told_what_changes(as_viewer):
     assert told[f"d{stuck.queue_id}.tone"] == "warn"
 
 
-def test_the_recorded_tables_and_their_counts(recorded):
+def test_the_recorded_tables_and_their_counts(recorded: Recorded) -> None:
     sample()
     html = text(recorded.operator)
     for table in ("Sales.Delayed", "Shop.Web.Delayed", "Invoicing.Delayed", "Poison.Delayed"):
@@ -68,7 +70,7 @@ def test_the_recorded_tables_and_their_counts(recorded):
     assert "as ours: UTC" in html
 
 
-def follow(client, address):
+def follow(client: Client, address: str) -> list[str]:
     seen = []
     while address:
         html = client.get(address).content.decode()
@@ -78,12 +80,12 @@ def follow(client, address):
     return seen
 
 
-def test_all_pages_are_the_table_by_due_time(looked_at):
+def test_all_pages_are_the_table_by_due_time(looked_at: Recorded) -> None:
     ordered = [str(row.id) for row in looked_at.connection.all('select id from "Sales.Delayed" order by due, id')]
     assert follow(looked_at.operator, MESSAGES) == ordered
 
 
-def test_from_now_on_passes_over_what_is_overdue(recorded):
+def test_from_now_on_passes_over_what_is_overdue(recorded: Recorded) -> None:
     recorded.connection.run("""update "Sales.Delayed" set due = now() + interval '1 h' where id in
         (select id from "Sales.Delayed" order by due, id limit 3)""")
     recorded.connection.run("""update "Sales.Delayed" set due = now() - interval '1 h' where due < now()""")
@@ -93,19 +95,20 @@ def test_from_now_on_passes_over_what_is_overdue(recorded):
 
 
 @pytest.mark.parametrize("cursor", ["x", "WzFd", "WyJpbmZpbml0eSIsIngiXQ", "WyJkcm9wIHRhYmxlIiwieCJd"])
-def test_a_cursor_that_is_none_is_the_first_page(looked_at, cursor):
+def test_a_cursor_that_is_none_is_the_first_page(looked_at: Recorded, cursor: str) -> None:
     assert len(IDS.findall(text(looked_at.operator, f"{MESSAGES}?after={cursor}"))) == 50
 
 
-def test_a_delayed_message_says_when_it_goes_and_where(looked_at):
+def test_a_delayed_message_says_when_it_goes_and_where(looked_at: Recorded) -> None:
     row = looked_at.connection.one("""select id from "Shop.Web.Delayed" where headers like '%Legacy%' limit 1""")
+    assert row is not None
     html = text(looked_at.operator, f"/queues/public/Shop.Web.Delayed/messages/{row.id}/")
     for said in ("When it is due", 'href="/queues/Legacy/Invoicing/"', "own queue", "Headers", "Body", "Stands as"):
         assert said in html
     assert looked_at.operator.get(f"/queues/public/Shop.Web.Delayed/messages/{row.id}/body/").status_code == 200
 
 
-def test_a_time_that_never_comes_and_headers_that_cannot_be_read(looked_at):
+def test_a_time_that_never_comes_and_headers_that_cannot_be_read(looked_at: Recorded) -> None:
     html = text(looked_at.operator, "/queues/public/Poison.Delayed/messages/")
     assert "never" in html
     assert "Headers cannot be read" in html
@@ -114,7 +117,7 @@ def test_a_time_that_never_comes_and_headers_that_cannot_be_read(looked_at):
         text(looked_at.operator, f"/queues/public/Poison.Delayed/messages/{row_id}/")
 
 
-def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded):
+def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded: Recorded) -> None:
     """As written from New York: five hours too late in the table (wire sheet 3)."""
     recorded.connection.run("""update "Shop.Web.Delayed" set due = due + interval '5 h'""")
     html = text(recorded.operator, "/queues/public/Shop.Web.Delayed/messages/")
@@ -124,16 +127,17 @@ def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded):
     listed = text(recorded.operator)
     assert "zone UTC−5 h" in listed
     was = recorded.connection.one("""select id, due - interval '5 h' as due from "Shop.Web.Delayed" order by due""")
+    assert was is not None
     message = text(recorded.operator, f"/queues/public/Shop.Web.Delayed/messages/{was.id}/")
     assert f'datetime="{was.due:%Y-%m-%dT%H:%M:%S}' in message
 
 
-def test_a_message_that_was_moved_meanwhile(looked_at):
+def test_a_message_that_was_moved_meanwhile(looked_at: Recorded) -> None:
     html = text(looked_at.operator, f"{MESSAGES}00000000-0000-0000-0000-000000000000/", status=404)
     assert "Not in Sales.<wbr>Delayed now" in html or "Not in Sales" in html
 
 
-def test_a_database_that_is_down_leaves_the_figures(as_viewer):
+def test_a_database_that_is_down_leaves_the_figures(as_viewer: Client) -> None:
     from tests.console.sampled import elsewhere
 
     kept("Sales.Delayed")
@@ -143,7 +147,7 @@ def test_a_database_that_is_down_leaves_the_figures(as_viewer):
     assert "no message tells" in html
 
 
-def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded):
+def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded: Recorded) -> None:
     recorded.connection.run("""delete from "Sales.Delayed" """)
     for due, number in (("- interval '1 h'", 3), ("+ interval '30 min'", 2), ("+ interval '30 d'", 1)):
         rows_of = f"select '{{}}', now() {due} from generate_series(1, {number})"
@@ -158,15 +162,16 @@ def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded):
     assert " style=" not in html
 
 
-def test_the_largest_stretch_is_the_longest_bar():
+def test_the_largest_stretch_is_the_longest_bar() -> None:
     found = spread.added_up([[1, 0, 0, 0, 0, 0, 0, 4], [1, 0, 0, 0, 0, 0, 0, 0]])
     assert [(each.messages, each.percent) for each in found.stretches if each.messages] == [(2, 50.0), (4, 100.0)]
     assert not found.is_cut
     assert spread.added_up([]).total == 0
 
 
-def test_its_messages_stand_under_delayed_in_the_rail(looked_at):
+def test_its_messages_stand_under_delayed_in_the_rail(looked_at: Recorded) -> None:
     row = looked_at.connection.one("""select id from "Shop.Web.Delayed" limit 1""")
+    assert row is not None
     for address in (MESSAGES, f"/queues/public/Shop.Web.Delayed/messages/{row.id}/"):
         html = text(looked_at.operator, address)
         assert re.findall(r'data-page="(\w+)" aria-current="page"', html)[:1] == ["delayed"]

@@ -4,10 +4,12 @@ import html
 import re
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
+from tests.console.pages import Answer, Connect, matched
 from tests.console.test_endpoints import PAGE, SETTINGS, save, text
 
 NEW = {
@@ -22,7 +24,7 @@ NEW = {
 
 
 @pytest.fixture
-def orders(console_database):
+def orders(console_database: str) -> Endpoint:
     with_audit = EndpointSettings(audit_queue="audit")
     shop = Engine("Orders", console_database, settings=with_audit)
     shop.create_queues()
@@ -30,30 +32,30 @@ def orders(console_database):
     return Endpoint.objects.create(name="Shop.Orders", schema="public", table="Orders", desired_processes=1)
 
 
-def said(response):
+def said(response: Answer) -> str:
     return html.unescape(response.content.decode()).replace("\u00a0", " ")
 
 
-def faults(response):
+def faults(response: Answer) -> dict[str, str]:
     """By field, as they stand beside it."""
     found = re.findall(r'<span class="err" id="id_(\w+)_error">(.*?)</span>', said(response), re.DOTALL)
     return {name: sentence.strip() for name, sentence in found}
 
 
-def test_each_is_saved_audited_and_taken_back_by_one_press(as_operator, orders):
+def test_each_is_saved_audited_and_taken_back_by_one_press(as_operator: Client, orders: Endpoint) -> None:
     assert save(as_operator, orders, **{name: typed for name, (typed, _) in NEW.items()}).status_code == 303
     orders.refresh_from_db()
     assert {name: getattr(orders, name) for name in NEW} == {name: value for name, (_, value) in NEW.items()}
     page = text(as_operator).replace("\u00a0", " ")
     assert "how long audit copies live for ever → 7 d" in page
-    undo = re.search(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', page)[1]
+    undo = matched(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', page)
     as_operator.post(undo, {"next": PAGE})
     orders.refresh_from_db()
     assert (orders.batch_size, orders.audit_queue, orders.audit_ttbr_seconds) == (1, "", None)
     assert [entry.verb for entry in AuditEntry.objects.order_by("id")] == ["set", "undo"]
 
 
-def test_an_untouched_form_changes_nothing(as_operator, orders):
+def test_an_untouched_form_changes_nothing(as_operator: Client, orders: Endpoint) -> None:
     """What the form shows is what stands, to the millisecond, however odd."""
     Endpoint.objects.update(peek_delay_ms=12_345, delayed_retry_step_ms=3_661_001, drain_seconds=3_599, notify=False)
     form = text(as_operator, f"{PAGE}?edit=1")
@@ -64,13 +66,13 @@ def test_an_untouched_form_changes_nothing(as_operator, orders):
     assert not AuditEntry.objects.exists()
 
 
-def test_the_form_and_the_table_stand_in_groups(as_operator, orders):
+def test_the_form_and_the_table_stand_in_groups(as_operator: Client, orders: Endpoint) -> None:
     for address, tag in ((f"{PAGE}?edit=1", "legend"), (PAGE, "th")):
         found = re.findall(rf"<{tag}[^>]*>(Receiving|Retries|Audit|Process)</{tag}>", text(as_operator, address))
         assert found == ["Receiving", "Retries", "Audit", "Process"]
 
 
-def test_every_fault_is_told_at_once_beside_its_field(as_operator, orders):
+def test_every_fault_is_told_at_once_beside_its_field(as_operator: Client, orders: Endpoint) -> None:
     wrong = {
         "peek_delay_ms": "soon",
         "concurrency": "65",
@@ -103,19 +105,23 @@ def test_every_fault_is_told_at_once_beside_its_field(as_operator, orders):
         ("shop.", "names no queue table"),
     ],
 )
-def test_an_audit_queue_that_could_fail_every_message_is_refused(as_operator, orders, address, sentence):
+def test_an_audit_queue_that_could_fail_every_message_is_refused(
+    as_operator: Client, orders: Endpoint, address: str, sentence: str
+) -> None:
     response = save(as_operator, orders, audit_queue=address)
     assert response.status_code == 422
     assert sentence in faults(response)["audit_queue"]
 
 
-def test_a_missing_queue_is_told_with_the_statement_that_makes_it(as_operator, orders, connect, console_database):
+def test_a_missing_queue_is_told_with_the_statement_that_makes_it(
+    as_operator: Client, orders: Endpoint, connect: Connect, console_database: str
+) -> None:
     found = faults(save(as_operator, orders, on_exhausted="error_queue", error_queue="parking"))
     connect(console_database).run(found["error_queue"].partition("Mended with: ")[2])
     assert save(as_operator, orders, on_exhausted="error_queue", error_queue="parking").status_code == 303
 
 
-def test_a_table_that_went_away_forbids_no_other_change(as_operator, orders):
+def test_a_table_that_went_away_forbids_no_other_change(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(audit_queue="was-here-once")
     assert save(as_operator, orders, audit_queue="was-here-once", batch_size="5").status_code == 303
 
@@ -127,30 +133,32 @@ def test_a_table_that_went_away_forbids_no_other_change(as_operator, orders):
         ("receive_only", "is handled again, and is sent for again"),
     ],
 )
-def test_a_mode_that_risks_messages_is_explained_first(as_operator, orders, mode, sentence):
+def test_a_mode_that_risks_messages_is_explained_first(
+    as_operator: Client, orders: Endpoint, mode: str, sentence: str
+) -> None:
     chosen = {"transaction_mode": mode, "immediate_retries": "0", "delayed_retries": "0"}
     first = save(as_operator, orders, **chosen)
     assert first.status_code == 422
     assert sentence in re.sub(r"\s+", " ", said(first))
-    seen = re.search(r'name="seen" value="([^"]+)"', said(first))[1]
+    seen = matched(r'name="seen" value="([^"]+)"', said(first))
     assert save(as_operator, orders, **chosen, seen=seen).status_code == 303
     orders.refresh_from_db()
     assert orders.transaction_mode == mode
 
 
-def test_what_was_seen_for_one_value_does_not_save_another(as_operator, orders):
+def test_what_was_seen_for_one_value_does_not_save_another(as_operator: Client, orders: Endpoint) -> None:
     once = {"immediate_retries": "0", "delayed_retries": "0"}
     assert save(as_operator, orders, transaction_mode="none", **once, seen="receive_only").status_code == 422
 
 
-def test_a_viewer_sees_them_and_changes_none(as_viewer, orders):
+def test_a_viewer_sees_them_and_changes_none(as_viewer: Client, orders: Endpoint) -> None:
     assert "messages a transaction" in text(as_viewer).lower()
     assert save(as_viewer, orders, batch_size="50").status_code == 303
     orders.refresh_from_db()
     assert orders.batch_size == 1
 
 
-def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator, orders):
+def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(ours=False)
     assert "transaction mode" not in text(as_operator).lower()
     assert "id_batch_size" not in text(as_operator, f"{PAGE}?edit=1")

@@ -1,12 +1,13 @@
 """Endpoints: settings changed with what they risk in words, and every change with the way back (C1, C5, C6)."""
 
-import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, SmallestTtbr
+from tests.console.pages import Answer, matched
 
 SETTINGS = {
     "peek_delay_ms": "1 s", "max_records_to_peek": "", "concurrency": "2", "immediate_retries": "5",
@@ -19,28 +20,28 @@ PAGE = "/endpoints/Shop.Orders/"
 
 
 @pytest.fixture
-def orders(console_database):
+def orders(console_database: str) -> Endpoint:
     queue = Queue.objects.create(schema="shop", table="Orders", kind="input")
     SmallestTtbr.objects.create(queue=queue, message_type="Shop.MailToSend", ttbr_ms=8_000, seen_at=timezone.now())
     return Endpoint.objects.create(name="Shop.Orders", schema="shop", table="Orders", desired_processes=1)
 
 
-def text(client, address=PAGE):
+def text(client: Client, address: str = PAGE) -> str:
     response = client.get(address)
     assert response.status_code == 200
     return response.content.decode()
 
 
-def save(client, orders, **changes):
+def save(client: Client, orders: Endpoint, **changes: str) -> Answer:
     return client.post(f"{PAGE}settings/", {**SETTINGS, "version": orders.version, **changes})
 
 
-def test_a_change_is_saved_said_and_audited(as_operator, orders):
+def test_a_change_is_saved_said_and_audited(as_operator: Client, orders: Endpoint) -> None:
     response = save(as_operator, orders, peek_delay_ms="500 ms", max_records_to_peek="50", reason="quicker")
     assert response.status_code == 303
     orders.refresh_from_db()
     assert (orders.peek_delay_ms, orders.max_records_to_peek) == (500, 50)
-    html = text(as_operator, response.url)
+    html = text(as_operator, response["Location"])
     assert "peek delay 1 s → 500 ms" in html.replace("\u00a0", " ")
     entry = AuditEntry.objects.get()
     assert (entry.who, entry.reason, entry.before) == (
@@ -50,7 +51,7 @@ def test_a_change_is_saved_said_and_audited(as_operator, orders):
     )
 
 
-def test_a_risky_delay_is_explained_first_and_saved_when_sent_again(as_operator, orders):
+def test_a_risky_delay_is_explained_first_and_saved_when_sent_again(as_operator: Client, orders: Endpoint) -> None:
     first = save(as_operator, orders, peek_delay_ms="12 s")
     html = first.content.decode().replace("\u00a0", " ")
     assert first.status_code == 422
@@ -63,13 +64,13 @@ def test_a_risky_delay_is_explained_first_and_saved_when_sent_again(as_operator,
         assert said in html
     orders.refresh_from_db()
     assert orders.peek_delay_ms == 1000
-    seen = re.search(r'name="seen" value="(\d+)"', html)[1]
+    seen = matched(r'name="seen" value="(\d+)"', html)
     assert save(as_operator, orders, peek_delay_ms="12 s", seen=seen).status_code == 303
     orders.refresh_from_db()
     assert orders.peek_delay_ms == 12_000
 
 
-def test_a_strict_range_refuses(as_operator, orders):
+def test_a_strict_range_refuses(as_operator: Client, orders: Endpoint) -> None:
     response = save(as_operator, orders, peek_delay_ms="50 ms", strict_peek_range="on", seen="50")
     assert response.status_code == 422
     assert "The strict peek range allows" in response.content.decode()
@@ -85,7 +86,9 @@ def test_a_strict_range_refuses(as_operator, orders):
         ("error_queue", "", "Name the error queue"),
     ],
 )
-def test_what_cannot_be_is_said_beside_its_field(as_operator, orders, field, typed, said):
+def test_what_cannot_be_is_said_beside_its_field(
+    as_operator: Client, orders: Endpoint, field: str, typed: str, said: str
+) -> None:
     more = {"on_exhausted": "error_queue"} if field == "error_queue" else {}
     response = save(as_operator, orders, **{**more, field: typed})
     assert response.status_code == 422
@@ -94,20 +97,20 @@ def test_what_cannot_be_is_said_beside_its_field(as_operator, orders, field, typ
     assert orders.version == 1
 
 
-def test_somebody_was_quicker(as_operator, orders):
+def test_somebody_was_quicker(as_operator: Client, orders: Endpoint) -> None:
     save(as_operator, orders, concurrency="4")
     response = save(as_operator, orders, concurrency="8")
-    assert "ana changed Shop.Orders" in text(as_operator, response.url)
+    assert "ana changed Shop.Orders" in text(as_operator, response["Location"])
     orders.refresh_from_db()
     assert orders.concurrency == 4
 
 
-def test_one_press_takes_it_back(as_operator, orders):
+def test_one_press_takes_it_back(as_operator: Client, orders: Endpoint) -> None:
     save(as_operator, orders, concurrency="4")
     html = text(as_operator)
-    undo = re.search(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', html)[1]
+    undo = matched(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', html)
     response = as_operator.post(undo, {"next": PAGE})
-    assert response.url == PAGE
+    assert response["Location"] == PAGE
     orders.refresh_from_db()
     assert orders.concurrency == 2
     assert "took back" in text(as_operator)
@@ -122,39 +125,41 @@ def test_one_press_takes_it_back(as_operator, orders):
         ("start", {}, "desired_processes", 1),
     ],
 )
-def test_acts_on_processes(as_operator, orders, verb, given, field, value):
+def test_acts_on_processes(
+    as_operator: Client, orders: Endpoint, verb: str, given: dict[str, str], field: str, value: int | bool
+) -> None:
     response = as_operator.post(f"{PAGE}{verb}/", {"next": PAGE, **given})
-    assert (response.status_code, response.url) == (303, PAGE)
+    assert (response.status_code, response["Location"]) == (303, PAGE)
     orders.refresh_from_db()
     assert getattr(orders, field) == value
     assert AuditEntry.objects.get().verb == verb
 
 
 @pytest.mark.parametrize("processes", ["", "-1", "0", "65", "many", "٣"])
-def test_an_odd_scale_is_refused(as_operator, orders, processes):
+def test_an_odd_scale_is_refused(as_operator: Client, orders: Endpoint, processes: str) -> None:
     response = as_operator.post(f"{PAGE}scale/", {"processes": processes, "next": PAGE})
-    assert "Nothing was changed" in text(as_operator, response.url)
+    assert "Nothing was changed" in text(as_operator, response["Location"])
     orders.refresh_from_db()
     assert orders.desired_processes == 1
 
 
 @pytest.mark.parametrize("verb", ["stop", "start", "scale", "pause", "resume", "settings"])
-def test_a_viewer_changes_nothing(as_viewer, orders, verb):
+def test_a_viewer_changes_nothing(as_viewer: Client, orders: Endpoint, verb: str) -> None:
     assert "needs operator" in text(as_viewer)
     response = as_viewer.post(f"{PAGE}{verb}/", {**SETTINGS, "concurrency": "9", "processes": "9", "next": PAGE})
     assert response.status_code == 303
-    assert "needs operator" in text(as_viewer, response.url)
+    assert "needs operator" in text(as_viewer, response["Location"])
     assert not AuditEntry.objects.exists()
 
 
 @pytest.mark.parametrize("verb", ["stop", "start", "scale", "pause", "resume", "settings", "withdraw"])
-def test_a_look_is_no_act(as_operator, orders, verb):
+def test_a_look_is_no_act(as_operator: Client, orders: Endpoint, verb: str) -> None:
     assert as_operator.get(f"{PAGE}{verb}/").status_code == 405
 
 
-def test_a_foreign_endpoint_is_declared_labelled_and_withdrawn(as_operator, orders):
+def test_a_foreign_endpoint_is_declared_labelled_and_withdrawn(as_operator: Client, orders: Endpoint) -> None:
     given = {"name": "Sales", "queue": "", "peek_delay_ms": "30 s"}
-    html = text(as_operator, as_operator.post("/endpoints/", given).url)
+    html = text(as_operator, as_operator.post("/endpoints/", given)["Location"])
     assert "Sales is declared" in html
     assert "declared, runs elsewhere" in html
     assert "Declared peek delay is 30" in html
@@ -168,13 +173,13 @@ def test_a_foreign_endpoint_is_declared_labelled_and_withdrawn(as_operator, orde
     assert Endpoint.objects.filter(name="Shop.Orders").exists()
 
 
-def test_a_known_name_is_not_declared_again(as_operator, orders):
+def test_a_known_name_is_not_declared_again(as_operator: Client, orders: Endpoint) -> None:
     response = as_operator.post("/endpoints/", {"name": "Shop.Orders", "queue": "x", "peek_delay_ms": "1 s"})
     assert response.status_code == 422
     assert "There is an endpoint named Shop.Orders already" in response.content.decode()
 
 
-def test_the_list_and_the_page_say_who_is_short(as_operator, orders):
+def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: Endpoint) -> None:
     assert "short of processes" in text(as_operator, "/endpoints/")
     now = timezone.now()
     facts = {"started_at": now - timedelta(minutes=5), "heartbeat_at": now, "state": "running", "slots": 2, "busy": 1}
@@ -184,14 +189,14 @@ def test_the_list_and_the_page_say_who_is_short(as_operator, orders):
     assert "slots, now" in html
 
 
-def test_hostile_names(as_operator, console_database):
+def test_hostile_names(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name='<script>alert(1)</script>/"', schema="shop", table="<b>")
     html = text(as_operator, "/endpoints/")
-    address = re.search(r'<th[^>]*>\s*<a href="(/endpoints/[^"]+)"', html)[1]
+    address = matched(r'<th[^>]*>\s*<a href="(/endpoints/[^"]+)"', html)
     for shown in (html, text(as_operator, address), text(as_operator, "/workers/"), text(as_operator, "/settings/")):
         assert "<script>alert" not in shown
 
 
-def test_an_unknown_endpoint_is_no_error(as_operator, console_database):
+def test_an_unknown_endpoint_is_no_error(as_operator: Client, console_database: str) -> None:
     assert as_operator.get("/endpoints/Nobody/").status_code == 404
     assert as_operator.post("/endpoints/Nobody/stop/", {"next": "/endpoints/"}).status_code == 303

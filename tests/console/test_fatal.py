@@ -1,50 +1,56 @@
 """The page of a message that ends its process, and moving it out with scripts off."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.console import process_cells
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
+from tests.console.pages import Answer
 from tests.fatal_ones import fatal_message
 
 
-def well():
+def well() -> dict[str, object]:
     return {"started_at": timezone.now(), "heartbeat_at": timezone.now(), "state": "running"}
 
 
 @pytest.fixture
-def session(console_database):
+def session(console_database: str) -> Iterator[Connection]:
     with postgresql().connect(console_database) as connection:
         yield connection
 
 
 @pytest.fixture
-def row(session, console_database):
+def row(session: Connection, console_database: str) -> Any:
     Endpoint.objects.create(name="Sales", table="Sales", desired_processes=1)
     return fatal_message(session, console_database)
 
 
-def text(response):
+def text(response: Answer) -> str:
     assert response.status_code == 200
     return response.content.decode().replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("page", ["/endpoints/Sales/", "/workers/"])
-def test_pages_of_its_endpoint_lead_to_it(as_operator, row, page):
+def test_pages_of_its_endpoint_lead_to_it(as_operator: Client, row: Any, page: str) -> None:
     html = text(as_operator.get(page))
     assert f'href="/fatal/{row.id}/"' in html
     assert "Move that message out…" in html
     assert "ended by SIGSEGV" in html
 
 
-def test_its_page_says_what_would_be_moved(as_operator, row):
+def test_its_page_says_what_would_be_moved(as_operator: Client, row: Any) -> None:
     html = text(as_operator.get(f"/fatal/{row.id}/"))
     for said in ("1 message", "3 deaths", "app-1", "ended by SIGSEGV", "alone at", "Reason, kept in the audit"):
         assert said in html
 
 
-def test_moving_it_out_leads_to_it_in_the_archive(as_operator, row, session):
+def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any, session: Connection) -> None:
     response = as_operator.post(f"/fatal/{row.id}/move-out/", {"reason": "segfaults"})
     assert response.status_code == 303
     html = text(as_operator.get(response["Location"]))
@@ -58,34 +64,34 @@ def test_moving_it_out_leads_to_it_in_the_archive(as_operator, row, session):
     assert "Move that message out" not in text(as_operator.get("/endpoints/Sales/"))
 
 
-def test_one_in_hand_is_said(as_operator, row, session):
+def test_one_in_hand_is_said(as_operator: Client, row: Any, session: Connection) -> None:
     with session.transaction():
         session.run('select from "Sales" for update')
         response = as_operator.post(f"/fatal/{row.id}/move-out/", follow=True)
     assert "A process has it in hand at this moment" in text(response)
 
 
-def test_a_viewer_is_told_and_moves_nothing(as_viewer, row, session):
+def test_a_viewer_is_told_and_moves_nothing(as_viewer: Client, row: Any, session: Connection) -> None:
     assert "needs operator on Sales; you are viewer" in text(as_viewer.get(f"/fatal/{row.id}/"))
     assert "Nothing was moved" in text(as_viewer.post(f"/fatal/{row.id}/move-out/", follow=True))
     assert session.value('select count(*) from "Sales"') == 1
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_message_nobody_died_of_is_not_found(as_operator, console_database, method):
+def test_a_message_nobody_died_of_is_not_found(as_operator: Client, console_database: str, method: str) -> None:
     address = "/fatal/00000000-0000-0000-0000-000000000000/" + ("move-out/" if method == "post" else "")
     assert getattr(as_operator, method)(address).status_code == 404
 
 
-def test_a_stranger_is_sent_to_sign_in(stranger, row):
+def test_a_stranger_is_sent_to_sign_in(stranger: Client, row: Any) -> None:
     assert "/sign-in/" in stranger.get(f"/fatal/{row.id}/")["Location"]
 
 
-def test_moving_by_get_is_refused(as_operator, row):
+def test_moving_by_get_is_refused(as_operator: Client, row: Any) -> None:
     assert as_operator.get(f"/fatal/{row.id}/move-out/").status_code == 405
 
 
-def test_workers_opens_with_it(as_operator, row):
+def test_workers_opens_with_it(as_operator: Client, row: Any) -> None:
     Process.objects.create(role="supervisor", host="app-1", pid=1, start_ticks=1, **well())
     Process.objects.create(role="endpoint", endpoint="Sales", host="app-1", pid=2, start_ticks=1, **well())
     html = text(as_operator.get("/workers/"))

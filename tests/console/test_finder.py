@@ -1,34 +1,37 @@
 """The finder leads from any id to the message, or says what it searched."""
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Queue
+from tests.console.recorded import Recorded
 
 
 @pytest.fixture
-def card(looked_at):
+def card(looked_at: Recorded) -> int:
     return looked_at.refused_card()
 
 
-def goes_to(client, address):
+def goes_to(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 302
-    return response.url
+    return response["Location"]
 
 
-def test_one_sighting_is_gone_to(looked_at, card):
+def test_one_sighting_is_gone_to(looked_at: Recorded, card: int) -> None:
     row = looked_at.connection.one("select message_id, row_id from messages.message_archive where id = %s", [card])
+    assert row is not None
     for any_id in (card, row.message_id, row.row_id):
         assert goes_to(looked_at.operator, f"/messages/{any_id}/") == f"/archive/{card}/"
 
 
-def test_a_waiting_message_is_found_by_its_row_id(looked_at):
+def test_a_waiting_message_is_found_by_its_row_id(looked_at: Recorded) -> None:
     row = looked_at.connection.value('select id from "Sales" order by seq limit 1')
     assert goes_to(looked_at.operator, f"/messages/{row}/") == f"/queues/public/Sales/messages/{row}/"
 
 
-def test_several_sightings_are_listed(recorded):
+def test_several_sightings_are_listed(recorded: Recorded) -> None:
     card = recorded.refused_card()
     service.act("retry", card, "ana", "console")
     message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
@@ -41,7 +44,7 @@ def test_several_sightings_are_listed(recorded):
     assert "Seen in 2 places" in html
 
 
-def test_no_sighting_says_what_was_searched(looked_at):
+def test_no_sighting_says_what_was_searched(looked_at: Recorded) -> None:
     response = looked_at.operator.get("/messages/00000000-0000-4000-8000-00000000ffff/")
     html = response.content.decode()
     assert response.status_code == 404
@@ -53,13 +56,13 @@ def test_no_sighting_says_what_was_searched(looked_at):
 @pytest.mark.parametrize(
     "any_id", ["<script>alert(1)</script>", "a~2Fb", "%00", "99999999999999999999", "..", "'; drop"]
 )
-def test_hostile_ids(looked_at, any_id):
+def test_hostile_ids(looked_at: Recorded, any_id: str) -> None:
     response = looked_at.operator.get("/messages/", {"q": any_id}, follow=True)
     assert response.status_code in {200, 404}
     assert b"<script>alert(1)" not in response.content
 
 
-def test_the_box_knows_queues_and_searches(looked_at):
+def test_the_box_knows_queues_and_searches(looked_at: Recorded) -> None:
     Queue.objects.get_or_create(schema="public", table="Billing", kind="input")
     Queue.objects.get_or_create(schema="public", table="Shipping.eu-1", kind="input")
     assert goes_to(looked_at.operator, "/messages/?q=billing") == "/queues/public/Billing/"
@@ -68,7 +71,7 @@ def test_the_box_knows_queues_and_searches(looked_at):
     assert looked_at.operator.get("/messages/").status_code == 200
 
 
-def test_an_archive_that_is_not_there_hides_no_queue(recorded):
+def test_an_archive_that_is_not_there_hides_no_queue(recorded: Recorded) -> None:
     recorded.connection.run("drop schema messages cascade")
     row = recorded.connection.value('select id from "Sales" order by seq limit 1')
     assert goes_to(recorded.operator, f"/messages/{row}/").endswith(f"{row}/")

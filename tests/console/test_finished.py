@@ -4,10 +4,13 @@ import hashlib
 import re
 from datetime import timedelta
 from html import unescape
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.test import Client
 
+from tests.console.pages import matched
 from tests.pipeline.counted import rolled_up
 from tests.pipeline.files import HEADERS, TEN, message, write
 
@@ -24,16 +27,18 @@ pytestmark = pytest.mark.usefixtures("console_database")
         (b"x" * 4096, 9000, "first 4,096 bytes"),
     ],
 )
-def test_what_is_not_kept_of_a_body_is_said(history, as_viewer, body, size, said):
+def test_what_is_not_kept_of_a_body_is_said(
+    history: Path, as_viewer: Client, body: bytes | None, size: int | None, said: str
+) -> None:
     write(history, message(1, body=body, body_bytes=size))
     assert said in as_viewer.get("/trends/messages/1/", {"source": "audit", "at": TEN.isoformat()}).content.decode()
 
 
-def test_from_a_figure_to_its_messages_and_each_of_them(history, as_viewer):
+def test_from_a_figure_to_its_messages_and_each_of_them(history: Path, as_viewer: Client) -> None:
     write(history, message(7, TEN + timedelta(seconds=1), headers=HEADERS, type="Shop.<i>"))
     listed = as_viewer.get("/trends/messages/", {**STRETCH, "result": "success"}).content.decode()
     assert re.search(r"1\s+message, counted in\s+1\s+file", re.sub(r"<[^>]*>|&nbsp;", " ", listed))
-    address = unescape(re.search(r'href="(/trends/messages/7/[^"]*)"', listed)[1])
+    address = unescape(matched(r'href="(/trends/messages/7/[^"]*)"', listed))
     shown = as_viewer.get(address).content.decode()
     assert "hello" in shown
     assert "&lt;b&gt;" in shown
@@ -41,29 +46,29 @@ def test_from_a_figure_to_its_messages_and_each_of_them(history, as_viewer):
 
 
 @pytest.mark.parametrize("at", ["", "never", "2026-11-14", "2026-11-14T10:00:01", "9999-12-31T23:59:59.999999Z"])
-def test_an_address_of_nothing_is_not_there(history, as_viewer, at):
+def test_an_address_of_nothing_is_not_there(history: Path, as_viewer: Client, at: str) -> None:
     write(history, message(1))
     assert as_viewer.get("/trends/messages/1/", {"source": "audit", "at": at}).status_code == 404
     assert as_viewer.get(f"/trends/messages/{10**30}/", {"source": "audit", "at": TEN.isoformat()}).status_code == 404
 
 
-def test_nobody_looks_without_signing_in(client):
+def test_nobody_looks_without_signing_in(client: Client) -> None:
     assert client.get("/trends/messages/").status_code == 302
     assert client.get("/trends/messages/1/").status_code == 302
 
 
-def test_files_that_cannot_be_read_leave_the_page(history, as_viewer):
+def test_files_that_cannot_be_read_leave_the_page(history: Path, as_viewer: Client) -> None:
     write(history, message(1)).unlink()
     answer = as_viewer.get("/trends/messages/", STRETCH)
     assert answer.status_code == 200
     assert "Not known:" in answer.content.decode()
 
 
-def test_a_figure_of_trends_leads_there(as_viewer):
+def test_a_figure_of_trends_leads_there(as_viewer: Client) -> None:
     rolled_up(TEN + timedelta(minutes=5), 41, endpoint="Sales")
     asked = {"w": "1h", "at": "2026-11-14T10:40:00Z", "endpoint": "Sales", "table": "steps"}
     page = as_viewer.get("/trends/", asked).content.decode()
-    address = unescape(re.search(r'href="(/trends/messages/[^"]*)">\s*(?:<[^>]*>)*41', page)[1])
+    address = unescape(matched(r'href="(/trends/messages/[^"]*)">\s*(?:<[^>]*>)*41', page))
     assert parse_qs(urlsplit(address).query) == {
         "since": ["2026-11-14T10:05:00Z"], "until": ["2026-11-14T10:06:00Z"], "endpoint": ["Sales"],
         "result": ["success"],

@@ -1,16 +1,17 @@
 """The frame of every page: who may see it, what it says about itself, and what it never does."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 
-def test_a_stranger_is_asked_to_sign_in_and_comes_back(stranger):
+def test_a_stranger_is_asked_to_sign_in_and_comes_back(stranger: Client) -> None:
     answer = stranger.get("/queues/?q=Sales")
     assert answer.status_code == 302
     assert answer["Location"] == "/sign-in/?next=/queues/%3Fq%3DSales"
 
 
-def test_one_text_for_a_wrong_name_and_a_wrong_password(stranger, viewer):
+def test_one_text_for_a_wrong_name_and_a_wrong_password(stranger: Client, viewer: User) -> None:
     said = [
         stranger.post("/sign-in/", {"username": name, "password": "wrong"})
         .content.decode()
@@ -20,30 +21,30 @@ def test_one_text_for_a_wrong_name_and_a_wrong_password(stranger, viewer):
     assert said == [1, 1]
 
 
-def test_signing_in_leads_where_the_link_pointed(stranger, viewer):
+def test_signing_in_leads_where_the_link_pointed(stranger: Client, viewer: User) -> None:
     fields = {"username": viewer.username, "password": "looks", "next": "/queues/?q=Sales"}
     answer = stranger.post("/sign-in/", fields)
     assert (answer.status_code, answer["Location"]) == (302, "/queues/?q=Sales")
 
 
-def test_the_theme_is_the_servers_so_that_nothing_flashes(as_viewer):
+def test_the_theme_is_the_servers_so_that_nothing_flashes(as_viewer: Client) -> None:
     answer = as_viewer.post("/me/", {"theme": "dark", "next": "/queues/"})
     assert (answer.status_code, answer["Location"]) == (303, "/queues/")
     assert 'data-theme="dark"' in as_viewer.get("/").content.decode()
 
 
-def test_no_answer_leads_to_another_host(as_viewer):
+def test_no_answer_leads_to_another_host(as_viewer: Client) -> None:
     assert as_viewer.post("/me/", {"theme": "dark", "next": "https://elsewhere.example/"})["Location"] == "/"
 
 
-def test_acts_need_the_token(viewer):
+def test_acts_need_the_token(viewer: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(viewer)
     assert client.post("/me/", {"theme": "dark"}).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/queues/", "/sign-in/"])
-def test_every_page_is_under_the_strict_policy(as_viewer, path):
+def test_every_page_is_under_the_strict_policy(as_viewer: Client, path: str) -> None:
     answer = as_viewer.get(path, follow=True)
     policy = answer["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -54,14 +55,14 @@ def test_every_page_is_under_the_strict_policy(as_viewer, path):
     assert "<script>" not in page
 
 
-def test_times_are_in_the_persons_zone(as_viewer):
+def test_times_are_in_the_persons_zone(as_viewer: Client) -> None:
     as_viewer.cookies["zone"] = "Europe/Vienna"
     assert 'title="Europe/Vienna' in as_viewer.get("/").content.decode()
     as_viewer.cookies["utc"] = "on"
     assert 'title="UTC' in as_viewer.get("/").content.decode()
 
 
-def test_where_there_is_no_page_a_stranger_learns_nothing(stranger, as_viewer):
+def test_where_there_is_no_page_a_stranger_learns_nothing(stranger: Client, as_viewer: Client) -> None:
     answer = stranger.get("/nowhere/")
     assert answer.status_code == 404
     assert "Queues" not in answer.content.decode()
@@ -70,5 +71,5 @@ def test_where_there_is_no_page_a_stranger_learns_nothing(stranger, as_viewer):
     assert "No endpoint &lt;b&gt; is declared here." in as_viewer.get("/endpoints/%3Cb%3E/").content.decode()
 
 
-def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer):
+def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer: Client) -> None:
     assert "shows this list" in as_viewer.get("/me/keys/").content.decode()

@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import GAMMA, bucket
+from tests.console.pages import Page, matched
 from tests.pipeline.counted import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -21,7 +23,7 @@ def waited(at: datetime, milliseconds: dict[float, int], **names: str) -> None:
 
 
 @pytest.fixture
-def page(as_viewer):
+def page(as_viewer: Client) -> Page:
     return lambda **asked: as_viewer.get("/trends/", {**SIX_HOURS, **asked}).content.decode()
 
 
@@ -29,7 +31,7 @@ def rows(text: str) -> list[list[str]]:
     return [line.split(",") for line in text.splitlines()[1:]]
 
 
-def test_each_message_is_in_one_cell_and_batches_and_minutes_add_up(page) -> None:
+def test_each_message_is_in_one_cell_and_batches_and_minutes_add_up(page: Page) -> None:
     waited(TEN, {0: 1, 3: 2, 150: 5}, queue="q")
     waited(TEN + 3 * MINUTE, {150: 1, 200: 1, 203: 4}, queue="q")
     waited(TEN + 4 * MINUTE, {90_000_000: 1}, queue="q")
@@ -44,12 +46,12 @@ def test_each_message_is_in_one_cell_and_batches_and_minutes_add_up(page) -> Non
     ]
 
 
-def test_the_drawing_its_table_and_its_sentence_say_the_same(page) -> None:
+def test_the_drawing_its_table_and_its_sentence_say_the_same(page: Page) -> None:
     waited(TEN, {3: 2, 30: 9})
     waited(TEN + 8 * MINUTE, {3: 1})
     rolled_up(TEN + MINUTE, 3, result="failed")
     text = page(table="heat")
-    told = json.loads(unescape(re.search(r'data-heat="([^"]*)"', text)[1]))
+    told = json.loads(unescape(matched(r'data-heat="([^"]*)"', text)))
     at = told["at"].index(int(TEN.timestamp()))
     assert (told["words"][0], told["numbers"][at], told["failed"][at]) == ("2\u00a0ms to 5\u00a0ms", [2, 0, 0, 9], 3)
     assert "12 messages timed. Most, 9, took 20\u00a0ms to 50\u00a0ms" in text
@@ -62,7 +64,7 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page) -> None:
     ]
 
 
-def test_without_any_timing_there_is_no_map(page) -> None:
+def test_without_any_timing_there_is_no_map(page: Page) -> None:
     rolled_up(TEN, 3)
     text = page()
     assert "data-heat" not in text

@@ -1,41 +1,45 @@
 """A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
 
 import re
+from uuid import UUID
 
 import pytest
+from django.test import Client
+from pytest_django import Settings
 
 from pgqueue_admin.archive import ingester, store
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.transport import headers as wire
-from tests.console.recorded import ERRORS
+from tests.console.pages import Answer
+from tests.console.recorded import ERRORS, Recorded
 
 
 @pytest.fixture
-def refused(recorded):
+def refused(recorded: Recorded) -> int:
     return recorded.refused_card()
 
 
 @pytest.fixture
-def card(looked_at):
+def card(looked_at: Recorded) -> int:
     return looked_at.refused_card()
 
 
-def shown(client, path, status=200):
+def shown(client: Client, path: str, status: int = 200) -> str:
     response = client.get(path)
     assert response.status_code == status
     return response.content.decode()
 
 
-def first_row(recorded, table, order="seq"):
+def first_row(recorded: Recorded, table: str, order: str = "seq") -> UUID:
     return recorded.connection.value(f'select id from "{table}" order by {order} limit 1')
 
 
-def act(client, kind, archive_id, **more):
+def act(client: Client, kind: str, archive_id: int, **more: str) -> Answer:
     given = {"act": kind, "id": archive_id, "at_once": "yes", "next": f"/archive/{archive_id}/", **more}
     return client.post("/operations/", given)
 
 
-def test_a_dead_message_tells_its_story(looked_at, card):
+def test_a_dead_message_tells_its_story(looked_at: Recorded, card: int) -> None:
     html = shown(looked_at.operator, f"/archive/{card}/")
     for said in (
         "ChargeCard", "Retry to Billing", "What happened", "Sent by", "Dead: archived as", "If you retry",
@@ -44,28 +48,29 @@ def test_a_dead_message_tells_its_story(looked_at, card):
         assert said in html
 
 
-def test_headers_stand_in_parts_and_say_what_a_retry_does(looked_at, card):
+def test_headers_stand_in_parts_and_say_what_a_retry_does(looked_at: Recorded, card: int) -> None:
     html = shown(looked_at.operator, f"/archive/{card}/")
     for said in ("Identity", "Failure", "Diagnostics", "On retry", "removed", "failure headers"):
         assert said in html
 
 
-def test_retry_of_one_acts_at_once_and_the_second_is_told_who(recorded, refused):
+def test_retry_of_one_acts_at_once_and_the_second_is_told_who(recorded: Recorded, refused: int) -> None:
     before = recorded.rows("Billing")
     first = act(recorded.operator, "retry", refused)
     second = act(recorded.second, "retry", refused)
-    assert (first.status_code, first.url) == (303, f"/archive/{refused}/")
+    assert (first.status_code, first["Location"]) == (303, f"/archive/{refused}/")
     assert recorded.rows("Billing") == before + 1
-    html = shown(recorded.second, second.url)
+    html = shown(recorded.second, second["Location"])
     assert "Nothing was retried." in html
     assert "by ana at" in html
     assert "Retry to Billing" not in html
     assert "Retried by ana" in html
 
 
-def test_one_that_died_again_leads_to_where_it_lies_now(recorded, refused):
+def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refused: int) -> None:
     act(recorded.operator, "retry", refused)
     row = recorded.connection.one('delete from "Billing" where seq = (select max(seq) from "Billing") returning *')
+    assert row is not None
     headers = wire.dump({**wire.parse(row.headers), wire.FAILED_Q: '"public"."Billing"'})
     sent = {"id": row.id, "headers": headers, "body": row.body}
     recorded.connection.run("insert into error (id, headers, body) values (%(id)s, %(headers)s, %(body)s)", sent)
@@ -74,19 +79,21 @@ def test_one_that_died_again_leads_to_where_it_lies_now(recorded, refused):
     assert "Died again" in html
     [there] = re.findall(r'href="(/messages/[^"]+)">where it lies now', html)
     found = shown(recorded.operator, there)
-    ids = recorded.dead(5, state=None, message_id=store.get(recorded.connection, refused).message_id)
+    message = store.get(recorded.connection, refused)
+    assert message is not None
+    ids = recorded.dead(5, state=None, message_id=message.message_id)
     assert [recorded.state(each) for each in ids] == ["dead", "dead_again"]
     assert all(f'href="/archive/{each}/"' in found for each in ids)
 
 
-def test_the_retried_row_is_stripped(recorded, refused):
+def test_the_retried_row_is_stripped(recorded: Recorded, refused: int) -> None:
     act(recorded.operator, "retry", refused)
     headers = recorded.connection.value('select headers from "Billing" order by seq desc limit 1')
     assert "FailedQ" not in headers
     assert "ExceptionInfo" not in headers
 
 
-def test_discard_and_restore_leave_a_trace(recorded, refused):
+def test_discard_and_restore_leave_a_trace(recorded: Recorded, refused: int) -> None:
     act(recorded.operator, "discard", refused, reason="bought elsewhere")
     html = shown(recorded.operator, f"/archive/{refused}/")
     assert "Discarded by ana" in html
@@ -97,16 +104,16 @@ def test_discard_and_restore_leave_a_trace(recorded, refused):
     assert AuditEntry.objects.filter(verb="discard", who="ana", reason="bought elsewhere").count() == 1
 
 
-def test_a_viewer_is_refused_on_the_page_and_on_the_server(looked_at, card):
+def test_a_viewer_is_refused_on_the_page_and_on_the_server(looked_at: Recorded, card: int) -> None:
     html = shown(looked_at.viewer, f"/archive/{card}/")
     assert "needs operator on Billing; you are viewer" in html
     response = act(looked_at.viewer, "retry", card)
     assert response.status_code == 303
     assert looked_at.state(card) == "dead"
-    assert "Nothing was retried" in shown(looked_at.viewer, response.url)
+    assert "Nothing was retried" in shown(looked_at.viewer, response["Location"])
 
 
-def test_retry_is_off_where_the_queue_is_gone(recorded, refused):
+def test_retry_is_off_where_the_queue_is_gone(recorded: Recorded, refused: int) -> None:
     recorded.connection.run('drop table "Billing" cascade')
     html = shown(recorded.operator, f"/archive/{refused}/")
     assert "Its queue is gone" in html
@@ -114,17 +121,18 @@ def test_retry_is_off_where_the_queue_is_gone(recorded, refused):
     assert recorded.state(refused) == "dead"
 
 
-def test_an_act_without_its_token_is_refused(recorded, refused):
+def test_an_act_without_its_token_is_refused(recorded: Recorded, refused: int) -> None:
     recorded.operator.handler.enforce_csrf_checks = True
     assert act(recorded.operator, "retry", refused).status_code == 403
     assert recorded.state(refused) == "dead"
 
 
-def test_a_sender_cannot_lead_elsewhere(recorded, refused):
-    assert act(recorded.operator, "discard", refused, next="https://evil.example/").url == f"/archive/{refused}/"
+def test_a_sender_cannot_lead_elsewhere(recorded: Recorded, refused: int) -> None:
+    answer = act(recorded.operator, "discard", refused, next="https://evil.example/")
+    assert answer["Location"] == f"/archive/{refused}/"
 
 
-def test_looking_changes_nothing(recorded, refused):
+def test_looking_changes_nothing(recorded: Recorded, refused: int) -> None:
     sums = """select (select sum(hashtext(a::text)) from messages.message_archive a) as archive,
         (select sum(hashtext(s::text)) from "Sales" s) as sales,
         (select count(*) from messages.archive_event) as events"""
@@ -143,7 +151,7 @@ def test_looking_changes_nothing(recorded, refused):
     assert not AuditEntry.objects.exists()
 
 
-def test_a_waiting_message_has_no_acts(looked_at):
+def test_a_waiting_message_has_no_acts(looked_at: Recorded) -> None:
     row = first_row(looked_at, "Sales")
     html = shown(looked_at.operator, f"/queues/public/Sales/messages/{row}/")
     assert "QuotePrice" in html
@@ -151,7 +159,7 @@ def test_a_waiting_message_has_no_acts(looked_at):
     assert "/operations/" not in html.split("<main", 1)[1]
 
 
-def test_bodystring_says_where_it_came_from(looked_at):
+def test_bodystring_says_where_it_came_from(looked_at: Recorded) -> None:
     sales, mailer = first_row(looked_at, "Sales"), first_row(looked_at, "Mailer")
     with_column = shown(looked_at.operator, f"/queues/public/Sales/messages/{sales}/?body=bodystring")
     without = shown(looked_at.operator, f"/queues/public/Mailer/messages/{mailer}/?body=bodystring")
@@ -163,7 +171,7 @@ def test_bodystring_says_where_it_came_from(looked_at):
 @pytest.mark.parametrize(
     "table", ["Poison.OddValues", "Poison.MalformedHeaders", "Poison.NullHeaders", "Poison.NullBody"]
 )
-def test_hostile_messages_are_text(looked_at, table, view):
+def test_hostile_messages_are_text(looked_at: Recorded, table: str, view: str) -> None:
     for row in looked_at.connection.all(f'select id from "{table}"'):
         html = shown(looked_at.operator, f"/queues/public/{table}/messages/{row.id}/?body={view}")
         assert "<script>alert" not in html
@@ -171,14 +179,14 @@ def test_hostile_messages_are_text(looked_at, table, view):
         assert " style=" not in html
 
 
-def test_headers_that_are_no_json_are_shown_raw_with_the_complaint(looked_at):
+def test_headers_that_are_no_json_are_shown_raw_with_the_complaint(looked_at: Recorded) -> None:
     row = looked_at.connection.value("""select id from "Poison.MalformedHeaders" where headers like '[%'""")
     html = shown(looked_at.operator, f"/queues/public/Poison.MalformedHeaders/messages/{row}/")
     assert "These headers cannot be read" in html
     assert "an array, not an object" in html
 
 
-def test_a_null_body_is_told_to_wedge_the_queue(looked_at):
+def test_a_null_body_is_told_to_wedge_the_queue(looked_at: Recorded) -> None:
     row = looked_at.connection.value('select id from "Poison.NullBody" where body is null')
     html = shown(looked_at.operator, f"/queues/public/Poison.NullBody/messages/{row}/")
     assert "NULL: this message can wedge the queue" in html
@@ -186,7 +194,7 @@ def test_a_null_body_is_told_to_wedge_the_queue(looked_at):
 
 
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")  # the product serves it to async
-def test_a_body_of_50_mb_is_read_a_piece_at_a_time(looked_at):
+def test_a_body_of_50_mb_is_read_a_piece_at_a_time(looked_at: Recorded) -> None:
     row = looked_at.connection.value(
         """insert into "Mailer" (id, headers, body)
         values (gen_random_uuid(), '{}', convert_to(repeat('{"n":1},', 6250000), 'utf8')) returning id"""
@@ -204,20 +212,20 @@ def test_a_body_of_50_mb_is_read_a_piece_at_a_time(looked_at):
     assert sum(len(piece) for piece in response) == 50_000_000
 
 
-def test_the_next_piece_begins_where_the_last_ended(looked_at):
+def test_the_next_piece_begins_where_the_last_ended(looked_at: Recorded) -> None:
     row = looked_at.connection.value('select id from "Sales" order by octet_length(body) desc limit 1')
     html = shown(looked_at.operator, f"/queues/public/Sales/messages/{row}/?body=raw&from=65536")
     assert "Bytes 65,536 to 131,072 of" in html
 
 
-def test_neighbours_of_the_list_it_came_from(looked_at):
+def test_neighbours_of_the_list_it_came_from(looked_at: Recorded) -> None:
     newest, second, third = looked_at.dead(3)
     html = shown(looked_at.operator, f"/archive/{second}/?q=state:dead")
     assert f"/archive/{newest}/?q=state%3Adead" in html
     assert f"/archive/{third}/?q=state%3Adead" in html
 
 
-def test_what_is_not_there_is_said(looked_at):
+def test_what_is_not_there_is_said(looked_at: Recorded) -> None:
     missing = "00000000-0000-0000-0000-000000000000"
     assert "Not in Sales now" in shown(looked_at.operator, f"/queues/public/Sales/messages/{missing}/", 404)
     assert "No such message in the archive" in shown(looked_at.operator, "/archive/999999999/", 404)
@@ -225,7 +233,7 @@ def test_what_is_not_there_is_said(looked_at):
     assert looked_at.operator.get("/archive/99999999999999999999/").status_code == 404
 
 
-def test_a_database_that_is_down_is_told_on_the_page(looked_at, card, settings):
+def test_a_database_that_is_down_is_told_on_the_page(looked_at: Recorded, card: int, settings: Settings) -> None:
     from django.db import connections
 
     before = connections["queues"].settings_dict["NAME"]

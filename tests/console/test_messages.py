@@ -1,22 +1,25 @@
 """A queue's messages page by page: by key, harmless, and honest about what was looked at (C3)."""
 
 import re
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records.models import Queue
+from tests.console.recorded import Recorded
 
 IDS = re.compile(r"/messages/([0-9a-f-]{36})/")
 
 
-def page(client, table="Sales", schema="public", status=200, **query):
+def page(client: Client, table: str = "Sales", schema: str = "public", status: int = 200, **query: str) -> str:
     response = client.get(f"/queues/{schema}/{table}/messages/", query)
     assert response.status_code == status
     return response.content.decode()
 
 
-def follow(client, table, rel="next", **query):
+def follow(client: Client, table: str, rel: str = "next", **query: str) -> list[str]:
     """Every row id on every page from the first on."""
     seen, address = [], f"/queues/public/{table}/messages/?" + "&".join(f"{k}={v}" for k, v in query.items())
     while address:
@@ -27,16 +30,16 @@ def follow(client, table, rel="next", **query):
     return seen
 
 
-def ids(recorded, table, order="seq", where="true"):
+def ids(recorded: Recorded, table: str, order: str = "seq", where: str = "true") -> list[str]:
     return [str(row.id) for row in recorded.connection.all(f'select id from "{table}" where {where} order by {order}')]
 
 
 @pytest.mark.parametrize(("order", "key"), [("head", "seq"), ("newest", "seq desc")])
-def test_all_pages_are_the_queue_in_order(looked_at, order, key):
+def test_all_pages_are_the_queue_in_order(looked_at: Recorded, order: str, key: str) -> None:
     assert follow(looked_at.operator, "Mailer", order=order) == ids(looked_at, "Mailer", key)
 
 
-def test_a_position_is_said_and_can_be_typed(looked_at):
+def test_a_position_is_said_and_can_be_typed(looked_at: Recorded) -> None:
     seq = looked_at.connection.value('select seq from "Mailer" order by seq offset 9 limit 1')
     html = page(looked_at.operator, "Mailer", q=f"seq:>{seq}")
     assert f"after {seq:,}" in html
@@ -45,20 +48,20 @@ def test_a_position_is_said_and_can_be_typed(looked_at):
     assert IDS.findall(page(looked_at.operator, "Mailer", q=f"seq:<{seq}"))[0] == ids(looked_at, "Mailer")[8]
 
 
-def test_only_expired_says_what_it_looked_through(looked_at):
+def test_only_expired_says_what_it_looked_through(looked_at: Recorded) -> None:
     html = page(looked_at.operator, "Poison.Expires", q="is:expired")
     assert "Looked through 6 rows" in html
     assert len(IDS.findall(html)) >= 2
 
 
 @pytest.mark.parametrize("typed", ["type:PlaceOrder", "seq:>x", "nonsense", "seq:>99999999999999999999", "is:late"])
-def test_what_is_not_understood_is_said_and_nothing_runs(looked_at, typed):
+def test_what_is_not_understood_is_said_and_nothing_runs(looked_at: Recorded, typed: str) -> None:
     html = page(looked_at.operator, q=typed)
     assert 'id="mqe"' in html
     assert not IDS.findall(html)
 
 
-def test_the_start_of_bodies_on_request_only(looked_at):
+def test_the_start_of_bodies_on_request_only(looked_at: Recorded) -> None:
     assert "SKU-" not in page(looked_at.operator)
     assert "SKU-" in page(looked_at.operator, cols="bodyline")
 
@@ -72,17 +75,19 @@ def test_the_start_of_bodies_on_request_only(looked_at):
         ("SubscriptionRouting", {}, "holds no messages to browse"),
     ],
 )
-def test_empty_is_said_in_the_words_of_its_reason(looked_at, table, query, said):
+def test_empty_is_said_in_the_words_of_its_reason(
+    looked_at: Recorded, table: str, query: dict[str, Any], said: str
+) -> None:
     assert said in page(looked_at.operator, table, **query)
 
 
-def test_an_empty_error_queue_says_where_failures_go(recorded):
+def test_an_empty_error_queue_says_where_failures_go(recorded: Recorded) -> None:
     recorded.connection.run("delete from error")
     Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
     assert "moved into the" in page(recorded.operator, "error")
 
 
-def test_a_table_that_is_gone_and_one_that_never_was(recorded):
+def test_a_table_that_is_gone_and_one_that_never_was(recorded: Recorded) -> None:
     Queue.objects.create(schema="public", table="Mailer", kind="input")
     recorded.connection.run('drop table "Mailer"')
     assert "This table is gone" in page(recorded.operator, "Mailer", status=404)
@@ -90,7 +95,7 @@ def test_a_table_that_is_gone_and_one_that_never_was(recorded):
     assert "No queue of this name" in page(recorded.operator, "pg_class", schema="pg_catalog", status=404)
 
 
-def test_hostile_names(looked_at):
+def test_hostile_names(looked_at: Recorded) -> None:
     from pgqueue_admin.console import paths
 
     names = ["<script>alert(1)</script>", "../etc/passwd", '"quoted" name', "a/b~c", ".hidden", "Zażółć 🐘"]
@@ -106,12 +111,12 @@ def test_hostile_names(looked_at):
         assert len(set(IDS.findall(html))) == 1
 
 
-def test_wide_seqs_and_odd_times(looked_at):
+def test_wide_seqs_and_odd_times(looked_at: Recorded) -> None:
     assert "5,000,000,000" in page(looked_at.operator, "Poison.WideSeq")
     assert "infinity" in page(looked_at.operator, "Poison.Expires")
 
 
-def test_a_role_that_may_not_read_it_is_told_so(looked_at):
+def test_a_role_that_may_not_read_it_is_told_so(looked_at: Recorded) -> None:
     from django.db import connections
 
     looked_at.connection.run('create role "looker" login; grant usage on schema public to "looker"')

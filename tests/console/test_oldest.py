@@ -2,20 +2,23 @@
 
 import re
 
+from django.test import Client
+
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import LatestSample
+from tests.console.pages import Connect
 from tests.console.sampled import sample, signed_in
 
 INSERT = "insert into \"Q\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')"
 
 
-def words(client, path: str) -> str:
+def words(client: Client, path: str) -> str:
     page = client.get(path).content.decode().partition("<main")[2].replace("\u00a0", " ")
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page))
 
 
-def test_it_is_at_least_as_old_as_the_sampler(console_database, connect):
+def test_it_is_at_least_as_old_as_the_sampler(console_database: str, connect: Connect) -> None:
     connection = connect(console_database)
     connection.run(postgresql().queue.create(table=Address("public", "Q")))
     connection.run(INSERT)

@@ -1,41 +1,43 @@
 """An act on many: frozen, looked at, started, done, each with its outcome; all of it with scripts off (C4)."""
 
-import re
+from collections.abc import Iterable
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import AuditEntry, Operation
-from tests.console.recorded import REFUSED
+from tests.console.pages import Answer, matched
+from tests.console.recorded import REFUSED, Recorded
 from tests.waiting import until
 
 
 @pytest.fixture
-def cards(recorded):
+def cards(recorded: Recorded) -> list[int]:
     return recorded.dead(5, exception=REFUSED)
 
 
-def choose(client, kind, ids=(), **more):
+def choose(client: Client, kind: str, ids: Iterable[int] = (), **more: str) -> Answer:
     return client.post("/operations/", {"act": kind, "id": list(ids), "next": "/archive/?q=state:dead", **more})
 
 
-def text(client, address):
+def text(client: Client, address: str) -> str:
     response = client.get(address)
     assert response.status_code == 200
     return response.content.decode()
 
 
-def follow(client, response):
+def follow(client: Client, response: Answer) -> str:
     assert response.status_code == 303
-    return text(client, response.url)
+    return text(client, response["Location"])
 
 
-def start(client, address, **given):
+def start(client: Client, address: str, **given: str) -> Answer:
     return client.post(f"{address}start/", given)
 
 
-def test_from_tick_to_outcome(recorded, cards):
+def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
     before = recorded.rows("Billing")
     frozen = choose(recorded.operator, "retry", cards)
     preview = follow(recorded.operator, frozen)
@@ -48,54 +50,54 @@ def test_from_tick_to_outcome(recorded, cards):
         assert said in preview
     assert recorded.rows("Billing") == before
 
-    waiting = follow(recorded.operator, start(recorded.operator, frozen.url))
+    waiting = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
     assert "Cancel the remaining 5" in waiting
     assert "Look again" in waiting
 
     service.run(Operation.objects.get().pk)
-    ended = text(recorded.operator, frozen.url)
+    ended = text(recorded.operator, frozen["Location"])
     assert "5 retried." in ended
     assert ended.count("into <span") == 5
     assert recorded.rows("Billing") == before + 5
     assert AuditEntry.objects.get(verb="retry").count == 5
 
 
-def test_a_frozen_set_skips_what_somebody_else_did(recorded, cards):
+def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     service.act("discard", cards[0], "tomas", "console")
-    assert "1 changed since the freeze: tomas was quicker" in text(recorded.operator, frozen.url)
-    start(recorded.operator, frozen.url)
-    service.run(Operation.objects.order_by("pk").first().pk)
-    html = text(recorded.operator, f"{frozen.url}?o=skipped")
+    assert "1 changed since the freeze: tomas was quicker" in text(recorded.operator, frozen["Location"])
+    start(recorded.operator, frozen["Location"])
+    service.run(Operation.objects.earliest("pk").pk)
+    html = text(recorded.operator, f"{frozen['Location']}?o=skipped")
     assert "4 retried, 1 skipped" in html
     assert "by tomas at" in html
 
 
-def test_a_second_start_is_told_who_was_first(recorded, cards):
+def test_a_second_start_is_told_who_was_first(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    start(recorded.operator, frozen.url)
-    html = follow(recorded.second, start(recorded.second, frozen.url))
+    start(recorded.operator, frozen["Location"])
+    html = follow(recorded.second, start(recorded.second, frozen["Location"]))
     assert "Nothing more was retried: ana started operation" in html
 
 
-def test_all_that_match_are_frozen_by_the_search(recorded):
+def test_all_that_match_are_frozen_by_the_search(recorded: Recorded) -> None:
     frozen = choose(recorded.operator, "discard", all="matching", q="error:RefusedException state:dead")
     operation = Operation.objects.get()
     assert operation.count == len(recorded.dead(1000, exception=REFUSED))
     assert operation.selection == "error:RefusedException state:dead"
-    assert "error:RefusedException state:dead" in text(recorded.operator, frozen.url)
+    assert "error:RefusedException state:dead" in text(recorded.operator, frozen["Location"])
 
 
-def test_a_wrong_search_freezes_nothing(recorded):
+def test_a_wrong_search_freezes_nothing(recorded: Recorded) -> None:
     response = choose(recorded.operator, "discard", all="matching", q="age:>1hh")
-    assert response.url == "/archive/?q=state:dead"
-    assert "Nothing was discarded: age:&gt;1hh" in text(recorded.operator, response.url)
+    assert response["Location"] == "/archive/?q=state:dead"
+    assert "Nothing was discarded: age:&gt;1hh" in text(recorded.operator, response["Location"])
     assert not Operation.objects.exists()
 
 
-def test_many_ask_for_a_reason_and_discarding_hundreds_for_the_count(recorded):
+def test_many_ask_for_a_reason_and_discarding_hundreds_for_the_count(recorded: Recorded) -> None:
     many = choose(recorded.operator, "discard", recorded.dead(120))
-    address = many.url
+    address = many["Location"]
     without = start(recorded.operator, address)
     assert without.status_code == 422
     assert "a reason is asked for" in without.content.decode()
@@ -106,45 +108,45 @@ def test_many_ask_for_a_reason_and_discarding_hundreds_for_the_count(recorded):
     assert Operation.objects.get().state == "waiting"
 
 
-def test_discards_of_an_operation_can_be_restored_together(recorded, cards):
+def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "discard", cards)
-    start(recorded.operator, frozen.url)
+    start(recorded.operator, frozen["Location"])
     service.run(Operation.objects.get().pk)
-    html = text(recorded.operator, frozen.url)
+    html = text(recorded.operator, frozen["Location"])
     assert "Restore all 5" in html
-    again = choose(recorded.operator, "restore", all="matching", q=re.search(r'name="q" value="([^"]+)"', html)[1])
-    start(recorded.operator, again.url)
-    service.run(Operation.objects.order_by("-pk").first().pk)
+    again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
+    start(recorded.operator, again["Location"])
+    service.run(Operation.objects.latest("pk").pk)
     assert {recorded.state(each) for each in cards} == {"dead"}
 
 
-def test_cancelling_leaves_the_rest_as_it_is(recorded, cards):
+def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    start(recorded.operator, frozen.url)
+    start(recorded.operator, frozen["Location"])
     service.run_chunk(Operation.objects.get().pk, size=2)
-    html = follow(recorded.operator, recorded.operator.post(f"{frozen.url}cancel/"))
+    html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
     assert "2 retried, 3 not touched and still dead where they were" in html
     assert sorted(recorded.state(each) for each in cards) == ["dead"] * 3 + ["retried"] * 2
 
 
-def test_leaving_a_frozen_set(recorded, cards):
+def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    html = follow(recorded.operator, recorded.operator.post(f"{frozen.url}cancel/"))
+    html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
     assert "Nothing was done." in html
 
 
-def test_messages_whose_queue_is_gone_are_told_before(recorded, cards):
+def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
     recorded.connection.run('drop table "Billing" cascade')
     html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
     assert "is no queue" in html
 
 
-def test_a_viewer_freezes_and_starts_nothing(recorded, cards):
+def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
     response = choose(recorded.viewer, "retry", cards)
-    assert "Nothing was retried: needs operator" in text(recorded.viewer, response.url)
+    assert "Nothing was retried: needs operator" in text(recorded.viewer, response["Location"])
     frozen = choose(recorded.operator, "retry", cards)
-    assert "needs operator" in text(recorded.viewer, frozen.url)
-    start(recorded.viewer, frozen.url)
+    assert "needs operator" in text(recorded.viewer, frozen["Location"])
+    start(recorded.viewer, frozen["Location"])
     assert Operation.objects.get().state == "frozen"
 
 
@@ -157,13 +159,13 @@ def test_a_viewer_freezes_and_starts_nothing(recorded, cards):
         ({"act": "retry", "id": "999999999"}, "No message matches"),
     ],
 )
-def test_odd_choices_are_refused_in_words(recorded, given, said):
+def test_odd_choices_are_refused_in_words(recorded: Recorded, given: dict[str, str | list[str]], said: str) -> None:
     response = recorded.operator.post("/operations/", given)
     assert said in follow(recorded.operator, response)
     assert not Operation.objects.exists()
 
 
-def test_the_list(recorded, cards):
+def test_the_list(recorded: Recorded, cards: list[int]) -> None:
     assert "No operation yet" in text(recorded.operator, reverse("operations"))
     choose(recorded.operator, "retry", cards)
     html = text(recorded.operator, reverse("operations"))
@@ -171,12 +173,12 @@ def test_the_list(recorded, cards):
     assert recorded.operator.get("/operations/999/").status_code == 404
 
 
-def test_an_open_page_is_told_of_progress(recorded, cards):
+def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) -> None:
     from pgqueue_admin.console.operation import progress
 
     frozen = choose(recorded.operator, "retry", cards)
     number = str(Operation.objects.get().pk)
-    start(recorded.operator, frozen.url)
+    start(recorded.operator, frozen["Location"])
     assert progress.live(number)["@say"] == ""
     service.run(int(number))
     told = progress.live(number)
@@ -185,15 +187,15 @@ def test_an_open_page_is_told_of_progress(recorded, cards):
     assert progress.live("999") == progress.live("x") == {}
 
 
-def test_looking_starts_nothing(recorded, cards):
+def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    for address in (f"{frozen.url}start/", f"{frozen.url}cancel/"):
+    for address in (f"{frozen['Location']}start/", f"{frozen['Location']}cancel/"):
         assert recorded.operator.get(address).status_code == 405
-    text(recorded.operator, frozen.url)
+    text(recorded.operator, frozen["Location"])
     assert Operation.objects.get().state == "frozen"
 
 
-def test_a_role_that_only_selects_disables_acts_and_says_so(recorded, cards):
+def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, cards: list[int]) -> None:
     from django.db import connections
 
     from pgqueue_admin.records import role, source
@@ -209,7 +211,7 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded, cards):
             assert 'name="act"' not in text(recorded.operator, address)
         assert "may only SELECT" in text(recorded.operator, "/archive/")
         response = choose(recorded.operator, "retry", cards)
-        assert "Nothing was retried" in text(recorded.operator, response.url)
+        assert "Nothing was retried" in text(recorded.operator, response["Location"])
     finally:
         entry.update(before)
         source.close()

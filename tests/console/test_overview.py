@@ -6,17 +6,18 @@ import pytest
 from django.utils import timezone
 
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
+from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
 
 @pytest.fixture
-def page(console_database):
+def page(console_database: str) -> Page:
     client = signed_in()
     return lambda path="/": client.get(path).content.decode()
 
 
 @pytest.fixture
-def recorded_page(recorded_console):
+def recorded_page(recorded_console: str) -> Page:
     sample(2)
     as_when_recorded()
     client = signed_in()
@@ -44,13 +45,13 @@ def warn(about: Queue, **facts: object) -> Alert:
     return Alert.objects.create(**{**given, "queue": address, "opened_at": now - timedelta(minutes=25), **facts})
 
 
-def test_a_new_install_is_told_the_first_steps(page):
+def test_a_new_install_is_told_the_first_steps(page: Page) -> None:
     said = page()
     assert "No queue-shaped table has been found in" in said
     assert "Three steps" in said
 
 
-def test_calm_is_ink_on_paper(page):
+def test_calm_is_ink_on_paper(page: Page) -> None:
     queue("Billing")
     queue("Sales")
     said = page()
@@ -58,7 +59,7 @@ def test_calm_is_ink_on_paper(page):
     assert '<li class="crit"' not in said
 
 
-def test_a_critical_warning_needs_somebody_with_one_next_step(page):
+def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> None:
     warn(queue("Billing"))
     queue("Sales")
     said = page()
@@ -69,24 +70,24 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page):
     assert "/archive/?q=state%3Adead%20queue%3A%22public%22.%22Billing%22" in said.replace("&quot;", "%22")
 
 
-def test_what_somebody_acknowledged_alarms_nobody(page):
+def test_what_somebody_acknowledged_alarms_nobody(page: Page) -> None:
     warn(queue("Billing"), acknowledged_by="ana", acknowledged_at=timezone.now())
     assert "The only queue is within target" in page()
 
 
-def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page):
+def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page: Page) -> None:
     queue("Billing", ready=3, depth=3, oldest_at=timezone.now() - timedelta(minutes=5))
     said = page()
     assert "One queue needs you" in said
     assert "Oldest ready message is past its target of 1" in said
 
 
-def test_only_warnings_can_wait(page):
+def test_only_warnings_can_wait(page: Page) -> None:
     warn(queue("Billing"), severity="warning", kind="peek_range", sentence="Peek delay 12 s")
     assert "Nothing is broken; 1 warning can wait" in page()
 
 
-def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page):
+def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page: Page) -> None:
     made = queue("Billing", ready=17, depth=17)
     LatestSample.objects.filter(queue=made).update(at=timezone.now() - timedelta(seconds=40))
     said = page()
@@ -96,7 +97,7 @@ def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page):
     assert ">17<" in said
 
 
-def test_the_recorded_shop_worst_first(recorded_page):
+def test_the_recorded_shop_worst_first(recorded_page: Page) -> None:
     said = recorded_page()
     backlog = said[said.index("Backlog, worst against its target first") :]
     assert backlog.index("error") < backlog.index("Invoicing") < backlog.index("Sales")
@@ -104,7 +105,7 @@ def test_the_recorded_shop_worst_first(recorded_page):
     assert "queues need you" in said
 
 
-def test_people_and_machines(page):
+def test_people_and_machines(page: Page) -> None:
     queue("Billing")
     AuditEntry.objects.create(
         who="Tomas", verb="set", noun="endpoint", subject="Notifications", origin="console",
@@ -115,13 +116,13 @@ def test_people_and_machines(page):
 
 
 @pytest.mark.parametrize("window", ["1h", "6h", "24h", "nonsense"])
-def test_the_ribbon_has_a_lane_for_each_queue_with_a_warning(page, window):
+def test_the_ribbon_has_a_lane_for_each_queue_with_a_warning(page: Page, window: str) -> None:
     warn(queue("Billing"))
     said = page(f"/?w={window}")
     assert 'aria-label="Billing: critical from' in said
 
 
-def test_the_two_hundredth_queue_does_not_break_it(page):
+def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
     many_queues(200)
     said = page()
     assert "Two hundred" not in said

@@ -15,7 +15,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 @example('Zażółć "gęślą" queue')
 @example("<script>alert(1)</script>")
 @example("a/b.c~d")
-def test_a_name_survives_the_path(name):
+def test_a_name_survives_the_path(name: str) -> None:
     segment = paths.encode(name)
     assert paths.decode(segment) == name
     assert "/" not in segment
@@ -23,19 +23,19 @@ def test_a_name_survives_the_path(name):
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.none()), max_size=4))
-def test_a_cursor_gives_its_key_back(key):
+def test_a_cursor_gives_its_key_back(key: list[int | str | None]) -> None:
     cursor = paging.pack(*key)
     assert paging.unpack(cursor) == key
     assert cursor.replace("-", "").replace("_", "").isalnum()
 
 
 @given(st.text())
-def test_what_is_no_cursor_is_none_and_no_error(text):
+def test_what_is_no_cursor_is_none_and_no_error(text: str) -> None:
     key = paging.unpack(text)
     assert key is None or isinstance(key, list)
 
 
-def test_a_cursor_of_one_number():
+def test_a_cursor_of_one_number() -> None:
     assert paging.integer(paging.pack(88_141_900)) == 88_141_900
     assert paging.integer(paging.pack("x")) is None
     assert paging.integer(None) is None

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.test import Client
+from pytest_django import Settings
 
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import (
@@ -21,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def batch(console_database) -> HistoryBatch:
+def batch(console_database: str) -> HistoryBatch:
     source = HistorySource.objects.create(table='"public"."audit"', way="numbers", complete_to=clock.now())
     about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": clock.now()}
     batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=clock.now(), **about)
@@ -31,11 +33,11 @@ def batch(console_database) -> HistoryBatch:
 
 
 @pytest.mark.parametrize("path", ["/pipeline/", "/pipeline/days/"])
-def test_it_stands_under_trends(as_viewer, batch, path):
+def test_it_stands_under_trends(as_viewer: Client, batch: HistoryBatch, path: str) -> None:
     assert 'data-page="trends" aria-current="page"' in as_viewer.get(path).content.decode()
 
 
-def test_what_was_rejected_is_shown_with_its_reasons(as_viewer, batch):
+def test_what_was_rejected_is_shown_with_its_reasons(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3, "nothing says when it ended": 1})
     page = as_viewer.get("/pipeline/").content.decode()
     assert "Its headers are no JSON object" in page
@@ -43,7 +45,7 @@ def test_what_was_rejected_is_shown_with_its_reasons(as_viewer, batch):
     assert "rejected-v1" in page
 
 
-def test_a_stall_is_told_as_the_warning_tells_it(as_viewer, batch, settings):
+def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
     HistorySource.objects.update(complete_to=clock.now() - timedelta(minutes=20), note="Somebody is writing.")
     assert "stands still" not in as_viewer.get("/pipeline/").content.decode()
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
@@ -53,7 +55,7 @@ def test_a_stall_is_told_as_the_warning_tells_it(as_viewer, batch, settings):
     assert "Somebody is writing." in page
 
 
-def test_who_may_cancels_and_recomputes(as_operator, batch):
+def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
     page = as_operator.get("/pipeline/").content.decode()
     assert "/pipeline/cancel/" in page
@@ -77,7 +79,7 @@ def test_who_may_cancels_and_recomputes(as_operator, batch):
     ]
 
 
-def test_before_figures_are_made_anew_it_says_of_which_days(as_operator, batch):
+def test_before_figures_are_made_anew_it_says_of_which_days(as_operator: Client, batch: HistoryBatch) -> None:
     rolled_up(datetime(2026, 11, 13, tzinfo=UTC), 6, grain="day")
     page = as_operator.get("/pipeline/days/", {"since": "0001-01-01", "until": "9999-12-31"}).content.decode()
     assert "Recompute 1 day in demo?" in page
@@ -88,7 +90,7 @@ def test_before_figures_are_made_anew_it_says_of_which_days(as_operator, batch):
     assert not HistoryDay.objects.exists()
 
 
-def test_days_without_files_are_no_question(as_operator, batch):
+def test_days_without_files_are_no_question(as_operator: Client, batch: HistoryBatch) -> None:
     page = as_operator.get("/pipeline/days/", {"since": "2026-11-20", "until": "2026-11-21"}).content.decode()
     assert "of these days no messages are in files" in page
     assert "/pipeline/recompute/" not in page
@@ -98,27 +100,28 @@ def test_days_without_files_are_no_question(as_operator, batch):
 @pytest.mark.parametrize(
     "days", [{}, {"since": "2026-11-15", "until": "2026-11-14"}, {"since": "2026-99-99", "until": "x"}]
 )
-def test_days_that_are_none_change_nothing(as_operator, batch, days):
+def test_days_that_are_none_change_nothing(as_operator: Client, batch: HistoryBatch, days: dict[str, str]) -> None:
     said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
     assert "Nothing is recomputed: name a first and a last day" in said
     assert not AuditEntry.objects.exists()
 
 
-def test_a_batch_says_how_long_it_took(as_viewer, batch):
+def test_a_batch_says_how_long_it_took(as_viewer: Client, batch: HistoryBatch) -> None:
+    assert batch.ended_at is not None
     HistoryBatch.objects.update(started_at=batch.ended_at - timedelta(seconds=3))
     page = as_viewer.get("/pipeline/").content.decode()
     assert ">3.0 s<" in page.replace("\u00a0", " ")
     assert ">3</span> <small>/s" in page.replace("\u00a0", " ")
 
 
-def test_who_may_not_is_told_so(as_viewer, batch):
+def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
     for act in ("cancel", "recompute"):
         assert "needs operator" in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
     assert HistoryBatch.objects.get().state == "planned"
 
 
-def test_what_was_compacted_is_told(as_viewer, batch):
+def test_what_was_compacted_is_told(as_viewer: Client, batch: HistoryBatch) -> None:
     about = {"source": batch.source, "day": "2026-11-14", "token": uuid4(), "rows": 5, "bytes_before": 4_000_000}
     HistoryCompaction.objects.create(state="done", files=24, bytes_after=1_000_000, ended_at=clock.now(), **about)
     page = as_viewer.get("/pipeline/").content.decode()
@@ -126,14 +129,14 @@ def test_what_was_compacted_is_told(as_viewer, batch):
     assert all(said in page for said in ("2026-11-14", "24"))
 
 
-def test_days_whose_files_are_gone_are_told(as_operator, batch):
+def test_days_whose_files_are_gone_are_told(as_operator: Client, batch: HistoryBatch) -> None:
     rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 6, grain="day")
     days = {"since": "2026-11-13", "until": "2026-11-14"}
     said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
     assert "Nothing is recomputed: of these days no messages are in files. 1 day left as before: not all" in said
 
 
-def test_each_day_says_how_it_stands(as_viewer, batch):
+def test_each_day_says_how_it_stands(as_viewer: Client, batch: HistoryBatch) -> None:
     now = clock.now()
     HistoryDay.objects.create(day="2026-11-12", asked_at=now - HOUR, is_wanted=False, recomputed_at=now)
     HistoryDay.objects.create(day="2026-11-13", asked_at=now)

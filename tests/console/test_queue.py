@@ -11,24 +11,25 @@ from django.utils import timezone
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue, Sample
+from tests.console.pages import Connect, Page, matched
 from tests.console.sampled import sample, signed_in
 
 
 @pytest.fixture
-def page(recorded_console):
+def page(recorded_console: str) -> Page:
     sample(2)
     client = signed_in()
     return lambda path: client.get(path).content.decode()
 
 
-def test_the_first_view_comes_from_the_newest_sample(page):
+def test_the_first_view_comes_from_the_newest_sample(page: Page) -> None:
     said = page("/queues/public/Billing/")
     assert 'data-live="now.ready"><span class="fig" data-kind="counted">40</span>' in said
     assert "&quot;public&quot;.&quot;Billing&quot;" in said
     assert 'hx-get="/queues/public/Billing/ends/"' in said  # the queue itself is asked later
 
 
-def test_head_and_tail_are_the_first_and_last_rows(page, connect, recorded_console):
+def test_head_and_tail_are_the_first_and_last_rows(page: Page, connect: Connect, recorded_console: str) -> None:
     said = page("/queues/public/Billing/ends/")
     seqs = [int(seq.replace(",", "")) for seq in re.findall(r'<span class="mono">([\d,]+)</span></td>', said)]
     rows = [row.seq for row in connect(recorded_console).all('select seq from "Billing" order by seq')]
@@ -36,11 +37,11 @@ def test_head_and_tail_are_the_first_and_last_rows(page, connect, recorded_conso
     assert "34 messages between" in said
 
 
-def test_without_scripts_head_and_tail_are_a_link_away(page):
+def test_without_scripts_head_and_tail_are_a_link_away(page: Page) -> None:
     assert "34 messages between" in page("/queues/public/Billing/?ends=1")
 
 
-def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console, connect):
+def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console: str, connect: Connect) -> None:
     connection, address = connect(recorded_console), Address("public", "Far")
     connection.run(postgresql().queue.create(table=address))
     connection.run(
@@ -57,19 +58,19 @@ def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_
     assert "reports 10,000" in said
 
 
-def test_samples_are_drawn_in_steps_whatever_the_persons_zone(page):
+def test_samples_are_drawn_in_steps_whatever_the_persons_zone(page: Page) -> None:
     queue, now = Queue.objects.get(table="Billing"), timezone.now()
     Sample.objects.filter(queue=queue).delete()
     Sample.objects.create(queue=queue, at=now - timedelta(minutes=30), ready=123, how="counted")
     for zone in ("", "?"):
         said = page(f"/queues/public/Billing/{zone}")
-        drawn = json.loads(unescape(re.search(r'data-series="([^"]*)"', said)[1]))
+        drawn = json.loads(unescape(matched(r'data-series="([^"]*)"', said)))
         place = drawn["ready"].index(123)
         assert abs(drawn["at"][place] - (now - timedelta(minutes=30)).timestamp()) <= drawn["step"]
         assert drawn["ready"].count(None) == len(drawn["ready"]) - 1  # a gap stays a gap
 
 
-def test_the_shape_is_said_in_words_and_as_a_table(page):
+def test_the_shape_is_said_in_words_and_as_a_table(page: Page) -> None:
     queue, now = Queue.objects.get(table="Billing"), timezone.now()
     Sample.objects.bulk_create(
         Sample(queue=queue, at=now - timedelta(minutes=age), ready=10 * age, how="counted") for age in (10, 20, 30)
@@ -91,11 +92,11 @@ def test_the_shape_is_said_in_words_and_as_a_table(page):
         ("Poison.WideSeq", "5,000,000,000"),
     ],
 )
-def test_odd_tables_are_shown_as_what_they_are(page, table, text):
+def test_odd_tables_are_shown_as_what_they_are(page: Page, table: str, text: str) -> None:
     assert text in page(f"/queues/public/{table}/ends/")
 
 
-def test_a_queue_whose_name_has_everything(page, connect, recorded_console):
+def test_a_queue_whose_name_has_everything(page: Page, connect: Connect, recorded_console: str) -> None:
     address = Address("public", '<b>"a".b/c~ é')
     connect(recorded_console).run(postgresql().queue.create(table=address))
     sample()
@@ -106,22 +107,24 @@ def test_a_queue_whose_name_has_everything(page, connect, recorded_console):
     assert "<b>&quot;a" not in said
 
 
-def test_a_table_that_vanished_between_discovery_and_reading(page, connect, recorded_console):
+def test_a_table_that_vanished_between_discovery_and_reading(
+    page: Page, connect: Connect, recorded_console: str
+) -> None:
     connect(recorded_console).run('drop table "Mailer"')
     assert "No messages to show here" in page("/queues/public/Mailer/ends/")
     assert "Mailer" in page("/queues/public/Mailer/")
 
 
-def test_gone_is_the_fifth_kind_of_empty(page):
+def test_gone_is_the_fifth_kind_of_empty(page: Page) -> None:
     Queue.objects.filter(table="Mailer").update(gone_since=timezone.now())
     assert "This table is gone" in page("/queues/public/Mailer/")
 
 
-def test_an_unknown_queue_is_a_plain_404(recorded_console):
+def test_an_unknown_queue_is_a_plain_404(recorded_console: str) -> None:
     assert signed_in().get("/queues/public/Nowhere/").status_code == 404
 
 
-def test_settings_of_an_endpoint_of_ours(page):
+def test_settings_of_an_endpoint_of_ours(page: Page) -> None:
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=1000)
     said = page("/queues/public/Billing/")
     assert "Peek delay" in said
@@ -129,7 +132,7 @@ def test_settings_of_an_endpoint_of_ours(page):
     assert "needs operator" in said  # a viewer sees the act, and why it is not theirs
 
 
-def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_console):
+def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_console: str) -> None:
     sample()
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=1000)
     client = signed_in(superuser=True)

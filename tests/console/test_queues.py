@@ -6,11 +6,12 @@ import pytest
 
 from pgqueue_admin.console.queues import filter as filters
 from pgqueue_admin.records.models import Queue
+from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, sample, signed_in
 
 
 @pytest.fixture
-def page(recorded_console):
+def page(recorded_console: str) -> Page:
     sample(2)
     as_when_recorded()
     client = signed_in()
@@ -21,54 +22,54 @@ def names(said: str) -> list[str]:
     return re.findall(r'class="name full"><a href="[^"]*">([^<]+)</a>', said)
 
 
-def test_every_queue_of_the_recorded_shop_is_listed(page):
+def test_every_queue_of_the_recorded_shop_is_listed(page: Page) -> None:
     said = names(page("?sort=name"))
     assert len(said) == Queue.objects.count() >= 28
     assert said == sorted(said, key=str.lower)
 
 
-def test_worst_first_and_unknown_tables_last_with_the_reason(page):
+def test_worst_first_and_unknown_tables_last_with_the_reason(page: Page) -> None:
     said = page()
     assert names(said)[0] == "error"
     assert names(said)[-1] == "NotAQueue"
     assert "has id, headers, body, but" in said
 
 
-def test_a_press_on_a_head_sorts_and_says_so(page):
+def test_a_press_on_a_head_sorts_and_says_so(page: Page) -> None:
     said = page("?sort=-ready")
     assert 'aria-sort="descending"' in said
     assert names(said)[0] == "Sales"
     assert names(page("?sort=ready"))[-1] == "Sales"
 
 
-def test_a_bad_sort_falls_back(page):
+def test_a_bad_sort_falls_back(page: Page) -> None:
     assert names(page("?sort=;drop"))[0] == "error"
 
 
-def test_the_filter_narrows_and_says_what_it_covered(page):
+def test_the_filter_narrows_and_says_what_it_covered(page: Page) -> None:
     said = page("?q=sales")
     assert set(names(said)) == {"Sales", "Sales.Delayed"}
     assert "2 queues of" in said
 
 
-def test_no_match_says_what_was_looked_at(page):
+def test_no_match_says_what_was_looked_at(page: Page) -> None:
     assert "No queue matches" in page("?q=zzz")
 
 
-def test_quiet_families_are_folded_and_can_be_opened(page):
+def test_quiet_families_are_folded_and_can_be_opened(page: Page) -> None:
     assert "queues within target" in page()
     assert "Shop.Web.node-1" not in names(page())
     assert "Shop.Web.node-1" in names(page("?open=Shop"))
 
 
-def test_hostile_names_are_text(page):
+def test_hostile_names_are_text(page: Page) -> None:
     Queue.objects.create(schema="public", table='<script>alert("x")</script>', kind="input")
     said = page("?sort=name")
     assert "<script>alert" not in said
     assert "&lt;script&gt;alert" in said
 
 
-def test_nothing_found_teaches(console_database):
+def test_nothing_found_teaches(console_database: str) -> None:
     said = signed_in().get("/queues/").content.decode()
     assert "No queue-shaped table in" in said
 
@@ -77,5 +78,5 @@ def test_nothing_found_teaches(console_database):
     ("text", "faults"),
     [("kind:input", 0), ("state:critical sales", 0), ("owner:me", 1), ("state:bad", 1), ('"two words"', 0), ("", 0)],
 )
-def test_what_cannot_be_read_is_said(text, faults):
+def test_what_cannot_be_read_is_said(text: str, faults: int) -> None:
     assert len(filters.read(text).faults) == faults

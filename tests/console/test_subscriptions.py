@@ -4,25 +4,29 @@ import json
 import re
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
+from tests.console.recorded import Recorded
 
 ROUTING = Address("public", "SubscriptionRouting")
 
 
-def text(client, **query):
+def text(client: Client, **query: str) -> str:
     response = client.get("/subscriptions/", query)
     assert response.status_code == 200
     return response.content.decode().replace("\u00a0", " ").replace("<wbr>", "")
 
 
-def subscribe(recorded, queue, endpoint="Ghost", topic="Shop.Messages.Events.OrderPlaced"):
+def subscribe(
+    recorded: Recorded, queue: str, endpoint: str = "Ghost", topic: str = "Shop.Messages.Events.OrderPlaced"
+) -> None:
     row = {"queueaddress": queue, "endpoint": endpoint, "topic": topic}
     recorded.connection.run(postgresql().subscription.subscribe(table=ROUTING), row)
 
 
-def publish(recorded, *types):
+def publish(recorded: Recorded, *types: str) -> None:
     told = {"NServiceBus.MessageIntent": "Publish", "NServiceBus.EnclosedMessageTypes": ";".join(types)}
     send = postgresql().queue.send(table=Address("public", "audit"))
     recorded.connection.run(
@@ -31,7 +35,7 @@ def publish(recorded, *types):
     )  # fmt: skip
 
 
-def test_the_recorded_ones_are_all_there(looked_at):
+def test_the_recorded_ones_are_all_there(looked_at: Recorded) -> None:
     html = text(looked_at.viewer)
     assert "6 endpoints subscribe to 6 events; every queue is there" in html
     assert html.count('<tr role="row" class="">') == 10
@@ -40,7 +44,7 @@ def test_the_recorded_ones_are_all_there(looked_at):
     assert "None of these." in html
 
 
-def cells(html):
+def cells(html: str) -> dict[str, dict[str, str]]:
     """By event: what stands under each endpoint."""
     table = html[html.index('aria-label="Who gets which event') :]
     heads, *lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in table.split("<tr>")[1:]]
@@ -48,7 +52,7 @@ def cells(html):
     return {line[0]: dict(zip(said[0][1:], line[1:], strict=True)) for line in said[1:]}
 
 
-def test_the_matrix_says_what_the_list_says(looked_at):
+def test_the_matrix_says_what_the_list_says(looked_at: Recorded) -> None:
     found = cells(text(looked_at.viewer, **{"as": "matrix"}))
     assert sum(word == "gets it" for event in found.values() for word in event.values()) == 10
     assert len(found) == 6
@@ -58,12 +62,12 @@ def test_the_matrix_says_what_the_list_says(looked_at):
     assert 'href="?q=type%3AOrderPlaced">List</a>' in html
 
 
-def listed(looked_at, event):
+def listed(looked_at: Recorded, event: str) -> set[str]:
     html = text(looked_at.viewer, q=f"type:{event}")
     return set(re.findall(r'data-l="Subscriber">(.*?)</td>', html))
 
 
-def test_the_matrix_marks_what_leads_nowhere_and_has_room_for_some_tens(recorded):
+def test_the_matrix_marks_what_leads_nowhere_and_has_room_for_some_tens(recorded: Recorded) -> None:
     subscribe(recorded, '"public"."Ghost"', "Mailer")
     html = text(recorded.operator, **{"as": "matrix"})
     assert cells(html)["OrderPlaced"]["Mailer"] == "no such queue"
@@ -74,7 +78,7 @@ def test_the_matrix_marks_what_leads_nowhere_and_has_room_for_some_tens(recorded
     assert "Many40" in text(recorded.operator)
 
 
-def test_types_of_one_short_name_are_told_apart(recorded):
+def test_types_of_one_short_name_are_told_apart(recorded: Recorded) -> None:
     subscribe(recorded, "Mailer", topic="Other.OrderPlaced")
     html = text(recorded.operator, q="OrderPlaced", **{"as": "matrix"})
     told = {re.sub(r"\s+", " ", said) for said in cells(html)}
@@ -85,18 +89,18 @@ def test_types_of_one_short_name_are_told_apart(recorded):
     ("typed", "count"),
     [("Legacy", 1), ("address:shipping", 2), ("type:OrderPlaced", 3), ("endpoint:Sales type:billed", 1)],
 )
-def test_the_filter_narrows_and_says_what_it_covered(looked_at, typed, count):
+def test_the_filter_narrows_and_says_what_it_covered(looked_at: Recorded, typed: str, count: int) -> None:
     html = text(looked_at.operator, q=typed)
     assert html.count('<tr role="row" class="">') == count
     assert "of 10, from" in html
 
 
-def test_what_matches_nothing_and_what_is_no_field(looked_at):
+def test_what_matches_nothing_and_what_is_no_field(looked_at: Recorded) -> None:
     assert "No subscription matches" in text(looked_at.second, q="nobody")
     assert "owner: is no field here" in text(looked_at.second, q="owner:ana")
 
 
-def test_one_that_leads_nowhere_comes_first(recorded):
+def test_one_that_leads_nowhere_comes_first(recorded: Recorded) -> None:
     subscribe(recorded, '"public"."Ghost"')
     html = text(recorded.operator)
     assert "1 subscription leads to a queue that does not exist" in html
@@ -104,7 +108,7 @@ def test_one_that_leads_nowhere_comes_first(recorded):
     assert html.index("Ghost") < html.index("Billing")
 
 
-def test_an_address_that_names_nothing_and_one_that_differs_in_case(recorded):
+def test_an_address_that_names_nothing_and_one_that_differs_in_case(recorded: Recorded) -> None:
     subscribe(recorded, '""."x"', "Broken")
     subscribe(recorded, '"public"."mailer"', "Twin")
     html = text(recorded.operator)
@@ -112,12 +116,12 @@ def test_an_address_that_names_nothing_and_one_that_differs_in_case(recorded):
     assert "differs in case only" in html
 
 
-def test_a_catch_all_is_noticed(recorded):
+def test_a_catch_all_is_noticed(recorded: Recorded) -> None:
     subscribe(recorded, "Mailer", "Nosy", "System.Object")
     assert "gets every event that is published" in text(recorded.operator)
 
 
-def test_what_was_published_and_nobody_wants_now(recorded):
+def test_what_was_published_and_nobody_wants_now(recorded: Recorded) -> None:
     publish(recorded, "Shop.Messages.Events.CartLeft, Shop", "Shop.Messages.Events.IEvent, Shop")
     publish(recorded, "Shop.Messages.Events.OrderMoved, Shop", "Shop.Messages.Events.IOrderEvent, Shop")
     html = text(recorded.operator)
@@ -126,20 +130,20 @@ def test_what_was_published_and_nobody_wants_now(recorded):
     assert "OrderMoved" not in html, "a subscriber of its interface hears it"
 
 
-def test_nothing_to_read_and_nothing_that_answers(recorded):
+def test_nothing_to_read_and_nothing_that_answers(recorded: Recorded) -> None:
     recorded.connection.run('delete from "SubscriptionRouting"')
     assert "Nobody subscribes to an event" in text(recorded.operator)
     recorded.connection.run('drop table "SubscriptionRouting"')
     assert "No subscription table was found" in text(recorded.operator)
 
 
-def test_a_database_that_is_down(as_viewer):
+def test_a_database_that_is_down(as_viewer: Client) -> None:
     from tests.console.sampled import elsewhere
 
     with elsewhere("queues", PORT=1):
         assert "Subscriptions cannot be read now" in text(as_viewer)
 
 
-def test_hostile_rows_stay_text(recorded):
+def test_hostile_rows_stay_text(recorded: Recorded) -> None:
     subscribe(recorded, '"x<script>alert(1)</script>"', "<script>alert(2)</script>", "T<script>alert(3)</script>")
     assert "<script>alert" not in text(recorded.operator)

@@ -4,17 +4,21 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.test import Client
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console import archive_query
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample
+from tests.console.pages import Connect, matched
 from tests.pipeline.counted import failed, rolled_up, told
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -24,11 +28,11 @@ BILLING = '"public"."Billing"'
 
 
 @pytest.fixture
-def database(console_database, connect):
+def database(console_database: str, connect: Connect) -> Connection:
     return connect(console_database)
 
 
-def page(client, **asked) -> str:
+def page(client: Client, **asked: str) -> str:
     return client.get("/trends/", {**HOUR, **asked}).content.decode()
 
 
@@ -39,7 +43,7 @@ def linked(text: str, words: str) -> str:
     return parse_qs(urlsplit(unescape(found[1])).query)["q"][0]
 
 
-def test_a_point_leads_to_exactly_its_messages(as_viewer, database):
+def test_a_point_leads_to_exactly_its_messages(as_viewer: Client, database: Connection) -> None:
     for minute, queue, kind in ((5, BILLING, "Bill"), (5, BILLING, "Other"), (6, BILLING, "Bill"), (5, "q", "Bill")):
         store.bury(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
     for minute, messages in ((5, 41), (6, 42)):
@@ -50,26 +54,26 @@ def test_a_point_leads_to_exactly_its_messages(as_viewer, database):
     assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
 
 
-def test_a_stretch_stays_in_every_address_of_the_page(as_viewer, database):
+def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, database: Connection) -> None:
     """A table is there when asked for; a stretch is kept by the form, the tables and the files."""
     rolled_up(TEN + 5 * MINUTE, 41)
     stretch = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "w": "30d"}
     text = as_viewer.get("/trends/", stretch).content.decode()
     assert 'name="since" value="2026-11-14T10:00:00Z"' in text
     assert "Half within" not in text
-    address = unescape(re.search(r'href="([^"#]*)#table-steps', text)[1])
+    address = unescape(matched(r'href="([^"#]*)#table-steps', text))
     shown = as_viewer.get(f"/trends/{address}").content.decode()
     assert "Half within" in shown
     assert drawn(shown)["succeeded"] == [0, 0, 0, 0, 0, 41, 0, 0, 0, 0]
-    file = unescape(re.search(r'href="([^"]*)">as CSV', shown)[1])
+    file = unescape(matched(r'href="([^"]*)">as CSV', shown))
     (row,) = as_viewer.get(f"/trends/{file}").content.decode().splitlines()[1:]
     assert row.startswith("2026-11-14T10:05:00Z,41,0,")
-    length = unescape(re.search(r'href="([^"]*)" data-key', shown)[1])
+    length = unescape(matched(r'href="([^"]*)" data-key', shown))
     assert "since" not in length
     assert "w=1h" in length
 
 
-def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer, database):
+def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer: Client, database: Connection) -> None:
     """An audited message names its endpoint only: none counted is not none."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     rolled_up(TEN + 5 * MINUTE, 3, result="failed", queue=BILLING, endpoint="Billing")
@@ -77,12 +81,12 @@ def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer, database):
     assert drawn(of_queue)["succeeded"] == [None] * len(drawn(of_queue)["at"])
     assert set(drawn(of_queue)["share"]) == {None}
     assert "not known of a queue: choose its endpoint" in of_queue
-    assert "100" not in re.search(r"Share failed</dt><dd class=\"v\">([^<]*)", of_queue)[1]
+    assert "100" not in matched(r"Share failed</dt><dd class=\"v\">([^<]*)", of_queue)
     assert sum(drawn(of_endpoint)["succeeded"]) == 41
     assert "not known" not in of_endpoint
 
 
-def test_a_legend_shows_how_each_of_its_values_is_drawn(as_viewer, database):
+def test_a_legend_shows_how_each_of_its_values_is_drawn(as_viewer: Client, database: Connection) -> None:
     rolled_up(TEN + 5 * MINUTE, 41)
     legends = re.findall(r'<figcaption class="legend"(.*?)</figcaption>', page(as_viewer), re.DOTALL)
     entries = [each for legend in legends for each in legend.split("<span")[1:] if "<b data-read" in each]
@@ -90,7 +94,7 @@ def test_a_legend_shows_how_each_of_its_values_is_drawn(as_viewer, database):
     assert [each for each in entries if 'class="key"' not in each] == []
 
 
-def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_database):
+def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, console_database: str) -> None:
     rolled_up(TEN - DAY, grain="day")
     rolled_up(TEN, result="failed")
     failed(TEN, "a", 7)
@@ -100,7 +104,7 @@ def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer, console_data
     assert linked(text, "Shop").startswith("error:Shop.Refused since:2026-11-14T09:41:00Z")
 
 
-def test_one_story_a_message_stands_there(as_viewer, console_database):
+def test_one_story_a_message_stands_there(as_viewer: Client, console_database: str) -> None:
     rolled_up(TEN, result="failed")
     told("m-1", TEN, failed=3, last_failed_at=TEN)
     told("m-1", TEN, succeeded=1, last_succeeded_at=TEN + DAY)
@@ -110,7 +114,9 @@ def test_one_story_a_message_stands_there(as_viewer, console_database):
     assert "m-1/" in text
 
 
-def test_of_very_many_stories_the_newest_are_looked_at(as_viewer, console_database, monkeypatch):
+def test_of_very_many_stories_the_newest_are_looked_at(
+    as_viewer: Client, console_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And that is said: years of failures have millions."""
     monkeypatch.setattr(trends, "STORIES", 2)
     rolled_up(TEN, result="failed")
@@ -123,11 +129,11 @@ def test_of_very_many_stories_the_newest_are_looked_at(as_viewer, console_databa
     assert "m-0/" not in text
 
 
-def drawn(text: str) -> dict:
-    return json.loads(unescape(re.search(r'data-trends="([^"]*)"', text)[1]))
+def drawn(text: str) -> dict[str, Any]:
+    return json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
 
 
-def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
+def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_database: str) -> None:
     """Also where nothing ever finished: samples alone are enough."""
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")
     Endpoint.objects.create(name="Shop.Sales", table="Sales")
@@ -148,7 +154,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer, console_database):
     assert "Nothing was sampled in this window" in page(as_viewer, at="", queue="Nobody")
 
 
-def test_what_succeeded_after_retries_is_counted_by_message(as_viewer, database):
+def test_what_succeeded_after_retries_is_counted_by_message(as_viewer: Client, database: Connection) -> None:
     """In the step in which it did; what was never retried has no story."""
     rolled_up(TEN + 5 * MINUTE, 41, endpoint="Billing")
     for at in (5, 5, 6):
@@ -166,7 +172,7 @@ def test_what_succeeded_after_retries_is_counted_by_message(as_viewer, database)
 
 
 @pytest.mark.parametrize("length", ["1h", "7d"])
-def test_every_line_has_the_same_steps_a_week_before(as_viewer, console_database, length):
+def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_database: str, length: str) -> None:
     """Asked by itself in an hour, and together with the window in a week."""
     grain = "minute" if length == "1h" else "hour"
     for weeks, messages in ((0, 8), (1, 4), (2, 100)):
@@ -187,16 +193,16 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer, console_database
 
 
 @pytest.mark.parametrize("wrong", ["since:yesterday", "until:2026-99-99", "since:"])
-def test_a_time_that_is_none_searches_nothing(wrong):
+def test_a_time_that_is_none_searches_nothing(wrong: str) -> None:
     assert archive_query.read(wrong).error is not None
 
 
-def test_a_time_without_a_zone_is_utc():
+def test_a_time_without_a_zone_is_utc() -> None:
     found = archive_query.read("since:2026-11-14 until:2026-11-14T10:30").filter
     assert (found.since, found.until) == ("2026-11-14T00:00:00+00:00", "2026-11-14T10:30:00+00:00")
 
 
-def test_an_old_window_is_shown_in_what_is_still_there_of_it(as_viewer, database):
+def test_an_old_window_is_shown_in_what_is_still_there_of_it(as_viewer: Client, database: Connection) -> None:
     rolled_up(TEN, grain="hour", messages=3)
     text = page(as_viewer)
     assert "by the hour: figures by the minute are no longer kept of so long ago" in " ".join(text.split())

@@ -1,6 +1,7 @@
 """What pages say when a database is down or lets us only look (bad input)."""
 
 import secrets
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from pgqueue_admin.records import role
 from pgqueue_admin.records.models import LatestSample
+from tests.console.pages import Connect
 from tests.console.sampled import elsewhere, sample, signed_in
 from tests.hostile import watching
 from tests.waiting import until
@@ -19,7 +21,7 @@ PAGES = ("/", "/queues/", "/queues/public/Sales/")
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_with_the_queue_database_down_pages_show_the_last_sample_as_stale(recorded_console, path):
+def test_with_the_queue_database_down_pages_show_the_last_sample_as_stale(recorded_console: str, path: str) -> None:
     sample()
     client = signed_in()
     LatestSample.objects.update(at=timezone.now() - timedelta(seconds=30))
@@ -31,7 +33,7 @@ def test_with_the_queue_database_down_pages_show_the_last_sample_as_stale(record
     assert "Sales" in said
 
 
-def test_with_the_queue_database_down_head_and_tail_fail_alone(recorded_console):
+def test_with_the_queue_database_down_head_and_tail_fail_alone(recorded_console: str) -> None:
     sample()
     client = signed_in()
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
@@ -41,7 +43,7 @@ def test_with_the_queue_database_down_head_and_tail_fail_alone(recorded_console)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_with_the_console_database_down_a_static_page_tries_again(console_database, path):
+def test_with_the_console_database_down_a_static_page_tries_again(console_database: str, path: str) -> None:
     client = signed_in()
     with elsewhere("default", PORT=NOBODY_ANSWERS):
         answer = client.get(path)
@@ -49,7 +51,7 @@ def test_with_the_console_database_down_a_static_page_tries_again(console_databa
     assert "own database does not answer" in answer.content.decode()
 
 
-def test_probes_while_databases_are_down(console_database):
+def test_probes_while_databases_are_down(console_database: str) -> None:
     client = Client()
     with elsewhere("default", PORT=NOBODY_ANSWERS), elsewhere("queues", PORT=NOBODY_ANSWERS):
         assert client.get("/healthz").status_code == 200
@@ -59,7 +61,7 @@ def test_probes_while_databases_are_down(console_database):
 
 
 @pytest.fixture
-def reader(recorded_console, connect):
+def reader(recorded_console: str, connect: Connect) -> Iterator[dict[str, str]]:
     """A role that may SELECT, as USER and PASSWORD of the queue database."""
     owner, name, password = connect(recorded_console), f"reader_{secrets.token_hex(4)}", secrets.token_hex(8)
     owner.run(f"create role {name} login password '{password}'")
@@ -71,7 +73,9 @@ def reader(recorded_console, connect):
     owner.run(f"drop role {name}")
 
 
-def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_name(recorded_console, connect, reader):
+def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_name(
+    recorded_console: str, connect: Connect, reader: dict[str, str]
+) -> None:
     """Whoever asked for more than ACCESS SHARE would wait here until its page said that it was too slow."""
     sample()
     operator = User.objects.create_user("ana")
@@ -79,8 +83,8 @@ def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_n
     client = Client()
     client.force_login(operator)
     with elsewhere("queues", **reader), watching.only_access_share(connect(recorded_console)):
-        until(role.current, what="the database was asked")
-        assert role.current().refusal == f"the database role {reader['USER']} may only SELECT"
+        known = until(role.current, what="the database was asked")
+        assert known.refusal == f"the database role {reader['USER']} may only SELECT"
         pages = [client.get(path) for path in (*PAGES, "/queues/public/Sales/ends/", "/queues/public/Sales/messages/")]
     assert [page.status_code for page in pages] == [200] * len(pages)
     assert [page for page in pages if "too slow" in page.content.decode()] == []

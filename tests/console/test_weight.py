@@ -31,7 +31,7 @@ def weight(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("path", ["/", "/queues/?sort=name"])
-def test_two_hundred_queues_stay_light(console_database, path):
+def test_two_hundred_queues_stay_light(console_database: str, path: str) -> None:
     many_queues(200)
     page = signed_in().get(path).content
     assert weight(page) <= 15_000
@@ -41,7 +41,7 @@ def test_two_hundred_queues_stay_light(console_database, path):
 @pytest.mark.parametrize(
     ("path", "most"), [("/", 14), ("/queues/", 8), (f"/queues/public/{'Very' * 8}.Long007/", 11), ("/healthz", 0)]
 )
-def test_two_hundred_queues_need_no_more_statements_than_two(console_database, path, most):
+def test_two_hundred_queues_need_no_more_statements_than_two(console_database: str, path: str, most: int) -> None:
     """Session and person among them. What a page costs in time is measured by ``make bench-console``."""
     many_queues(200)
     client = signed_in(superuser=True)
@@ -50,20 +50,20 @@ def test_two_hundred_queues_need_no_more_statements_than_two(console_database, p
     assert len(asked) <= most
 
 
-def test_styles_and_scripts_stay_light():
+def test_styles_and_scripts_stay_light() -> None:
     assert weight((STATIC / "console.css").read_bytes()) <= 10_000
     assert sum(weight((STATIC / name).read_bytes()) for name in ("console.js", "chart.js")) <= 9_000
     assert weight((STATIC / "console.js").read_bytes()) <= 8_000
     assert weight((STATIC / "brush.js").read_bytes()) <= 1_500
 
 
-def test_vendored_files_are_as_npm_has_them():
+def test_vendored_files_are_as_npm_has_them() -> None:
     for line in (STATIC / "vendor" / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ")
         assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == digest, name
 
 
-def test_vendored_versions_are_exact():
+def test_vendored_versions_are_exact() -> None:
     versions = json.loads((ROOT / "package.json").read_text())["dependencies"]
     assert versions["htmx.org"].startswith("2.0.")
     assert all(version[0].isdecimal() for version in versions.values())

@@ -6,38 +6,39 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.records.models import Endpoint, Process
 
 
 @pytest.fixture
-def log_folder(console_database):
+def log_folder(console_database: str) -> Path:
     folder = Path(settings.PGQUEUE["VAR"]) / "log"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def process(**facts):
+def process(**facts: object) -> Process:
     now = timezone.now()
     known = {"role": "endpoint", "endpoint": "Shipping", "host": socket.gethostname(), "pid": 4121, "start_ticks": 1}
     times = {"started_at": now - timedelta(minutes=31), "heartbeat_at": now, "state": "running"}
     return Process.objects.create(**{**known, **times, **facts})
 
 
-def text(client, address="/workers/"):
+def text(client: Client, address: str = "/workers/") -> str:
     response = client.get(address)
     assert response.status_code == 200
     return response.content.decode().replace("\u00a0", " ")
 
 
-def test_nothing_has_reported(as_operator, console_database):
+def test_nothing_has_reported(as_operator: Client, console_database: str) -> None:
     html = text(as_operator)
     assert "No supervisor has reported" in html
     assert "manage.py supervise" in html
 
 
-def test_all_run(as_operator, console_database):
+def test_all_run(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     process(role="supervisor", endpoint="", pid=1)
     process(pid=2)
@@ -48,7 +49,7 @@ def test_all_run(as_operator, console_database):
     assert "66 MB" in html
 
 
-def test_the_broken_one_says_why_and_what_it_said_last(as_operator, log_folder):
+def test_the_broken_one_says_why_and_what_it_said_last(as_operator: Client, log_folder: Path) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
     log = log_folder / "Shipping.1.log"
     log.write_text("received 40118902\nMemoryError: <script>alert(1)</script>\n")
@@ -66,12 +67,12 @@ def test_the_broken_one_says_why_and_what_it_said_last(as_operator, log_folder):
     assert "&lt;script&gt;alert(1)" in html
 
 
-def test_a_lost_heartbeat_is_said(as_operator, console_database):
+def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) -> None:
     process(heartbeat_at=timezone.now() - timedelta(minutes=1))
     assert "lost heartbeat" in text(as_operator)
 
 
-def test_the_whole_log_and_its_filter(as_operator, log_folder):
+def test_the_whole_log_and_its_filter(as_operator: Client, log_folder: Path) -> None:
     log = log_folder / "Shipping.2.log"
     log.write_bytes(b"one INFO\ntwo ERROR\nthree \xff\n" * 400)
     address = f"/workers/{process(log=str(log)).pk}/log/"
@@ -83,13 +84,13 @@ def test_the_whole_log_and_its_filter(as_operator, log_folder):
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../../etc/passwd", "", "relative.log"])
-def test_no_other_file_is_shown(as_operator, log_folder, path):
+def test_no_other_file_is_shown(as_operator: Client, log_folder: Path, path: str) -> None:
     html = text(as_operator, f"/workers/{process(log=path).pk}/log/")
     assert "root:" not in html
     assert "The log cannot be read from here" in html
 
 
-def test_a_log_on_another_host_is_named(as_operator, log_folder):
+def test_a_log_on_another_host_is_named(as_operator: Client, log_folder: Path) -> None:
     log = log_folder / "Shipping.3.log"
     log.write_text("secret of another host\n")
     html = text(as_operator, f"/workers/{process(log=str(log), host='elsewhere').pk}/log/")
@@ -97,7 +98,7 @@ def test_a_log_on_another_host_is_named(as_operator, log_folder):
     assert "secret of" not in html
 
 
-def test_an_open_page_is_told_what_changes(as_operator, console_database):
+def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
     from pgqueue_admin.console import process_cells
 
     endpoint = Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
@@ -112,7 +113,7 @@ def test_an_open_page_is_told_what_changes(as_operator, console_database):
         assert key.startswith("@") or f'data-live="{key}"' in places
 
 
-def test_a_viewer_reads_no_log(as_viewer, log_folder):
+def test_a_viewer_reads_no_log(as_viewer: Client, log_folder: Path) -> None:
     log = log_folder / "Shipping.4.log"
     log.write_text("the body of a message\n")
     row = process(log=str(log), state="back-off", ended_at=timezone.now(), last_error="ended by SIGKILL")
@@ -121,7 +122,7 @@ def test_a_viewer_reads_no_log(as_viewer, log_folder):
         assert "the body of a message" not in text(as_viewer, address)
 
 
-def test_a_host_that_vanished_is_said(as_operator, console_database):
+def test_a_host_that_vanished_is_said(as_operator: Client, console_database: str) -> None:
     silent = timezone.now() - timedelta(minutes=4)
     process(role="supervisor", endpoint="", pid=1, host="house-2", heartbeat_at=silent)
     process(pid=2, host="house-2", heartbeat_at=silent)
@@ -131,7 +132,7 @@ def test_a_host_that_vanished_is_said(as_operator, console_database):
     assert html.count("not heard from since") == 1
 
 
-def test_limits_versions_and_shares_are_shown(as_operator, console_database):
+def test_limits_versions_and_shares_are_shown(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2, memory_mb=512, memory_kill_mb=1024)
     process(pid=2, code_version="shop 4.12.0", memory_bytes=498_000_000, slots=4, busy=3, busy_share=0.62)
     process(pid=3, code_version="shop 4.12.1", memory_bytes=600_000_000)
@@ -144,7 +145,7 @@ def test_limits_versions_and_shares_are_shown(as_operator, console_database):
     assert "1 GB" in page
 
 
-def test_a_drain_says_when_it_is_over_and_a_restart_how_far_it_is(as_operator, console_database):
+def test_a_drain_says_when_it_is_over_and_a_restart_how_far_it_is(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2, restart_version=7, version=7)
     process(pid=2, started_version=7)
     process(pid=3, started_version=6)
@@ -155,7 +156,7 @@ def test_a_drain_says_when_it_is_over_and_a_restart_how_far_it_is(as_operator, c
     assert "at the latest" in html
 
 
-def test_celery_stands_under_the_same_roof(as_operator, console_database):
+def test_celery_stands_under_the_same_roof(as_operator: Client, console_database: str) -> None:
     process(role="celery-worker", endpoint="", pid=5, slots=2, busy=1, handled=12, memory_bytes=70_000_000)
     process(role="celery-beat", endpoint="", pid=6)
     html = text(as_operator)
@@ -163,7 +164,7 @@ def test_celery_stands_under_the_same_roof(as_operator, console_database):
         assert said in html
 
 
-def test_an_open_circuit_breaker_is_said(as_operator, console_database):
+def test_an_open_circuit_breaker_is_said(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
     process(breakers=[{"what": "Receiving from Shipping", "error": "<b>no answer</b>"}])
     html = text(as_operator, "/endpoints/Shipping/")
@@ -171,7 +172,9 @@ def test_an_open_circuit_breaker_is_said(as_operator, console_database):
     assert "<b>no answer</b>" not in html
 
 
-def test_restarting_one_by_one_is_an_act_of_its_own(as_operator, as_viewer, console_database):
+def test_restarting_one_by_one_is_an_act_of_its_own(
+    as_operator: Client, as_viewer: Client, console_database: str
+) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     assert "Restart one by one…" in text(as_operator, "/endpoints/Shipping/")
     as_viewer.post("/endpoints/Shipping/restart/")
