@@ -56,7 +56,7 @@ STEPS = [
     pytest("journeys", "-m journey tests", "chromium"),
     pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),
     pytest("spark", "-m spark tests"),
-    pytest("chaos", "-m chaos tests"),
+    pytest("chaos", "-m chaos -n 2 tests"),
 ]
 
 

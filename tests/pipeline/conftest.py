@@ -1,23 +1,51 @@
-"""One Spark session for all tests of the room, and a driver that uses it."""
+"""One Spark session for the room, a driver that uses it, and an archive of classes for those that start."""
 
-import tempfile
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pgqueue_admin.pipeline import class_archive
 from pgqueue_admin.pipeline.driver import Driver
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The archive that a driver's child makes; None where this Java can have none."""
+    scratch = tmp_path_factory.mktemp("classes")
+    wanted = class_archive.place(scratch)
+    if wanted is not None:
+        child = class_archive.begin(scratch, wanted)
+        assert child.wait(PATIENCE * 4) == 0, (scratch / "class_archive.log").read_text()
+    return wanted
+
+
+@pytest.fixture
+def var(tmp_path: Path, classes: Path | None) -> Path:
+    """PGQUEUE_VAR of drivers that start again and again, as on a machine where one has made its archive."""
+    scratch = tmp_path / "var/spark"
+    scratch.mkdir(parents=True)
+    lay_ready(classes, scratch)
+    return scratch.parent
+
+
+def lay_ready(classes: Path | None, scratch: Path) -> None:
+    if classes is not None:
+        os.link(classes, scratch / classes.name)
+
+
+@pytest.fixture(scope="session")
+def spark(classes: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pgqueue_admin.pipeline.spark import session
 
-    with tempfile.TemporaryDirectory(prefix="pgqueue-spark-") as scratch:
-        started = session("local[2,4]", Path(scratch))
-        yield started
-        started.stop()
+    scratch = tmp_path_factory.mktemp("spark")
+    lay_ready(classes, scratch)
+    started = session("local[2,4]", scratch)
+    yield started
+    started.stop()
 
 
 @pytest.fixture

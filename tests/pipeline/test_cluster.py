@@ -29,6 +29,7 @@ PATIENT = 480.0  # seconds: two executors start beside all else that a machine o
 WAITING = "select pid from pg_locks where not granted and relation = 'messages.message_archive'::regclass"
 
 
+@pytest.mark.usefixtures("var")
 def test_a_cluster_gives_what_one_process_gives(
     databases: Databases, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any], tmp_path: Path
 ) -> None:

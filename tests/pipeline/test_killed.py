@@ -31,6 +31,7 @@ def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True)
 
 
+@pytest.mark.usefixtures("var")
 def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Callable[[str], Any]) -> None:
     """One driver after the other, each killed a step further on its way; the last one is left alone."""
     Queue.objects.create(schema="public", table="audit", kind="audit")
