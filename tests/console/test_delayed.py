@@ -134,7 +134,7 @@ def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded: Re
 
 def test_a_message_that_was_moved_meanwhile(looked_at: Recorded) -> None:
     html = text(looked_at.operator, f"{MESSAGES}00000000-0000-0000-0000-000000000000/", status=404)
-    assert "Not in Sales.<wbr>Delayed now" in html or "Not in Sales" in html
+    assert "Not in Sales.Delayed now" in html.replace("<wbr>", "")
 
 
 def test_a_database_that_is_down_leaves_the_figures(as_viewer: Client) -> None:

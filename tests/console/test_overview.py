@@ -125,6 +125,5 @@ def test_the_ribbon_has_a_lane_for_each_queue_with_a_warning(page: Page, window:
 def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
     many_queues(200)
     said = page()
-    assert "Two hundred" not in said
-    assert "200 queues need you" in said or "200 things" in said
+    assert "200 queues need you" in said
     assert "195 more need you" in said
