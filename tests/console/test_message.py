@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
 
 from pgqueue_admin.archive import ingester, store
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.transport import headers as wire
 from tests.console.pages import Answer
 from tests.console.recorded import ERRORS, Recorded
+from tests.console.sampled import elsewhere
 
 
 @pytest.fixture
@@ -233,14 +233,8 @@ def test_what_is_not_there_is_said(looked_at: Recorded) -> None:
     assert looked_at.operator.get("/archive/99999999999999999999/").status_code == 404
 
 
-def test_a_database_that_is_down_is_told_on_the_page(looked_at: Recorded, card: int, settings: Settings) -> None:
-    from django.db import connections
-
-    before = connections["queues"].settings_dict["NAME"]
-    connections["queues"].settings_dict["NAME"] = "no_such_database"
-    try:
+def test_a_database_that_is_down_is_told_on_the_page(looked_at: Recorded, card: int) -> None:
+    with elsewhere("queues", NAME="no_such_database"):
         html = shown(looked_at.operator, f"/archive/{card}/")
-    finally:
-        connections["queues"].settings_dict["NAME"] = before
     assert 'role="alert"' in html
     assert "nothing was lost" in html

@@ -1,6 +1,5 @@
 """What pages say when a database is down or lets us only look (bad input)."""
 
-import secrets
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -63,14 +62,8 @@ def test_probes_while_databases_are_down(console_database: str) -> None:
 @pytest.fixture
 def reader(recorded_console: str, connect: Connect) -> Iterator[dict[str, str]]:
     """A role that may SELECT, as USER and PASSWORD of the queue database."""
-    owner, name, password = connect(recorded_console), f"reader_{secrets.token_hex(4)}", secrets.token_hex(8)
-    owner.run(f"create role {name} login password '{password}'")
-    for schema in ('"public"', '"Legacy"', "messages"):
-        owner.run(f"grant usage on schema {schema} to {name}")
-        owner.run(f"grant select on all tables in schema {schema} to {name}")
-    yield {"USER": name, "PASSWORD": password}
-    owner.run(f"drop owned by {name}")
-    owner.run(f"drop role {name}")
+    with watching.nothing_but_select(connect(recorded_console), ["public", "Legacy", "messages"]) as role_of_reader:
+        yield role_of_reader
 
 
 def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_name(
