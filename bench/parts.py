@@ -11,8 +11,13 @@ Part = Callable[[], list[Row]]
 
 
 def measure(room: str, parts: dict[str, Part]) -> None:
-    for name in os.environ.get("PARTS", ",".join(parts)).split(","):
-        publish(room, measured(name, parts[name]), name)
+    """In the order of ``parts``, however they are named: each may leave rows that the next one reads."""
+    wanted = os.environ.get("PARTS", ",".join(parts)).split(",")
+    if unknown := set(wanted) - set(parts):
+        raise SystemExit(f"PARTS names {', '.join(sorted(unknown))}; there are {', '.join(parts)}.")
+    for name in parts:
+        if name in wanted:
+            publish(room, measured(name, parts[name]), name)
 
 
 def measured(name: str, part: Part) -> list[Row]:

@@ -35,7 +35,8 @@ def publish(room: str, rows: list[Row], part: str = "") -> None:
     """Print the table; write bench/results/<room>.json, where rows of other parts stay as they are."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{room}.json"
-    kept = [each for each in json.loads(path.read_text()) if each.get("part") not in (None, part)] if part else []
+    known = json.loads(path.read_text()) if part and path.exists() else []
+    kept = [each for each in known if each.get("part") not in (None, part)]
     kept += [asdict(replace(each, part=part)) for each in rows]
     path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{'measure':58} {'value':>10} {'unit':10} {'floor':>10} {'ratio':>7} {'target':>7}")

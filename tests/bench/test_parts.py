@@ -1,0 +1,50 @@
+"""Which parts of a bench run, in which order, and what one that fails costs the others."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import table
+from bench.parts import Part, measure
+from bench.table import Row, row
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(table, "RESULTS", tmp_path)
+    return tmp_path / "room.json"
+
+
+def part(name: str, ran: list[str]) -> Part:
+    def measured() -> list[Row]:
+        ran.append(name)
+        if name == "broken":
+            raise SystemExit("no")
+        return [row(name, 1.0, "ms", floor=None, target=2)]
+
+    return measured
+
+
+def run(wanted: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    ran: list[str] = []
+    monkeypatch.setenv("PARTS", wanted)
+    measure("room", {name: part(name, ran) for name in ("first", "broken", "last")})
+    return ran
+
+
+def test_parts_run_in_their_own_order(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("last,first", monkeypatch) == ["first", "last"]
+
+
+def test_what_fails_is_told_and_keeps_no_other_back(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("first,broken,last", monkeypatch) == ["first", "broken", "last"]
+    assert "Not measured: broken" in capsys.readouterr().err
+    assert {each["name"] for each in json.loads(results.read_text())} == {"first", "last"}
+
+
+def test_a_part_that_is_none_is_refused_with_those_that_are(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="PARTS names frist; there are first, broken, last"):
+        run("frist", monkeypatch)
