@@ -53,7 +53,7 @@ STEPS = [
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("tests", "make test", is_pytest=True),
-    pytest("journeys", "-m journey tests", "chromium"),
+    pytest("journeys", "-m journey -n 2 tests", "chromium"),
     pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),
     pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos -n 2 tests"),
