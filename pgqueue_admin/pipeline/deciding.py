@@ -39,7 +39,7 @@ def _look(connection: Connection, source: HistorySource) -> bool:
     if why := _why_not(numbers, source):
         ledger.held_back(source, why)
         return False
-    ledger.is_of(source, numbers.oid)
+    ledger.is_of(source, numbers.oid, numbers.sequence_file)
     at = connection.all(statements.instant())[0].at
     head = connection.value(statements.queue_head(table=postgresql().parse_address(source.table)))
     if head is None or head <= source.seq_done:
@@ -60,6 +60,11 @@ def _why_not(numbers: Any, source: HistorySource) -> str:
         return (
             f"It is another table than the one that was read up to number {source.seq_done}: it was made anew, or"
             " restored. Nothing of it is read before somebody says which (docs/history.md)."
+        )
+    if source.oid is not None and source.sequence_file not in (None, numbers.sequence_file):
+        return (
+            f"Since it was read up to number {source.seq_done} its sequence was restarted, or altered: rows of lower"
+            " numbers may be new ones. Nothing of it is read before somebody says which (docs/history.md)."
         )
     if numbers.last is not None and numbers.last < source.seq_done:
         return (

@@ -80,11 +80,11 @@ def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]
     _unmoved(source).update(head=head, head_at=at, writers=writers)
 
 
-def is_of(source: HistorySource, oid: int) -> None:
-    """Which table the numbers of a source are of."""
-    if source.oid is None:
-        source.oid = oid
-        HistorySource.objects.filter(pk=source.pk).update(oid=oid)
+def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
+    """Which table the numbers of a source are of, and which start of its sequence."""
+    if (source.oid, source.sequence_file) != (oid, sequence_file):
+        source.oid, source.sequence_file = oid, sequence_file
+        HistorySource.objects.filter(pk=source.pk).update(oid=oid, sequence_file=sequence_file)
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:

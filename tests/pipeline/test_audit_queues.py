@@ -94,7 +94,8 @@ def test_a_role_that_only_looks_can_tell(database: Any, console_database: str, c
     ("change", "why"),
     [
         ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
-        ("truncate audit restart identity", "its numbers began anew"),
+        ("with gone as (delete from audit) select setval('audit_seq_seq', 1)", "its numbers began anew"),
+        ("truncate audit restart identity", "its sequence was restarted"),
     ],
 )
 def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
@@ -129,3 +130,32 @@ def test_another_table_of_the_same_name_is_not_gone_on_with(database: Any) -> No
     HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
     source.refresh_from_db()
     assert read(database, source) == [1, 2, 3]
+
+
+def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(database: Any) -> None:
+    """Between two looks: a truncate, and more rows than there were. The first of them would never be read."""
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("truncate audit restart identity")
+    for _ in range(3):
+        put(database)
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert "up to number 1 its sequence was restarted" in source.note
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kept", ["vacuum full audit", "truncate audit", "select setval('audit_seq_seq', 7)"])
+def test_a_table_that_is_rewritten_or_emptied_is_gone_on_with(kept: str, database: Any) -> None:
+    """Its numbers go on, so nothing is missed."""
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run(kept)
+    put(database)
+    source.refresh_from_db()
+    assert len(read(database, source)) == 1

@@ -43,10 +43,10 @@ where has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation
 select max(seq) from {table}
 
 -- name: queue_numbers
--- Which table it is, and how its numbers are given out. Last is null where we may not see it, cached too where no
--- sequence belongs to the column.
+-- Which table it is, and how its numbers are given out: a sequence that is restarted gets another file. Last is null
+-- where we may not see it, cached and file too where no sequence belongs to the column.
 select
-    queue.id::oid::int8 as oid, seqcache as cached,
+    queue.id::oid::int8 as oid, pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
     case when has_sequence_privilege(seqrelid, 'select, usage') then pg_sequence_last_value(seqrelid) end as last
 from (select %(table)s::text::regclass as id) queue
 left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq')::regclass

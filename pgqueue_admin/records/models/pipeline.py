@@ -17,6 +17,7 @@ class HistorySource(models.Model):
     ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")
     seq_done = models.BigIntegerField(default=0)
     oid = models.BigIntegerField(null=True, help_text="Of the table that was read; of another one nothing is.")
+    sequence_file = models.BigIntegerField(null=True, help_text="Of its sequence: another one where it was restarted.")
     head = models.BigIntegerField(null=True, help_text="Of numbers: the highest, when those who write were looked up.")
     head_at = models.DateTimeField(null=True, help_text="When that, or the snapshot ahead, was looked up.")
     writers = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
