@@ -27,5 +27,12 @@ class Counts(NamedTuple):
 def counts(late: timedelta) -> Counts:
     """``late``: what is due for longer than that and still there, nobody seems to move."""
     with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().rail.counts(), {"late": late.total_seconds()})
+        cursor.execute(postgresql().rail.counts(newest=postgresql().rail.newest), {"late": late.total_seconds()})
         return Counts(*cursor.fetchone())
+
+
+def newest() -> datetime | None:
+    """When queues were last looked at; None: never."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().rail.how_new(newest=postgresql().rail.newest))
+        return cursor.fetchone()[0]

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from pgqueue_admin.monitor.track import Remembered
-from pgqueue_admin.records import clock, samples
+from pgqueue_admin.records import clock, notify, samples
 from pgqueue_admin.records.models import LatestSample, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, sample_rows, vitals
@@ -101,12 +101,17 @@ class Sampling:
             return self._differences.forget()
         self._roster.update(self._sampler.tables)
         if not seen:
-            return None
+            return self._say_that_there_is_none()
         self._store([sample for sample in seen if sample.depth], seen[0].at)
         for sample in seen:
             if sample.error:
                 self._note_unreadable(self._roster.ids[sample.table.address], sample)
         return self._lifetimes.take(seen, self._roster.ids)
+
+    def _say_that_there_is_none(self) -> None:
+        """Without a queue there is no sample: that somebody looked is told by the heartbeat (records.rail)."""
+        self._beat_at = 0.0
+        notify.announce(notify.SAMPLE, str(samples.number(clock.now())))
 
     def _note_unreadable(self, queue_id: int, sample: QueueSample) -> None:
         """A queue that was never read gets a row without figures: having none is not being within target."""

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import Error
-from django.db.models import Max, Sum
+from django.db.models import Sum
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
 from pgqueue_admin.dialects import errors
-from pgqueue_admin.records import freshness
-from pgqueue_admin.records.models import Endpoint, LatestSample, Process
+from pgqueue_admin.records import freshness, rail
+from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
 
@@ -51,7 +51,7 @@ def _queue_database() -> str:
 
 
 def _sampler() -> str:
-    newest = LatestSample.objects.aggregate(at=Max("at"))["at"]
+    newest = rail.newest()
     if newest is None:
         return "no sample yet"
     return f"the newest sample is {duration(freshness.age(newest))} old" if freshness.is_stale(newest) else "ok"

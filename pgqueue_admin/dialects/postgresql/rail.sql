@@ -1,7 +1,7 @@
 -- name: counts
 -- Every page asks for all of these: one statement in place of seven. Tables of the console's own database.
 select
-    (select max(at) from pgqueue_latestsample) as newest,
+    {newest} as newest,
     (select count(*) from pgqueue_queue where gone_since is null) as queues,
     (select count(*) from pgqueue_alert where resolved_at is null and acknowledged_at is null) as warnings,
     (select count(*) from pgqueue_alert
@@ -19,3 +19,15 @@ from (
     from pgqueue_queue q join pgqueue_latestsample l on l.queue_id = q.id
     where q.kind = 'delayed' and q.gone_since is null
 ) kept
+
+-- name: newest
+-- The newest sample of a queue that is there. Without a queue there is none, however often the sampler looks: then its
+-- heartbeat stands for it, if the look before was answered.
+coalesce(
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null),
+    (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = '')
+)
+
+-- name: how_new
+-- The same by itself.
+select {newest}
