@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from pgqueue_admin.pipeline import class_archive, cluster, java, python, source
+from pgqueue_admin.pipeline import class_archive, cluster, java, python, source, temporary
 from pgqueue_admin.pipeline.transforms import rollups
 
 _UTC = "-Duser.timezone=UTC"
@@ -18,7 +18,7 @@ _JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_UTC}"
 
 
 def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
-    """``scratch``: for what Spark spills; ``jvm``: options in place of the archive of classes. Raises NoJava."""
+    """``scratch``: for what is run or spilled; ``jvm``: options in place of the archive of classes. Raises NoJava."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = str(python.executable(scratch))
@@ -28,7 +28,8 @@ def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
     if home := java.home(scratch / "java"):
         os.environ["JAVA_HOME"] = str(home)
     built = SparkSession.builder.master(master).appName("pgqueue history")
-    for key, value in _settings(scratch, class_archive.used(scratch) if jvm is None else jvm).items():
+    archive = class_archive.used(scratch) if jvm is None else jvm
+    for key, value in _settings(scratch, temporary.folder(scratch), archive).items():
         built = built.config(key, value)
     spark: SparkSession = built.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -40,15 +41,15 @@ def is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def _settings(scratch: Path, jvm: str) -> dict[str, str]:
+def _settings(scratch: Path, temporary: Path, jvm: str) -> dict[str, str]:
     return {
         "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": f"{_JVM} {jvm}",
+        "spark.driver.extraJavaOptions": f"{_JVM} -Djava.io.tmpdir={temporary} {jvm}",
         "spark.executor.extraJavaOptions": _UTC,
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.local.dir": str(scratch / "spill"),
+        "spark.local.dir": str(temporary),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "16384",  # minutes by kinds of message
         "spark.sql.session.timeZone": "UTC",

@@ -51,6 +51,7 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
     assert Rollup.objects.filter(batch=None, at__date=HistoryDay.objects.get(is_wanted=False, error="").day).exists()
     assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
     whole_and_alone(tmp_path, database)
+    assert len(list(tmp_path.glob("var/spark/driver-*"))) == 1, "what the killed ones needed is gone"
 
 
 def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
@@ -59,6 +60,7 @@ def killed_at(point: Point, database: Any, dsn: str, folder: Path) -> None:
         driver = start(dsn, folder)
         until(lambda: is_there() or driver.poll() is not None, 600, f"it is {point.name}")
         assert driver.poll() is None, f"it ended before it was {point.name}"
+        assert point is not LAST or list(folder.glob("var/spark/driver-*/*.so")), "where things may be executed"
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
 

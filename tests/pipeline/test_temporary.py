@@ -1,0 +1,48 @@
+"""What drivers need only while they run is gone when the next one starts, however they ended."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pgqueue_admin.pipeline import temporary
+
+_DRIVER = """
+import sys
+from pathlib import Path
+from pgqueue_admin.pipeline import temporary
+mine = temporary.folder(Path(sys.argv[1]))
+(mine / "library.so").write_bytes(b"it runs")
+print(mine, flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def driver(scratch: Path) -> Iterator[Path]:
+    """The folder of one that runs; in the end kill -9."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _DRIVER, scratch], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout
+    yield Path(child.stdout.readline().strip())
+    child.kill()
+    child.communicate()
+
+
+def test_what_a_killed_driver_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    with driver(tmp_path) as killed:
+        assert (killed / "library.so").exists()
+    assert killed.exists()
+    with driver(tmp_path) as following:
+        assert following != killed
+        assert not killed.exists()
+
+
+def test_what_another_one_still_needs_stays(tmp_path: Path) -> None:
+    """Somebody calls one by hand, beside the one of the supervisor."""
+    with driver(tmp_path) as first, driver(tmp_path) as second:
+        mine = temporary.folder(tmp_path)
+        assert len({first, second, mine}) == 3
+        assert all((place / "library.so").exists() for place in (first, second))
