@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/quickstart-engine.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"## ([^\n]+)\n+```python\n(.*?)```\n+```text\n(.*?)```", PAGE, re.DOTALL)
 DSN = "postgresql://user@host/database"
+NAMED = re.findall(r"`([a-z_]+)(?:\[\w+\])?`", PAGE.partition("##")[0])
+BROUGHT_BY = {"psycopg": ["psycopg-binary", "typing_extensions"]}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the page has its reader install, and nothing else that this Python has."""
+    folder = tmp_path_factory.mktemp("installed")
+    for name in [*NAMED, *(each for named in NAMED for each in BROUGHT_BY.get(named, []))]:
+        for top in {file.parts[0] for file in metadata.files(name) or [] if file.parts[0] != ".."}:
+            (folder / top).symlink_to(str(metadata.distribution(name).locate_file(top)))
+    return folder
 
 
 def test_every_program_of_the_page_is_run_here() -> None:
@@ -22,11 +35,12 @@ def test_every_program_of_the_page_is_run_here() -> None:
 
 
 @pytest.mark.parametrize(("program", "printed"), [each[1:] for each in PROGRAMS], ids=[each[0] for each in PROGRAMS])
-def test_it_prints_what_the_page_says(program: str, printed: str, database: str) -> None:
+def test_it_prints_what_the_page_says(program: str, printed: str, database: str, installed: Path) -> None:
     from pgqueue_admin.transport import Endpoint
 
     Endpoint("Sales", database).create_queues()
-    command, bare = [sys.executable, "-c", program.replace(DSN, database)], {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-S", "-c", program.replace(DSN, database)]  # without what else is installed
+    bare = {"PYTHONPATH": f"{ROOT}:{installed}"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=bare) as running:
         assert running.stdout
         assert [running.stdout.readline() for _ in printed.splitlines()] == printed.splitlines(keepends=True)
