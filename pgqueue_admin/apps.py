@@ -1,6 +1,9 @@
 """The Django application: its label, and what is connected when Django starts."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 
 
 class PgqueueAdmin(AppConfig):
@@ -11,3 +14,11 @@ class PgqueueAdmin(AppConfig):
 
     def ready(self) -> None:
         from pgqueue_admin.alerts import checks  # noqa: F401  (registers them)
+
+        connection_created.connect(_meaning_what_we_say, dispatch_uid="pgqueue")
+
+
+def _meaning_what_we_say(connection: Any, **_: Any) -> None:
+    from pgqueue_admin.dialects.postgresql import meaning
+
+    meaning.fit(connection.connection)

@@ -22,7 +22,10 @@ from pgqueue_admin.records.source import source
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
 _SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves
-_ONLY = "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
+_ONLY = (
+    "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
+    " -c standard_conforming_strings=on"  # values are written into the statements
+)
 
 
 class Driver:

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from django.db import connections
 
 from pgqueue_admin.dialects import Connection, errors
 from pgqueue_admin.dialects.postgresql import lender, postgresql
@@ -21,6 +23,28 @@ def test_every_session_is_in_utc(database: str, connect: Callable[..., Connectio
     name = database.rpartition("/")[2]
     connect(database).run(f"alter database {name} set timezone = 'America/New_York'")
     assert connect(database).value("show timezone") == "UTC"
+
+
+ODD = {"datestyle": "German, DMY", "intervalstyle": "postgres_verbose", "standard_conforming_strings": "off"}
+_TOLD = "select now() as at, interval '1 day 2 hours' as span, '\\d' as pattern"
+
+
+def test_what_a_database_is_set_to_does_not_change_what_is_read(
+    console_database: str, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner wants dates as they are written there; of those no driver can make a time."""
+    name = console_database.rpartition("/")[2]
+    for setting, value in ODD.items():
+        connect(console_database).run(f"alter database {name} set {setting} = '{value}'")
+    monkeypatch.setenv("PGDATESTYLE", "SQL, DMY")
+    pool = postgresql().pool(console_database)
+    connections["default"].close()
+    with pool.connection() as lent, connections["default"].cursor() as cursor:
+        cursor.execute(_TOLD)
+        for told in (connect(console_database).one(_TOLD), lent.one(_TOLD), cursor.fetchone()):
+            assert told is not None
+            assert (type(told[0]), told[1], told[2]) == (datetime, timedelta(days=1, hours=2), r"\d")
+    pool.close()
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from pgqueue_admin.dialects.postgresql import encodings
+from pgqueue_admin.dialects.postgresql import encodings, meaning
 from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, Lender, Raw
-from pgqueue_admin.dialects.postgresql.session import Session, in_utc, on_the_wire, translated
+from pgqueue_admin.dialects.postgresql.session import Session, on_the_wire, translated
 
 
 class SessionPool:
@@ -19,7 +19,8 @@ class SessionPool:
         settings: dict[str, Any] = {**on_the_wire(dsn), **kwargs, "connect_timeout": round(SILENT_SECONDS)}
 
         def connect() -> Raw:
-            return encodings.fit(in_utc(psycopg.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)))
+            raw = psycopg.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
+            return encodings.fit(meaning.fit(raw))
 
         self._lender = Lender(connect, max_size)
 

@@ -14,7 +14,7 @@ from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import copying, encodings
+from pgqueue_admin.dialects.postgresql import copying, encodings, meaning
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -279,13 +279,6 @@ def open_raw(
             **on_the_wire(dsn),
             **options(dsn, application_name, read_only, statement_timeout),
         )
-        encodings.fit(in_utc(raw))
+        encodings.fit(meaning.fit(raw))
     raw.prepared_max = prepared_statements
-    return raw
-
-
-def in_utc(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """PGTZ in the environment is sent beside our options, and wins. The server says its zone unasked."""
-    if raw.info.parameter_status("TimeZone") != "UTC":
-        raw.execute("set timezone to 'UTC'")
     return raw

@@ -1,0 +1,20 @@
+"""Settings that change what our statements and their answers mean, whatever a server, database or role has them at."""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+_OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "standard_conforming_strings": "on"}
+
+
+def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """Set what is otherwise. The server says these unasked, so nearly all sessions need no round trip.
+
+    What is sent with the start would not do: PGTZ and PGDATESTYLE in the environment go beside it, and win.
+    """
+    for name, ours in _OURS.items():
+        told = raw.info.parameter_status(name) or ours
+        if told.partition(",")[0] != ours:
+            raw.execute(sql.SQL("set {} to {}").format(sql.Identifier(name), ours))
+    return raw
