@@ -1,7 +1,5 @@
 """A console whose database has no queue, yet or any more: the sampler looks all the same, and nothing is stale."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.test import Client
 
@@ -9,23 +7,13 @@ from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Queue
 from pgqueue_admin.workers.sampling import Sampling
 from tests.console.pages import Connect
-from tests.console.sampled import elsewhere, signed_in
+from tests.console.sampled import elsewhere, sample, signed_in
 from tests.console.test_trouble import NOBODY_ANSWERS
 from tests.monitor.tables import make
 from tests.monitor.test_sampler import Clock
 from tests.waiting import gathered
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def sampling(console_database: str, clock: Clock) -> Iterator[Sampling]:
-    sampling = Sampling(monotonic=clock)
-    yield sampling
-    sampling.close()
+pytestmark = pytest.mark.usefixtures("console_database")
 
 
 def ready() -> str:
@@ -33,10 +21,10 @@ def ready() -> str:
     return said
 
 
-def test_before_the_first_queue_it_is_ready_and_says_what_is_missing(sampling: Sampling) -> None:
+def test_before_the_first_queue_it_is_ready_and_says_what_is_missing() -> None:
     """Else who asks /readyz would keep everybody from the page that says which tables are queues."""
     assert ready() == "no sample yet"
-    sampling.turn()
+    sample()
     assert ready() == "ok"
     page = signed_in().get("/").content.decode()
     assert "No queue-shaped table has been found in public" in page
@@ -44,31 +32,31 @@ def test_before_the_first_queue_it_is_ready_and_says_what_is_missing(sampling: S
     assert "ago\n" in page.partition("data-live-age")[2][:200]
 
 
-def test_open_pages_are_woken_though_there_is_no_sample(sampling: Sampling) -> None:
+def test_open_pages_are_woken_though_there_is_no_sample() -> None:
     with notify.listen(notify.SAMPLE) as listener:
-        sampling.turn()
+        sample()
         assert gathered(lambda: listener.notifications(0.1), bool)
 
 
-def test_after_the_last_queue_was_dropped_nothing_is_stale(
-    sampling: Sampling, clock: Clock, console_database: str, connect: Connect
-) -> None:
+def test_after_the_last_queue_was_dropped_nothing_is_stale(console_database: str, connect: Connect) -> None:
     queues = connect(console_database)
     make(queues, "Q")
-    sampling.turn()
+    sample()
     assert ready() == "ok"
     queues.run('drop table "Q"')
-    clock.now += 100
-    sampling.turn()
+    sample()
     assert not Queue.objects.filter(gone_since=None).exists()
     queues.run("update pgqueue_latestsample set at = at - interval '1 hour'")
     assert ready() == "ok"
     assert 'class="figures-stale"' not in signed_in().get("/").content.decode()
 
 
-def test_that_no_database_answers_is_not_taken_for_no_queue(sampling: Sampling, clock: Clock) -> None:
+def test_that_no_database_answers_is_not_taken_for_no_queue() -> None:
+    clock = Clock()
+    sampling = Sampling(monotonic=clock)
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
         for _ in range(2):  # what a look found is told by the heartbeat after it
             sampling.turn()
             clock.now += 100
+    sampling.close()
     assert ready() == "no sample yet"

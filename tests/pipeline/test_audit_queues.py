@@ -114,36 +114,36 @@ def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, databas
     assert source.complete_to == before
 
 
-def test_another_table_of_the_same_name_is_not_gone_on_with(database: Any) -> None:
-    """Its numbers may be past those that were read: the first of them would never be."""
-    source = audit(database)
-    put(database)
-    assert read(database, source) == [1]
+def made_anew(database: Any) -> None:
     database.run("drop table audit")
     TableQueue(postgresql(), Address("public", "audit")).create(database)
-    for _ in range(3):
-        put(database)
-    source.refresh_from_db()
-    assert planning.plan(database, source) is None
-    source.refresh_from_db()
-    assert "another table than the one that was read up to number 1" in source.note
-    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
-    source.refresh_from_db()
-    assert read(database, source) == [1, 2, 3]
 
 
-def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(database: Any) -> None:
-    """Between two looks: a truncate, and more rows than there were. The first of them would never be read."""
+def emptied(database: Any) -> None:
+    database.run("truncate audit restart identity")
+
+
+@pytest.mark.parametrize(
+    ("begin_anew", "why"),
+    [
+        (made_anew, "another table than the one that was read up to number 1"),
+        (emptied, "up to number 1 its sequence was restarted"),
+    ],
+)
+def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
+    begin_anew: Callable[[Any], None], why: str, database: Any
+) -> None:
+    """Between two looks, with more rows than there were: the first of them would never be read."""
     source = audit(database)
     put(database)
     assert read(database, source) == [1]
-    database.run("truncate audit restart identity")
+    begin_anew(database)
     for _ in range(3):
         put(database)
     source.refresh_from_db()
     assert planning.plan(database, source) is None
     source.refresh_from_db()
-    assert "up to number 1 its sequence was restarted" in source.note
+    assert why in source.note
     HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
     source.refresh_from_db()
     assert read(database, source) == [1, 2, 3]
