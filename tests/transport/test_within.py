@@ -34,6 +34,14 @@ def test_his_commit_sends(endpoint, caller, many):
     assert len({row.expires for row in stored}) == 1
 
 
+@pytest.mark.parametrize("many", [1, 3, bulk.MANY + 1])
+def test_bytes_arrive_as_they_are_whatever_his_session_makes_of_backslashes(endpoint, many):
+    body = b"\xa9\\ \x00"
+    with psycopg.connect(endpoint.dsn, options="-c standard_conforming_strings=off") as connection:
+        endpoint.within(connection).send_many("Sales", [body] * many, type=PLACE)
+    assert [row.body for row in rows(endpoint.dsn, "Sales")] == [body] * many
+
+
 @pytest.mark.parametrize("many", [1, bulk.MANY + 1])
 def test_his_rollback_does_not(endpoint, caller, many):
     caller.execute("create table public.his (number int)")

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import namedtuple_row
+from psycopg.types.array import ListBinaryDumper
 
 from pgqueue_admin.dialects.postgresql.session import Session
 
@@ -15,7 +16,10 @@ class Borrowed(Session):
     """Whatever cursors the caller has set up for himself, ours are plain. His zone and search path do not matter."""
 
     def _cursor(self) -> psycopg.Cursor[Any]:
-        return psycopg.Cursor(self.raw, row_factory=namedtuple_row)
+        cursor = psycopg.Cursor(self.raw, row_factory=namedtuple_row)
+        # as text, bytes in a list would be others where his standard_conforming_strings are off
+        cursor.adapters.register_dumper(list, ListBinaryDumper)
+        return cursor
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
