@@ -16,7 +16,7 @@ from pgqueue_admin.transport.kept_session import Connect, KeptSession
 
 log = logging.getLogger("pgqueue_admin.transport")
 
-APART_SECONDS = 0.01  # what is committed within it shares a NOTIFY
+APART_SECONDS = 0.02  # what is committed within it shares a NOTIFY; the first after a pause is told at once
 LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
 
 Heard = Callable[[], None]
