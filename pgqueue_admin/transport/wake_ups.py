@@ -16,7 +16,9 @@ from pgqueue_admin.transport.kept_session import Connect, KeptSession
 
 log = logging.getLogger("pgqueue_admin.transport")
 
-APART_SECONDS = 0.02  # what is committed within it shares a NOTIFY; the first after a pause is told at once
+APART_SECONDS = 0.002  # what is committed within it shares a NOTIFY; the first after a pause is told at once
+RUSH_SECONDS = 0.02  # the same while more than RUSH are committed a second: receivers have enough to do until then
+RUSH = 2_000
 LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
 
 Heard = Callable[[], None]
@@ -55,12 +57,14 @@ class WakeUps:
         self._breaker = breaker
         self._lock = threading.Lock()
         self._to_tell: set[Address] = set()
+        self._commits = 0  # since the last NOTIFY, more or less: counted without the lock
         self._listened: dict[str, Heard] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     def tell(self, queues: set[Address]) -> None:
         """Something was committed there. Costs the sender no round trip."""
+        self._commits += 1
         if queues <= self._to_tell or not self._dialect.can_notify:
             return  # what is still to be told will be told after this commit
         with self._lock:
@@ -116,21 +120,27 @@ class WakeUps:
             os.close(poked)
 
     def _serve(self, poked: int, closing: threading.Event) -> None:
-        session, listening, told_at = self._session.fresh(), set[str](), 0.0
+        session, listening, told_at, apart = self._session.fresh(), set[str](), 0.0, 0.0
         poll = select.poll()
         for file in (poked, session.fileno()):
             poll.register(file, select.POLLIN)
         while True:
             self._listen(session, listening)
-            if self._to_tell and (closing.is_set() or time.monotonic() - told_at >= APART_SECONDS):
+            if self._to_tell and (closing.is_set() or time.monotonic() - told_at >= apart):
+                apart = self._apart(time.monotonic() - told_at)
                 self._tell(session)
                 told_at = time.monotonic()
             self._hear(session)
             self._breaker.succeeded()
             if closing.is_set():
                 return
-            if poked in dict(poll.poll(APART_SECONDS * 1000 if self._to_tell else None)):
+            if poked in dict(poll.poll(apart * 1000 if self._to_tell else None)):
                 os.read(poked, 4096)
+
+    def _apart(self, since: float) -> float:
+        """How long until the next NOTIFY; ``since``: seconds since the last one."""
+        commits, self._commits = self._commits, 0
+        return RUSH_SECONDS if commits > RUSH * since else APART_SECONDS
 
     def _listen(self, session: Connection, listening: set[str]) -> None:
         for name, heard in list(self._listened.items()):

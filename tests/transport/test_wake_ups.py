@@ -92,9 +92,13 @@ def test_what_somebody_else_sent_waits_for_the_delay(make_endpoint, handled, lis
     until(lambda: handled == [1])
 
 
-def test_many_sends_share_a_notification(make_endpoint, connect, database, monkeypatch, patient):
+@pytest.mark.parametrize(
+    ("rush", "apart"), [pytest.param(1e9, "APART_SECONDS", id="few"), pytest.param(0, "RUSH_SECONDS", id="a rush")]
+)
+def test_many_sends_share_a_notification(rush, apart, make_endpoint, connect, database, monkeypatch, patient):
     """All that is sent before the next may be told, which here is when the sender ends."""
-    monkeypatch.setattr(wake_ups, "APART_SECONDS", 600.0)
+    for name, value in {"RUSH": rush, "APART_SECONDS": 0.0, "RUSH_SECONDS": 0.0, apart: 600.0}.items():
+        monkeypatch.setattr(wake_ups, name, value)
     sender, listener = make_endpoint(settings=SLOW), connect(database)
     listener.listen(SALES)
     for number in range(300):

@@ -81,6 +81,9 @@ class DirectSession(Session):
         self._refuse_to_pretend()
         self._libpq.say(b"commit")
 
+    def ended(self) -> bool:
+        return not self._libpq.was_just_heard() and super().ended()
+
     def roll_back(self) -> None:
         self._is_over = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:

@@ -31,6 +31,7 @@ _UNKNOWN = "26000"
 _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
 _NUMBERS = {int}
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
+_JUST_NOW = 0.002  # and in which asking whether it did costs more than it finds
 
 Maker = Callable[[Sequence[Any]], Row]
 
@@ -83,6 +84,9 @@ class Libpq:
         self._prepared = 0
         self._heard = 0.0
         self._is_called_by_name = True
+
+    def was_just_heard(self) -> bool:
+        return self._pg.status == ConnStatus.OK and time.monotonic() < self._heard + _JUST_NOW
 
     def ask(self, query: Filled, values: Params) -> Answer:
         """Raises psycopg.Error."""
