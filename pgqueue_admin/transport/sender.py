@@ -37,9 +37,10 @@ class Sender:
         ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
         TableMissing where a queue does not exist.
         """
-        write = connection.run_last if last else connection.run_all
         if len(outgoing) == 1 and outgoing[0].delay is None:
-            return write([self._queue(outgoing[0].destination).insertion(outgoing)])
+            queue = self._queue(outgoing[0].destination)
+            return connection.run_last([queue.insertion(outgoing)]) if last else queue.send(connection, outgoing)
+        write = connection.run_last if last else connection.run_all
         messages = distinct(outgoing)
         if not bulk.is_large(messages):
             return write(self._insertions(messages))

@@ -24,6 +24,12 @@ class DirectSession(Session):
     def _ask(self, query: Any, params: Params) -> Any:
         return self._libpq.ask(query, params) if _is_ours(query) else super()._ask(query, params)
 
+    def run(self, query: Any, params: Params = None) -> int:
+        if not _is_ours(query):
+            return super().run(query, params)
+        with translated:
+            return self._libpq.run(query, params)
+
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         statements = list(asked)
         if not all(_is_ours(query) for query, _ in statements):  # in the driver's pipeline ours would wait for ever

@@ -49,8 +49,7 @@ class Answer(NamedTuple):
 
     @property
     def rowcount(self) -> int:
-        touched = self.result.command_tuples
-        return -1 if touched is None else touched
+        return _touched(self.result)
 
     def fetchall(self) -> list[Row]:
         if not self.result.ntuples:
@@ -95,6 +94,18 @@ class Libpq:
             return self._answer([bound.run(self._pg)], bound.name)
         bound.send(self._pg)
         return self._answer(self._raw.wait(execute(self._pg)), bound.name)
+
+    def run(self, query: Filled, values: Any) -> int:
+        """As ``ask``, and how many rows it touched: no more between a send and libpq than must be."""
+        given, types = self._dumped([values[name] for name in query.numbered[1]])
+        name = self._names.get((query, types))
+        if not (name and self._may_block()):
+            return self.ask(query, values).rowcount
+        result = self._pg.exec_prepared(name, given, self._values.formats)
+        if result.status not in _FINE:
+            return self._answer([result]).rowcount
+        self._heard = time.monotonic()
+        return _touched(result)
 
     def say(self, word: bytes) -> None:
         """Begin, commit or rollback by itself: nothing to plan, and no values. Raises psycopg.Error."""
@@ -163,11 +174,15 @@ class Libpq:
         """With the name it is prepared under, from the second time on, unless there are too many."""
         text, names = query.numbered
         asked = list(map(values.__getitem__, names)) if names else []
+        given, types = self._dumped(asked)
+        name = self._names.get((query, types)) or self._name(query, text, types)
+        return Bound(name, text, asked, given, types, self._values.formats)
+
+    def _dumped(self, asked: list[Any]) -> tuple[Sequence[Any], Sequence[int]]:
+        """As libpq takes them, and of which types."""
         transformer = self._values
         given = transformer.dump_sequence(asked, _formats(asked))
-        types = transformer.types or ()
-        name = self._names.get((query, types)) or self._name(query, text, types)
-        return Bound(name, text, asked, given, types, transformer.formats)
+        return given, transformer.types or ()
 
     def _may_block(self) -> bool:
         """Inside libpq, for a third of what waiting here costs; but nobody can interrupt that.
@@ -254,6 +269,12 @@ def _answers(pg: PGconn, count: int) -> PQGen[list[list[PGresult]]]:
             raise
         answers.append([farewell])
     return answers
+
+
+def _touched(result: PGresult) -> int:
+    """How many rows; as a cursor says it, -1 for what touches none."""
+    touched = result.command_tuples
+    return -1 if touched is None else touched
 
 
 def _refused(error: psycopg.Error) -> Answer:
