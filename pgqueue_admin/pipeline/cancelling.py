@@ -1,6 +1,10 @@
-"""A batch that was cancelled stops while Spark works on it: somebody looks at the ledger beside it."""
+"""A batch that was cancelled stops while Spark works on it: somebody looks at the ledger beside it.
+
+And at the clock: one that got no processor for long takes its share, or its snapshot would lie in the way of vacuum.
+"""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -8,7 +12,10 @@ from typing import Any
 import django.db
 from django.db import connections
 
+from pgqueue_admin.embedded import idle_group
+
 EVERY = 2.0  # seconds
+PATIENT = 60.0  # seconds in which only processors that nobody else wants are used
 
 
 @contextmanager
@@ -25,10 +32,14 @@ def cancelled_with(spark: Any, is_wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def _watch(spark: Any, is_wanted: Callable[[], bool], over: threading.Event) -> None:
+    insists_at = time.monotonic() + PATIENT
     try:
         while not over.wait(EVERY):
+            if time.monotonic() >= insists_at:
+                idle_group.insist()
             with suppress(django.db.Error):  # the attempt itself will tell
                 if not is_wanted():
                     spark.sparkContext.cancelAllJobs()
     finally:
+        idle_group.stand_back()
         connections["default"].close()

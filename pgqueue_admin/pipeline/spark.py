@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from pgqueue_admin.embedded import idle_group
 from pgqueue_admin.pipeline import class_archive, cluster, java, python, source, temporary
 from pgqueue_admin.pipeline.transforms import rollups
 
@@ -33,6 +34,8 @@ def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
         built = built.config(key, value)
     spark: SparkSession = built.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    if is_local(master):
+        idle_group.put(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     carry_our_code(spark)
     return spark
 
