@@ -98,9 +98,10 @@ def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Said:
     delay, ttbr = _ms(delay_ms), _ms(ttbr_ms)
     lost = delay_ms > ttbr_ms
     risk = "is lost: it expires before it is looked at" if lost else "is at risk: it can expire unseen"
+    against = f"but {_delay(ours, 'the ')} is" if lost else f"and {_delay(ours, 'the ')} is also"
     longer = "" if ttbr_ms > 100 else f", or better give {name} a longer time to be received"
     return Said(
-        f"{name} lives {ttbr} (its time to be received), {_delay(ours, 'the ')} is {'' if lost else 'also '}{delay}",
+        f"{name} expires after {ttbr} (its time to be received), {against} {delay}",
         delay,
         f"below {ttbr}",
         f"On an idle queue it {risk}. Set {DELAY} below {ttbr}{_where(ours)}{longer}.",
@@ -121,11 +122,13 @@ def ttbr_risk(name: str, ttbr_ms: int, delay_ms: int, ours: bool, seen: Observed
     """T16: the delay is shorter than the TTBR, and still messages are lost, as was observed."""
     shares = f"{share(seen.lost)} lost, {share(seen.at_risk)} at risk"
     return Said(
-        f"{name} lives {_ms(ttbr_ms)} (its time to be received), {_delay(ours, 'the ')} is {_ms(delay_ms)}; "
+        f"{name} expires after {_ms(ttbr_ms)} (its time to be received), "
+        f"and {_delay(ours, 'the ')} is {_ms(delay_ms)}; "
         f"of {integer(seen.messages)} in {seen.days} days: {shares}",
         shares,
         "0.1 %",
-        f"At risk came in time, and would not have after one more peek delay. {_cure(name, ours, delay_ms, seen)}",
+        "“At risk” means: arrived in time, but would have expired with one more peek delay. "
+        f"{_cure(name, ours, delay_ms, seen)}",
     )
 
 
@@ -252,7 +255,7 @@ def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how:
 
 def breaker_open(what: str, processes: int, seconds: float, error: str) -> Said:
     return Said(
-        f"{what} has failed for {plain(seconds)} in {counted(processes, 'process', 'processes')}, allowed are 30 s",
+        f"{what} has failed for {plain(seconds)} in {counted(processes, 'process', 'processes')}, the limit is 30 s",
         plain(seconds),
         "30 s",
         f"Its circuit breaker is open: nothing is handled, and it tries again every 10 s. It says: {error[:300]}",

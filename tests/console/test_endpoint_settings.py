@@ -130,7 +130,7 @@ def test_a_table_that_went_away_forbids_no_other_change(as_operator: Client, ord
     ("mode", "sentence"),
     [
         ("none", "a process that ends loses what it has in hand"),
-        ("receive_only", "is handled again, and is sent for again"),
+        ("receive_only", "is handled again, and everything it sends is sent twice"),
     ],
 )
 def test_a_mode_that_risks_messages_is_explained_first(

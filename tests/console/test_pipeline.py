@@ -85,14 +85,14 @@ def test_before_figures_are_made_anew_it_says_of_which_days(as_operator: Client,
     assert "Recompute 1 day in demo?" in page
     assert "2026-11-14, UTC: counts, times" in page
     assert "from 5 messages in files" in " ".join(page.split())
-    assert "1 day left as before" in page
+    assert "1 day is left unchanged" in page
     assert 'name="until" value="2026-11-14"' in page
     assert not HistoryDay.objects.exists()
 
 
 def test_days_without_files_are_no_question(as_operator: Client, batch: HistoryBatch) -> None:
     page = as_operator.get("/pipeline/days/", {"since": "2026-11-20", "until": "2026-11-21"}).content.decode()
-    assert "of these days no messages are in files" in page
+    assert "the history files hold no messages for these days" in page
     assert "/pipeline/recompute/" not in page
     assert "name a first and a last day" in as_operator.get("/pipeline/days/", {"since": "x"}).content.decode()
 
@@ -133,7 +133,7 @@ def test_days_whose_files_are_gone_are_told(as_operator: Client, batch: HistoryB
     rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 6, grain="day")
     days = {"since": "2026-11-13", "until": "2026-11-14"}
     said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
-    assert "Nothing is recomputed: of these days no messages are in files. 1 day left as before: not all" in said
+    assert "Nothing is recomputed: the history files hold no messages for these days. 1 day is left unchanged" in said
 
 
 def test_each_day_says_how_it_stands(as_viewer: Client, batch: HistoryBatch) -> None:

@@ -30,7 +30,7 @@ COMPACTED = 5
 RECOMPUTED = 10
 _ANEW = "day to be counted anew", "days to be counted anew"
 _NAME_DAYS = "Nothing is recomputed: name a first and a last day, as 2026-11-21."
-_NO_FILES = "Nothing is recomputed: of these days no messages are in files."
+_NO_FILES = "Nothing is recomputed: the history files hold no messages for these days."
 
 
 @require_safe
@@ -130,8 +130,11 @@ def _recompute(request: HttpRequest, since: date, until: date) -> None:
 
 
 def _left(found: history.Recomputed) -> str:
-    lost = "not all that was counted then is in files any more"
-    return f"{counted(found.left_out, 'day')} left as before: {lost}." if found.left_out else ""
+    if not found.left_out:
+        return ""
+    days = counted(found.left_out, "day is", "days are")
+    whose = "its" if found.left_out == 1 else "their"
+    return f"{days} left unchanged: some of {whose} messages are no longer in the files."
 
 
 def _days(given: QueryDict) -> tuple[date, date] | None:

@@ -67,7 +67,7 @@ def read(query: QueryDict, now: datetime) -> Window:
             return _stretch(since, until or now, bool(until), typed, names)
         faults.append("The stretch ends before it begins.")
     elif until and not faults:
-        faults.append("The stretch has an end and no beginning.")
+        faults.append("Give a start time as well as an end time.")
     return _length(query, now, typed, names, faults)
 
 
