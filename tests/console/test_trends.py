@@ -60,10 +60,10 @@ def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, databas
     stretch = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "w": "30d"}
     text = as_viewer.get("/trends/", stretch).content.decode()
     assert 'name="since" value="2026-11-14T10:00:00Z"' in text
-    assert "Half within" not in text
+    assert "p50 (half) within" not in text
     address = unescape(matched(r'href="([^"#]*)#table-steps', text))
     shown = as_viewer.get(f"/trends/{address}").content.decode()
-    assert "Half within" in shown
+    assert "p50 (half) within" in shown
     assert drawn(shown)["succeeded"] == [0, 0, 0, 0, 0, 41, 0, 0, 0, 0]
     file = unescape(matched(r'href="([^"]*)">as CSV', shown))
     (row,) = as_viewer.get(f"/trends/{file}").content.decode().splitlines()[1:]
