@@ -102,7 +102,7 @@ def _message(found: Filter, value: str, _term: str) -> dict[str, Any]:
 def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
     number = whole(value)
     if number is None:
-        raise NotUnderstood(term, f"{value} is no operation's number.")
+        raise NotUnderstood(term, f"{value} is not the number of an operation.")
     return {"operation": number}
 
 

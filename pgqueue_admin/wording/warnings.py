@@ -182,7 +182,7 @@ def unnamed_environment() -> Said:
 def sampler_stale(age: float | None, threshold: float) -> Said:
     value = duration(age) if age is not None else "never"
     return Said(
-        "No sample was ever taken" if age is None else f"Newest sample is {value} old, allowed is {plain(threshold)}",
+        "No sample was ever taken" if age is None else f"Newest sample is {value} old, the limit is {plain(threshold)}",
         value,
         plain(threshold),
         "Figures and warnings about queues stand still. See whether the supervisor, the sampler and the database run.",
@@ -192,7 +192,7 @@ def sampler_stale(age: float | None, threshold: float) -> Said:
 def history_stalled(age: float, threshold: float, table: str, why: str) -> Said:
     said = f"{why.rstrip('.')}. " if why else ""
     return Said(
-        f"History of {table} stands still: complete up to {duration(age)} ago, allowed is {plain(threshold)}",
+        f"History of {table} stands still: complete up to {duration(age)} ago, the limit is {plain(threshold)}",
         duration(age),
         plain(threshold),
         f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
@@ -235,7 +235,7 @@ def archive_unreadable(error: str) -> Said:
 def worker_crashing(count: int, window: float, limit: int, last_error: str) -> Said:
     said = f" It said: {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
     return Said(
-        f"Its process ended {count} times in {plain(window)}, allowed is {limit}",
+        f"Its process ended {count} times in {plain(window)}, the limit is {limit}",
         f"{count} in {plain(window)}",
         f"{limit} in {plain(window)}",
         f"It is started again after growing pauses; its messages went back to the queue.{said} See its log.",
@@ -245,11 +245,12 @@ def worker_crashing(count: int, window: float, limit: int, last_error: str) -> S
 def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how: str) -> Said:
     hands = "alone in hand each time" if alone == deaths else f"alone in hand at {alone} of them"
     return Said(
-        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; allowed is {limit}",
+        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; "
+        f"the limit is {limit}",
         f"{deaths} deaths",
         f"{limit}",
         f"The last time the process was {how}. It never fails, so it is never given up: it comes back to the head of "
-        "its queue for ever. Move that message out, into the archive; it can be retried from there.",
+        "its queue forever. Move that message out, into the archive; it can be retried from there.",
     )
 
 

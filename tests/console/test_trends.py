@@ -205,7 +205,7 @@ def test_a_time_without_a_zone_is_utc() -> None:
 def test_an_old_window_is_shown_in_what_is_still_there_of_it(as_viewer: Client, database: Connection) -> None:
     rolled_up(TEN, grain="hour", messages=3)
     text = page(as_viewer)
-    assert "by the hour: figures by the minute are no longer kept of so long ago" in " ".join(text.split())
+    assert "by the hour: figures by the minute are no longer kept for so long ago" in " ".join(text.split())
     assert "3" in text
     rolled_up(TEN - MINUTE)
     assert "no longer kept" not in page(as_viewer)

@@ -60,7 +60,7 @@ def read(query: QueryDict, now: datetime) -> Window:
     """
     names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
     typed = (query.get("since", "").strip(), query.get("until", "").strip())
-    faults = [f"“{text}” is no time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not instant(text)]
+    faults = [f"“{text}” is not a time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not instant(text)]
     since, until = map(instant, typed)
     if since and not faults:
         if since < (until or now):
