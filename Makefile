@@ -1,4 +1,4 @@
-# Two commands: make run, make test. What each variable does: README.md.
+# Two commands: make run, make test. What each variable does: docs/configuration.md.
 PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin

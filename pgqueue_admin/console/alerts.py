@@ -196,7 +196,9 @@ def nobody_watches() -> str:
         return ""
     silent = duration(int((now - last.heartbeat_at).total_seconds())) if last else ""
     since = f"has not reported for {silent}" if last else "never ran here"
-    return f"The alerter {since}. What stands below is as it was, and nobody is mailed. Start it: manage.py supervise."
+    return (
+        f"The alerter {since}. The warnings below are out of date, and no mail is sent. Start it: manage.py supervise."
+    )
 
 
 def live(_: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
-NO_SUCH_CHANGE = "Nothing was changed: there is no such change to take back, or it is not of this one."
+NO_SUCH_CHANGE = "Nothing was changed: that change does not exist, or belongs to another endpoint or queue."
 
 
 class SeeOther(HttpResponseRedirect):

@@ -63,15 +63,17 @@ def _filter(terms: Iterable[re.Match[str]]) -> Filter:
 def _with(found: Filter, term: re.Match[str]) -> Filter:
     value, name = _unquoted(term["value"]), (term["field"] or "").lower()
     if term["not"] and value:
-        raise NotUnderstood(term[0], "leaving out with - is not known yet. Search without it.")
+        raise NotUnderstood(term[0], "Excluding with “-” is not supported. Remove the “-”.")
     if not name and term[0] in {"OR", "AND", "(", ")"}:
         raise NotUnderstood(term[0], "every term must hold; there is no OR yet.")
     if not name:
         return replace(found, words=(*found.words, value)) if value else found
     if name not in _READERS:
-        raise NotUnderstood(term[0], f"{name}: is no field here. Try {', '.join(f'{each}:' for each in _READERS)}.")
+        raise NotUnderstood(
+            term[0], f"There is no field {name}:. Use one of {', '.join(f'{each}:' for each in _READERS)}."
+        )
     if not value:
-        raise NotUnderstood(term[0], f"write what to look for behind {name}: without a blank.")
+        raise NotUnderstood(term[0], f"put the value right after {name}: without a space.")
     return replace(found, **_READERS[name](found, value, term[0]))
 
 
@@ -83,7 +85,7 @@ def _unquoted(value: str) -> str:
 def _one_of(field_name: str, allowed: tuple[str, ...]) -> Callable[[Filter, str, str], dict[str, Any]]:
     def reader(_found: Filter, value: str, term: str) -> dict[str, Any]:
         if value not in allowed:
-            raise NotUnderstood(term, f"{value} is none of {', '.join(allowed)}.")
+            raise NotUnderstood(term, f"{value} is not one of {', '.join(allowed)}.")
         return {field_name: value}
 
     return reader
@@ -100,7 +102,7 @@ def _message(found: Filter, value: str, _term: str) -> dict[str, Any]:
 def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
     number = whole(value)
     if number is None:
-        raise NotUnderstood(term, f"{value} is no operation's number.")
+        raise NotUnderstood(term, f"{value} is not the number of an operation.")
     return {"operation": number}
 
 

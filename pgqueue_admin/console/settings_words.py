@@ -34,7 +34,7 @@ LABELS = {
     "ingest": "moved into the archive",
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
-_EMPTY["audit_ttbr_seconds"] = "for ever"
+_EMPTY["audit_ttbr_seconds"] = "forever"
 _CHOICES: dict[str, dict[str, str]] = {
     "on_exhausted": dict(Endpoint.Exhausted.choices),
     "transaction_mode": dict(Endpoint.Mode.choices),

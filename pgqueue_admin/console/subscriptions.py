@@ -1,6 +1,5 @@
 """Subscriptions as their page shows them: by event, with what is wrong with each, and the sentence that opens it."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -65,9 +64,7 @@ def verdict(shown: list[Row]) -> tuple[str, str]:
     if lost:
         lead = "leads" if lost == 1 else "lead"
         return "crit", f"{counted(lost, 'subscription')} {lead} to a queue that does not exist"
-    endpoints = Counter(row.of.endpoint for row in shown)
+    endpoints = len({row.of.endpoint for row in shown})
     events = len({row.of.topic for row in shown})
-    return (
-        "good",
-        f"{counted(len(endpoints), 'endpoint')} subscribe to {counted(events, 'event')}; every queue is there",
-    )
+    who = counted(endpoints, "endpoint subscribes", "endpoints subscribe")
+    return "good", f"{who} to {counted(events, 'event')}; every queue is there"

@@ -25,7 +25,7 @@ def read(text: str, names: Sequence[str]) -> Terms:
         if name in names:
             found.fields.append((name, value.lower()))
         elif name:
-            found.faults.append(f"{name}: is no field here. Try {', '.join(f'{each}:' for each in names)}")
+            found.faults.append(f"There is no field {name}:. Use one of {', '.join(f'{each}:' for each in names)}")
         else:
             found.words.append(value.lower())
     return found

@@ -7,8 +7,9 @@ from pgqueue_admin.wording.figures import NBSP, counted
 
 
 def zone_fact(zone: timedelta) -> str:
-    """``Whoever stores here has a session zone 5 h behind UTC``."""
-    return f"Whoever stores here has a session zone {_length(zone)} {'behind' if _late(zone) else 'ahead of'} UTC"
+    """``The programs that write here use a session time zone 5 h behind UTC``."""
+    side = "behind" if _late(zone) else "ahead of"
+    return f"The programs that write here use a session time zone {_length(zone)} {side} UTC"
 
 
 def zone_meaning(zone: timedelta, told_by: int) -> str:
@@ -16,7 +17,7 @@ def zone_meaning(zone: timedelta, told_by: int) -> str:
     return (
         f"Due times stand {_length(zone)} {off} in the table, as {counted(told_by, 'message tells', 'messages tell')}; "
         f"here they are shown as meant. A mover whose session is in UTC, as ours is, moves them {off}. "
-        "Give all who store and move here one session zone, best UTC."
+        "Set the same session time zone for every program that writes to or moves from this table, ideally UTC."
     )
 
 

@@ -98,9 +98,10 @@ def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Said:
     delay, ttbr = _ms(delay_ms), _ms(ttbr_ms)
     lost = delay_ms > ttbr_ms
     risk = "is lost: it expires before it is looked at" if lost else "is at risk: it can expire unseen"
+    against = f"but {_delay(ours, 'the ')} is" if lost else f"and {_delay(ours, 'the ')} is also"
     longer = "" if ttbr_ms > 100 else f", or better give {name} a longer time to be received"
     return Said(
-        f"{name} lives {ttbr} (its time to be received), {_delay(ours, 'the ')} is {'' if lost else 'also '}{delay}",
+        f"{name} expires after {ttbr} (its time to be received), {against} {delay}",
         delay,
         f"below {ttbr}",
         f"On an idle queue it {risk}. Set {DELAY} below {ttbr}{_where(ours)}{longer}.",
@@ -121,11 +122,13 @@ def ttbr_risk(name: str, ttbr_ms: int, delay_ms: int, ours: bool, seen: Observed
     """T16: the delay is shorter than the TTBR, and still messages are lost, as was observed."""
     shares = f"{share(seen.lost)} lost, {share(seen.at_risk)} at risk"
     return Said(
-        f"{name} lives {_ms(ttbr_ms)} (its time to be received), {_delay(ours, 'the ')} is {_ms(delay_ms)}; "
+        f"{name} expires after {_ms(ttbr_ms)} (its time to be received), "
+        f"and {_delay(ours, 'the ')} is {_ms(delay_ms)}; "
         f"of {integer(seen.messages)} in {seen.days} days: {shares}",
         shares,
         "0.1 %",
-        f"At risk came in time, and would not have after one more peek delay. {_cure(name, ours, delay_ms, seen)}",
+        "“At risk” means: arrived in time, but would have expired with one more peek delay. "
+        f"{_cure(name, ours, delay_ms, seen)}",
     )
 
 
@@ -163,7 +166,7 @@ def mail_failing(count: int, error: str) -> Said:
         f"{counted(count, 'mail')} could not be sent",
         counted(count, "mail"),
         "0",
-        f"{error.rstrip('.')}. They are tried again for a day. See Mail sent, and check EMAIL_URL.",
+        f"{error.rstrip('.')}. They are tried again for a day. See Mails, and check EMAIL_URL.",
     )
 
 
@@ -179,7 +182,7 @@ def unnamed_environment() -> Said:
 def sampler_stale(age: float | None, threshold: float) -> Said:
     value = duration(age) if age is not None else "never"
     return Said(
-        "No sample was ever taken" if age is None else f"Newest sample is {value} old, allowed is {plain(threshold)}",
+        "No sample was ever taken" if age is None else f"Newest sample is {value} old, the limit is {plain(threshold)}",
         value,
         plain(threshold),
         "Figures and warnings about queues stand still. See whether the supervisor, the sampler and the database run.",
@@ -189,7 +192,7 @@ def sampler_stale(age: float | None, threshold: float) -> Said:
 def history_stalled(age: float, threshold: float, table: str, why: str) -> Said:
     said = f"{why.rstrip('.')}. " if why else ""
     return Said(
-        f"History of {table} stands still: complete up to {duration(age)} ago, allowed is {plain(threshold)}",
+        f"History of {table} stands still: complete up to {duration(age)} ago, the limit is {plain(threshold)}",
         duration(age),
         plain(threshold),
         f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
@@ -232,7 +235,7 @@ def archive_unreadable(error: str) -> Said:
 def worker_crashing(count: int, window: float, limit: int, last_error: str) -> Said:
     said = f" It said: {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
     return Said(
-        f"Its process ended {count} times in {plain(window)}, allowed is {limit}",
+        f"Its process ended {count} times in {plain(window)}, the limit is {limit}",
         f"{count} in {plain(window)}",
         f"{limit} in {plain(window)}",
         f"It is started again after growing pauses; its messages went back to the queue.{said} See its log.",
@@ -242,17 +245,18 @@ def worker_crashing(count: int, window: float, limit: int, last_error: str) -> S
 def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how: str) -> Said:
     hands = "alone in hand each time" if alone == deaths else f"alone in hand at {alone} of them"
     return Said(
-        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; allowed is {limit}",
+        f"{kind or 'A message'}, seq {seq:,}, was in hand at {deaths} deaths of a process, {hands}; "
+        f"the limit is {limit}",
         f"{deaths} deaths",
         f"{limit}",
         f"The last time the process was {how}. It never fails, so it is never given up: it comes back to the head of "
-        "its queue for ever. Move that message out, into the archive; it can be retried from there.",
+        "its queue forever. Move that message out, into the archive; it can be retried from there.",
     )
 
 
 def breaker_open(what: str, processes: int, seconds: float, error: str) -> Said:
     return Said(
-        f"{what} has failed for {plain(seconds)} in {counted(processes, 'process', 'processes')}, allowed are 30 s",
+        f"{what} has failed for {plain(seconds)} in {counted(processes, 'process', 'processes')}, the limit is 30 s",
         plain(seconds),
         "30 s",
         f"Its circuit breaker is open: nothing is handled, and it tries again every 10 s. It says: {error[:300]}",

@@ -235,5 +235,5 @@ def test_breaker_open_is_one_warning_however_many_processes_it_is_open_in() -> N
     silent = Process(**{**running, "heartbeat_at": ago(60)}, breakers=[{**broken, "seconds": 900}])
     (said,) = found("breaker_open", look(processes=[*seen, silent, Process(**running)]))
     assert (said.subject, said.cause, said.severity) == ("Sales", "Receiving from Sales", "critical")
-    fact = "Receiving from Sales has failed for 1 min 4 s in 2 processes, allowed are 30 s"
+    fact = "Receiving from Sales has failed for 1 min 4 s in 2 processes, the limit is 30 s"
     assert said.said.fact.replace(NBSP, " ") == fact

@@ -63,8 +63,7 @@ def test_the_delay_against_a_ttbr(delay: int, expected: list[tuple[str, str]]) -
 def test_type_ttbr_delay_and_cure_are_named() -> None:  # T16
     (found,) = peek.faults(Settings(6_000), [HOLD])
     sentence = found.sentence.replace("\u00a0", " ")
-    assert "StockHold lives 5 s" in sentence
-    assert "peek delay is 6 s" in sentence
+    assert "StockHold expires after 5 s (its time to be received), but the peek delay is 6 s" in sentence
     assert "is lost" in sentence
     assert "Set peek delay (QueuePeeker.Delay) below 5 s" in sentence
     assert found.cause == HOLD.message_type
@@ -122,9 +121,9 @@ def test_shares_and_the_largest_safe_delay_are_named() -> None:  # T16
     assert safe is not None
     assert safe == pytest.approx(1_162, abs=80)
     assert found.sentence.replace("\u00a0", " ") == (
-        "StockHold lives 5 s (its time to be received), the peek delay is 2 s; "
+        "StockHold expires after 5 s (its time to be received), and the peek delay is 2 s; "
         "of 1,000 in 7 days: 4 % lost, 6 % at risk. "
-        "At risk came in time, and would not have after one more peek delay. "
+        "“At risk” means: arrived in time, but would have expired with one more peek delay. "
         f"The largest safe delay is {safe / 1000} s: set peek delay (QueuePeeker.Delay) to that or less."
     )
 

@@ -121,7 +121,7 @@ def test_writers_in_another_zone_are_told_and_due_is_shown_as_meant(recorded: Re
     """As written from New York: five hours too late in the table (wire sheet 3)."""
     recorded.connection.run("""update "Shop.Web.Delayed" set due = due + interval '5 h'""")
     html = text(recorded.operator, "/queues/public/Shop.Web.Delayed/messages/")
-    assert "has a session zone 5 h behind UTC" in html
+    assert "use a session time zone 5 h behind UTC" in html
     assert "too late" in html
     sample()
     listed = text(recorded.operator)

@@ -47,7 +47,7 @@ def test_each_is_saved_audited_and_taken_back_by_one_press(as_operator: Client, 
     orders.refresh_from_db()
     assert {name: getattr(orders, name) for name in NEW} == {name: value for name, (_, value) in NEW.items()}
     page = text(as_operator).replace("\u00a0", " ")
-    assert "how long audit copies live for ever → 7 d" in page
+    assert "how long audit copies live forever → 7 d" in page
     undo = matched(r'action="(/endpoints/Shop.Orders/undo/\d+/)"', page)
     as_operator.post(undo, {"next": PAGE})
     orders.refresh_from_db()
@@ -130,7 +130,7 @@ def test_a_table_that_went_away_forbids_no_other_change(as_operator: Client, ord
     ("mode", "sentence"),
     [
         ("none", "a process that ends loses what it has in hand"),
-        ("receive_only", "is handled again, and is sent for again"),
+        ("receive_only", "is handled again, and everything it sends is sent twice"),
     ],
 )
 def test_a_mode_that_risks_messages_is_explained_first(

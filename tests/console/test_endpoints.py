@@ -58,7 +58,7 @@ def test_a_risky_delay_is_explained_first_and_saved_when_sent_again(as_operator:
     for said in (
         "Allowed, but read this first",
         "Peek delay is 12 s",
-        "MailToSend lives 8 s",
+        "MailToSend expires after 8 s",
         "Nothing has changed yet",
     ):
         assert said in html
@@ -79,7 +79,7 @@ def test_a_strict_range_refuses(as_operator: Client, orders: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("field", "typed", "said"),
     [
-        ("peek_delay_ms", "soon", "soon is no duration"),
+        ("peek_delay_ms", "soon", "“soon” is not a duration"),
         ("concurrency", "0", "Concurrency is a whole number from 1 to 64; 0 is not"),
         ("max_records_to_peek", "-1", "Peek batch is a whole number from 1"),
         ("on_exhausted", "explode", "Select a valid choice"),

@@ -59,7 +59,7 @@ def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any,
     assert AuditEntry.objects.get(verb="move out").reason == "segfaults"
     assert session.value('select count(*) from "Sales"') == 0
     after = text(as_operator.get(f"/fatal/{row.id}/"))
-    assert "It is in its queue no more" in after
+    assert "It is no longer in its queue" in after
     assert f'href="{response["Location"]}"' in after
     assert "Move that message out" not in text(as_operator.get("/endpoints/Sales/"))
 

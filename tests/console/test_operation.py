@@ -138,7 +138,7 @@ def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
 def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
     recorded.connection.run('drop table "Billing" cascade')
     html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
-    assert "is no queue" in html
+    assert "is not a queue" in html
 
 
 def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int]) -> None:

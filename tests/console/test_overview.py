@@ -72,7 +72,11 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> Non
 
 def test_what_somebody_acknowledged_alarms_nobody(page: Page) -> None:
     warn(queue("Billing"), acknowledged_by="ana", acknowledged_at=timezone.now())
-    assert "The only queue is within target" in page()
+    said = page()
+    assert "The only queue is within target" in said
+    assert "1 acknowledged warning stays quiet." in said
+    warn(queue("Sales"), subject="y", acknowledged_by="ana", acknowledged_at=timezone.now())
+    assert "2 acknowledged warnings stay quiet." in page()
 
 
 def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page: Page) -> None:

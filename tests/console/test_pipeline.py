@@ -51,7 +51,7 @@ def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: Histo
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
     page = as_viewer.get("/pipeline/").content.decode()
     assert "stands still: complete up to 20\u00a0min" in page
-    assert "ago, allowed is 15\u00a0min" in page
+    assert "ago, the limit is 15\u00a0min" in page
     assert "Somebody is writing." in page
 
 
@@ -68,10 +68,10 @@ def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch
     HistoryBatch.objects.update(state="done")
     days = {"since": "2026-11-14", "until": "2026-11-14"}
     page = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
-    assert "1 day will be counted anew from the files." in page
+    assert "1 day will be counted again from the files." in page
     assert "/pipeline/cancel/" in page
     said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
-    assert "Cancelled: 1 day to be counted anew. Nothing is lost" in said
+    assert "Cancelled: 1 day to be counted again. Nothing is lost" in said
     assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
         ("ana", "cancel"),
         ("ana", "recompute"),
@@ -85,14 +85,14 @@ def test_before_figures_are_made_anew_it_says_of_which_days(as_operator: Client,
     assert "Recompute 1 day in demo?" in page
     assert "2026-11-14, UTC: counts, times" in page
     assert "from 5 messages in files" in " ".join(page.split())
-    assert "1 day left as before" in page
+    assert "1 day is left unchanged" in page
     assert 'name="until" value="2026-11-14"' in page
     assert not HistoryDay.objects.exists()
 
 
 def test_days_without_files_are_no_question(as_operator: Client, batch: HistoryBatch) -> None:
     page = as_operator.get("/pipeline/days/", {"since": "2026-11-20", "until": "2026-11-21"}).content.decode()
-    assert "of these days no messages are in files" in page
+    assert "the history files hold no messages for these days" in page
     assert "/pipeline/recompute/" not in page
     assert "name a first and a last day" in as_operator.get("/pipeline/days/", {"since": "x"}).content.decode()
 
@@ -133,7 +133,7 @@ def test_days_whose_files_are_gone_are_told(as_operator: Client, batch: HistoryB
     rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 6, grain="day")
     days = {"since": "2026-11-13", "until": "2026-11-14"}
     said = as_operator.post("/pipeline/recompute/", days, follow=True).content.decode()
-    assert "Nothing is recomputed: of these days no messages are in files. 1 day left as before: not all" in said
+    assert "Nothing is recomputed: the history files hold no messages for these days. 1 day is left unchanged" in said
 
 
 def test_each_day_says_how_it_stands(as_viewer: Client, batch: HistoryBatch) -> None:
@@ -146,4 +146,4 @@ def test_each_day_says_how_it_stands(as_viewer: Client, batch: HistoryBatch) -> 
     assert page.index("2026-11-13") < page.index("2026-11-12") < page.index("2026-11-14"), (
         "what was asked for last is first"
     )
-    assert "not counted anew: Spark has no room." in page
+    assert "not counted again: Spark has no room." in page

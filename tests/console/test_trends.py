@@ -60,10 +60,10 @@ def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, databas
     stretch = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "w": "30d"}
     text = as_viewer.get("/trends/", stretch).content.decode()
     assert 'name="since" value="2026-11-14T10:00:00Z"' in text
-    assert "Half within" not in text
+    assert "p50 (half) within" not in text
     address = unescape(matched(r'href="([^"#]*)#table-steps', text))
     shown = as_viewer.get(f"/trends/{address}").content.decode()
-    assert "Half within" in shown
+    assert "p50 (half) within" in shown
     assert drawn(shown)["succeeded"] == [0, 0, 0, 0, 0, 41, 0, 0, 0, 0]
     file = unescape(matched(r'href="([^"]*)">as CSV', shown))
     (row,) = as_viewer.get(f"/trends/{file}").content.decode().splitlines()[1:]
@@ -205,7 +205,7 @@ def test_a_time_without_a_zone_is_utc() -> None:
 def test_an_old_window_is_shown_in_what_is_still_there_of_it(as_viewer: Client, database: Connection) -> None:
     rolled_up(TEN, grain="hour", messages=3)
     text = page(as_viewer)
-    assert "by the hour: figures by the minute are no longer kept of so long ago" in " ".join(text.split())
+    assert "by the hour: figures by the minute are no longer kept for so long ago" in " ".join(text.split())
     assert "3" in text
     rolled_up(TEN - MINUTE)
     assert "no longer kept" not in page(as_viewer)

@@ -46,11 +46,11 @@ def test_a_stretch_of_many_years_is_cut_to_the_newest_days() -> None:
 @pytest.mark.parametrize(
     ("asked", "fault"),
     [
-        ({"since": "yesterday"}, "“yesterday” is no time"),
-        ({"since": "2026-11-14", "until": "<b>"}, "“<b>” is no time"),
+        ({"since": "yesterday"}, "“yesterday” is not a time"),
+        ({"since": "2026-11-14", "until": "<b>"}, "“<b>” is not a time"),
         ({"since": "2026-11-14", "until": "2026-11-13"}, "ends before it begins"),
         ({"since": "2026-12-01"}, "ends before it begins"),
-        ({"until": "2026-11-14"}, "an end and no beginning"),
+        ({"until": "2026-11-14"}, "Give a start time as well as an end time"),
     ],
 )
 def test_what_is_no_stretch_is_said_and_the_length_is_shown(asked: dict[str, str], fault: str) -> None:

@@ -15,7 +15,7 @@ from pgqueue_admin.workers.programs import programs
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
-KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE", "PGQUEUE_HOST", "CODE_VERSION"} | set(
+KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE"} | set(
     re.findall(r"`([A-Z_]{3,})`", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
 )
 WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens is the deployment's to say

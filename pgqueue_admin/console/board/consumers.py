@@ -38,7 +38,7 @@ def _ours(team: Team, latest: Newest | None) -> Said:
 
 
 def _foreign(latest: Newest | None, now: datetime) -> Said:
-    """From outside one sees rows in somebody's hands, and rows that leave; no more."""
+    """From outside, only locked rows and rows that leave can be seen."""
     if latest is None or latest.ready is None:
         return Said("not known")
     if latest.in_flight:

@@ -14,7 +14,7 @@ _OF_A_MODE = {
     ),
     Endpoint.Mode.RECEIVE_ONLY: (
         "In the mode receive only, what handlers send is committed before the message ends: where that fails, the "
-        "message comes back, is handled again, and is sent for again."
+        "message comes back, is handled again, and everything it sends is sent twice."
     ),
 }
 

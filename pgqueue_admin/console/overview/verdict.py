@@ -69,7 +69,8 @@ def _calm(rows: Sequence[Row], acknowledged: Sequence[Alert]) -> Verdict:
     if rows and not measured:
         return Verdict("blind", "No queue was measured yet", "No sample", "The sampler looks once a second.")
     fine = sum(row.verdict.state == "ok" for row in measured)
-    rest = f"{figures.counted(len(acknowledged), 'acknowledged warning')} stays quiet." if acknowledged else ""
+    quiet = "acknowledged warning stays quiet", "acknowledged warnings stay quiet"
+    rest = f"{figures.counted(len(acknowledged), *quiet)}." if acknowledged else ""
     if fine == len(measured):
         said = "The only queue is within target" if fine == 1 else f"All {fine:,} queues are within target"
         return Verdict("good", said, "All within target", rest)

@@ -54,10 +54,9 @@ def stop(request: HttpRequest, name: str) -> str:
 
 @act("run")
 def scale(request: HttpRequest, name: str) -> str:
-    wanted = request.POST.get("processes", "")
-    processes = whole(wanted, MOST_PROCESSES)
+    processes = whole(request.POST.get("processes", ""), MOST_PROCESSES)
     if not processes:
-        given = f"Nothing was changed. Processes are 1 to {MOST_PROCESSES}; {wanted!r} is not."
+        given = f"Nothing was changed. Enter a number of processes from 1 to {MOST_PROCESSES}."
         raise endpoints.ActRefused(f"{given} Stop ends them all, and asks first.")
     endpoints.scale(name, processes, request.user, "console")
     return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."

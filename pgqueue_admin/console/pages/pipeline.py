@@ -28,9 +28,9 @@ from pgqueue_admin.wording.figures import counted
 SHOWN = 30
 COMPACTED = 5
 RECOMPUTED = 10
-_ANEW = "day to be counted anew", "days to be counted anew"
+_ANEW = "day to be counted again", "days to be counted again"
 _NAME_DAYS = "Nothing is recomputed: name a first and a last day, as 2026-11-21."
-_NO_FILES = "Nothing is recomputed: of these days no messages are in files."
+_NO_FILES = "Nothing is recomputed: the history files hold no messages for these days."
 
 
 @require_safe
@@ -124,14 +124,17 @@ def _recompute(request: HttpRequest, since: date, until: date) -> None:
     found = history.recompute(request.user, "console", since, until)
     left = f" {_left(found)}" if found.left_out else ""
     if found.days:
-        answers.done(request, f"{counted(len(found.days), 'day')} will be counted anew from the files.{left}")
+        answers.done(request, f"{counted(len(found.days), 'day')} will be counted again from the files.{left}")
     else:
         answers.refused(request, f"{_NO_FILES}{left}")
 
 
 def _left(found: history.Recomputed) -> str:
-    lost = "not all that was counted then is in files any more"
-    return f"{counted(found.left_out, 'day')} left as before: {lost}." if found.left_out else ""
+    if not found.left_out:
+        return ""
+    days = counted(found.left_out, "day is", "days are")
+    whose = "its" if found.left_out == 1 else "their"
+    return f"{days} left unchanged: some of {whose} messages are no longer in the files."
 
 
 def _days(given: QueryDict) -> tuple[date, date] | None:

@@ -21,7 +21,7 @@ class Filter(terms.Terms):
 def read(text: str) -> Filter:
     typed = terms.read(text, FIELDS)
     wrong = [value for name, value in typed.fields if name == "state" and value not in STATES]
-    faults = [f"state:{value} is none. Try {', '.join(f'state:{each}' for each in STATES)}" for value in wrong]
+    faults = [f"There is no state:{value}. Try {', '.join(f'state:{each}' for each in STATES)}" for value in wrong]
     return Filter(typed.text, typed.words, typed.fields, typed.faults + faults)
 
 

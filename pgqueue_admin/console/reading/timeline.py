@@ -82,7 +82,7 @@ def _died(facts: Facts) -> Iterator[Step]:
     if row is None:
         return
     if row.result == "success":
-        yield Step(row.died_at, "ok", "good", f"Archived as {integer(row.id)}", "it is no failure")
+        yield Step(row.died_at, "ok", "good", f"Archived as {integer(row.id)}", "this is not a failure")
         return
     elsewhere = row.found_in if row.found_in != row.queue else None
     detail = _told(("", _cause(row)), ("on attempt", row.attempts), ("on", row.machine), ("found in", elsewhere))

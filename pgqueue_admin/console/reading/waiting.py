@@ -57,7 +57,7 @@ def _term(term: str) -> dict[str, Any]:
         return {"error": f"{term} is not understood here. Try seq:>88141900 or is:expired."}
     seq = whole(match["value"])
     if seq is None:
-        return {"error": f"{match['value'] or 'nothing'} is no seq: a whole number is. Try seq:>88141900."}
+        return {"error": f"{match['value'] or 'nothing'} is not a seq. Enter a whole number, such as seq:>88141900."}
     return _seq(match["sign"], seq)
 
 

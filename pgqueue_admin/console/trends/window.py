@@ -60,14 +60,14 @@ def read(query: QueryDict, now: datetime) -> Window:
     """
     names = {each: query.get(each, "").replace("\0", "") for each in ("queue", "endpoint", "type")}
     typed = (query.get("since", "").strip(), query.get("until", "").strip())
-    faults = [f"“{text}” is no time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not instant(text)]
+    faults = [f"“{text}” is not a time. Try 2026-11-14 09:30, in UTC." for text in typed if text and not instant(text)]
     since, until = map(instant, typed)
     if since and not faults:
         if since < (until or now):
             return _stretch(since, until or now, bool(until), typed, names)
         faults.append("The stretch ends before it begins.")
     elif until and not faults:
-        faults.append("The stretch has an end and no beginning.")
+        faults.append("Give a start time as well as an end time.")
     return _length(query, now, typed, names, faults)
 
 

@@ -10,7 +10,7 @@ from pgqueue_admin.workers.role import singletons
 
 
 class Command(BaseCommand):
-    help = "Runs endpoints, sampler, ingester and alerter as the console wants them. One per host."
+    help = "Runs endpoints, sampler, ingester, alerter and history as the console wants them. One per host."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
