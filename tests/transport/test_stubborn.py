@@ -4,10 +4,12 @@ import threading
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
@@ -36,6 +38,32 @@ def test_a_row_whose_id_the_error_queue_has_already(batch_size, database, make_e
     kept = rows(database, "error")
     assert [(row.headers, bytes(row.body)) for row in kept] == [('{"a":1}', b"x")] * 2
     assert taken in {row.id for row in kept}
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_a_row_goes_to_an_error_queue_that_may_only_be_sent_to(
+    batch_size, database, connection, make_endpoint, handlers
+):
+    """What a sender needs there is enough, also for what cannot be read; what lies behind it is handled."""
+    done, row_id = threading.Event(), uuid.uuid4()
+    handlers.handle(PLACE)(lambda message, context: done.set())
+    owner = make_endpoint()
+    put(database, "Sales", row_id, '{"a":')
+    owner.send("Sales", {}, type=PLACE)
+    connection.run("drop role if exists only_sends; create role only_sends login password 'sends'")
+    connection.run('grant all on "Sales", "Sales.Delayed", "SubscriptionRouting", "Sales_seq_seq" to only_sends')
+    connection.run("grant insert on error to only_sends; grant usage on error_seq_seq to only_sends")
+    at = urlsplit(database)
+    dsn = at._replace(netloc=f"only_sends:sends@{at.hostname}:{at.port}").geturl()
+    lowly = Endpoint("Sales", dsn, settings=replace(QUICK, concurrency=1, batch_size=batch_size), handlers=handlers)
+    try:
+        lowly.start()
+        until(done.is_set, what="the message behind it is handled")
+        until(lambda: not rows(database, "Sales"), what="the queue is empty")
+    finally:
+        lowly.stop(0)
+        connection.run("drop owned by only_sends; drop role only_sends")
+    assert [(row.id, row.headers, bytes(row.body)) for row in rows(database, "error")] == [(row_id, '{"a":', b"x")]
 
 
 @pytest.mark.parametrize("text", ["null", " null", "null\n", "\tnull "])
