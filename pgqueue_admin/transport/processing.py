@@ -9,7 +9,8 @@ from typing import Any
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.attempt import AttemptFailed, Attempts
 from pgqueue_admin.transport.errors import Unrecoverable
-from pgqueue_admin.transport.forwarding import Forwarding
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import Failures
@@ -67,6 +68,15 @@ class Processing:
             failure = None if transaction.gives_back(error) else self.forwarding.failure(message, error, self.endpoint)
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None
+
+    def refused(self, message: IncomingMessage, error: Exception) -> Failure | None:
+        """Its commit was: the message's doing, or its destination's. None: nobody's, as for ``_forward``."""
+        if not self.forwarding.leaves(message):
+            return self.recovery.remember(message, self.recovery.failure(message, error))
+        if isinstance(error, PASSING):
+            return None
+        failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it
+        return failed or self.failures.remember(message.row_id, self.forwarding.failure(message, error, self.endpoint))
 
     def _acknowledged(self, message: IncomingMessage) -> None:
         if self.replies.takes(message):
