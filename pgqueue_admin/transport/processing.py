@@ -51,7 +51,7 @@ class Processing:
             body = self.attempts.make(message, transaction)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
-        return partial(self._succeeded, message, body, started)
+        return partial(self._succeeded, message, body, time.monotonic() - started)
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time.
@@ -85,9 +85,9 @@ class Processing:
     def _answered(self, message: IncomingMessage, body: Any) -> None:
         self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
 
-    def _succeeded(self, message: IncomingMessage, body: Any, started: float) -> None:
+    def _succeeded(self, message: IncomingMessage, body: Any, seconds: float) -> None:
         self.failures.forget(message.row_id)
-        self.observer.handled(time.monotonic() - started)
+        self.observer.handled(seconds)
         if sent := message.sent:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
         if self.replies.takes(message):
