@@ -151,16 +151,6 @@ def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint,
     assert not rows(endpoint.dsn, "Sales")
 
 
-@pytest.fixture
-def encoded(request, database):
-    """A DSN: of a database in another encoding."""
-    name = f"encoded_{request.param.lower()}"
-    with psycopg.connect(database, autocommit=True) as admin:
-        admin.execute(f"create database {name} encoding '{request.param}' locale 'C' template template0")
-        yield f"{database.rpartition('/')[0]}/{name}"
-        admin.execute(f"drop database {name} with (force)")
-
-
 @pytest.mark.parametrize("encoded", ["LATIN1", "SQL_ASCII"], indirect=True)
 def test_a_database_of_another_encoding(encoded, make_endpoint, handlers, spy):
     seen = []

@@ -207,6 +207,9 @@ class Session:
         if status == TransactionStatus.IDLE:
             raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
 
+    def as_json(self, value: Any) -> str:
+        return encodings.json_text(value, encodings.codec(self.raw))
+
     def listen(self, *channels: str) -> None:
         for channel in channels:
             self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
