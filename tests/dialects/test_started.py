@@ -7,6 +7,7 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.config import environment
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.console.sampled import elsewhere
 
@@ -75,3 +76,14 @@ def test_a_server_notices_within_half_a_minute_that_nobody_is_there(
 def test_what_an_address_says_of_the_servers_wire_holds(opens: Callable[[str], Show], console_database: str) -> None:
     show = opens(f"{console_database}?options={quote('-c tcp_keepalives_idle=77 -c work_mem=7MB')}")
     assert [show(name) for name in ("tcp_keepalives_idle", "tcp_keepalives_count", "work_mem")] == ["77", "3", "7MB"]
+
+
+def test_transactions_are_isolated_as_our_statements_expect(
+    opens: Callable[[str], Show], console_database: str, connect: Callable[..., Connection]
+) -> None:
+    """Its owner wants others, of which two that receive side by side would be told that they conflict."""
+    name = console_database.rpartition("/")[2]
+    connect(console_database).run(f"alter database {name} set default_transaction_isolation = 'serializable'")
+    said = quote("-c default_transaction_isolation=serializable")
+    for dsn in (console_database, f"{console_database}?options={said}"):
+        assert opens(dsn)("transaction_isolation") == "read committed"

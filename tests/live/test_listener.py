@@ -45,11 +45,11 @@ async def test_its_server_notices_when_nobody_listens_any_more(database: str, mo
     wakes = listener.wakes(database, [CHANNEL])
     assert await heard(wakes) == ""
     shown = {}
-    for name in ("tcp_keepalives_idle",):
+    for name in ("tcp_keepalives_idle", "default_transaction_isolation"):
         cursor = await opened[0].execute(f"show {name}")
         shown[name] = (await cursor.fetchone())[0]
     await wakes.aclose()
-    assert shown == {"tcp_keepalives_idle": "10"}
+    assert shown == {"tcp_keepalives_idle": "10", "default_transaction_isolation": "read committed"}
 
 
 def test_ten_seconds_at_most() -> None:

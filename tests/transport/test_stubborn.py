@@ -151,6 +151,19 @@ def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint,
     assert not rows(endpoint.dsn, "Sales")
 
 
+def test_a_database_that_is_serializable_by_default(database, connection, make_endpoint, handlers, spy):
+    """Receives side by side would be told that they conflict."""
+    connection.run(f"alter database {database.rpartition('/')[2]} set default_transaction_isolation = 'serializable'")
+    seen = set()
+    handlers.handle(PLACE)(lambda _, context: seen.add(context.connection.value("show transaction_isolation")))
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=4))
+    endpoint.send_many("Sales", range(200), type=PLACE)
+    endpoint.start()
+    until(lambda: spy.counts["handled"] == 200, what="all are handled")
+    endpoint.stop()
+    assert (seen, spy.counts["failed"]) == ({"read committed"}, 0)
+
+
 @pytest.mark.parametrize("encoded", ["LATIN1", "SQL_ASCII"], indirect=True)
 def test_a_database_of_another_encoding(encoded, make_endpoint, handlers, spy):
     seen = []

@@ -18,13 +18,14 @@ ON_THE_WIRE: dict[str, Any] = {
 _WIRE_OF_SERVER = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=15000"
 )
+_MEANT = r"-c default_transaction_isolation=read\ committed"  # whatever a database has it at: others refuse receives
 
 
 def started_with(said: str, *ours: str) -> str:
     """Options of a session. What the address says holds: of the server's wire against ours, else beside ours, which
     come last and win.
     """
-    return " ".join(filter(None, [_WIRE_OF_SERVER, said, *ours]))
+    return " ".join(filter(None, [_WIRE_OF_SERVER, said, _MEANT, *ours]))
 
 
 def options(
