@@ -110,6 +110,15 @@ def archived_console(databases: Databases) -> Iterator[str]:
 
 
 @pytest.fixture
+def encoded(request: pytest.FixtureRequest, database: str, connect: Callable[[str], Connection]) -> Iterator[str]:
+    """A DSN: of an empty database in another encoding, which is the fixture's parameter."""
+    name, admin = f"encoded_{request.param.lower()}", connect(database)
+    admin.run(f"create database {name} encoding '{request.param}' locale 'C' template template0")
+    yield f"{database.rpartition('/')[0]}/{name}"
+    admin.run(f"drop database {name} with (force)")
+
+
+@pytest.fixture
 def connect() -> Iterator[Callable[[str], Connection]]:
     """Open sessions that are closed when the test ends: ``connect(dsn)``."""
     opened: list[Connection] = []

@@ -1,6 +1,5 @@
 """Empties error queues into the archive, a batch a transaction (C4)."""
 
-import json
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import store
@@ -43,7 +42,7 @@ def _place(row: Any) -> Place:
 
 
 def _move(connection: Connection, address: Address, meant: list[tuple[Place, DeadMessage]]) -> None:
-    rows = json.dumps([_row(place, message) for place, message in meant])
+    rows = connection.as_json([_row(place, message) for place, message in meant])
     found_in = postgresql().canonical(address)
     connection.run(_sql().move(table=address), {"rows": rows, "found_in": found_in})
     store.died_again(connection, [message for _, message in meant])

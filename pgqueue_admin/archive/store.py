@@ -1,6 +1,5 @@
 """The archive: what goes in, how it is found again, and what it says of itself."""
 
-import json
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -46,7 +45,7 @@ class Capped(NamedTuple):
 def bury(connection: Connection, dead: DeadMessage) -> int:
     """Archive a message inside the caller's transaction; return the archive id."""
     values = {name: getattr(dead, name) for name in DeadMessage.__dataclass_fields__ if name != "target"}
-    values |= {"handled_by": dead.handled_by, "details": dead.details, "message": json.dumps(dead.summary)}
+    values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
     schema, table = dead.target or (None, None)
     archive_id: int = connection.value(_sql().bury(), {**values, "target_schema": schema, "target_table": table})
     died_again(connection, [dead])

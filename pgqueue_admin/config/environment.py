@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 
-from pgqueue_admin.dialects.postgresql.session import ON_THE_WIRE
+from pgqueue_admin.dialects.postgresql.opening import ON_THE_WIRE, started_with
 from pgqueue_admin.embedded import state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,22 +28,23 @@ ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
 
 
 def database(url: str, name: str) -> dict[str, Any]:
-    """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet)."""
+    """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet).
+
+    Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS.
+    """
     parsed = environ.Env.db_url_config(url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue")
     if parsed.get("ENGINE") != "django.db.backends.postgresql":
         raise SystemExit(f"{name} must be postgresql://user:password@host:port/database; it is {url.split(':')[0]}://…")
-    patience = {"connect_timeout": 5, **ON_THE_WIRE}
-    return {**parsed, "CONN_MAX_AGE": 0, "OPTIONS": {**patience, **parsed.get("OPTIONS", {})}}
+    own = parsed.get("OPTIONS", {})
+    said = own.get("options", "")
+    options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}
+    return {**parsed, "CONN_MAX_AGE": 0, "URL_OPTIONS": said, "OPTIONS": options}
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
-    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source.
-
-    Of the session settings the source takes those alone that the URL itself says: URL_OPTIONS.
-    """
+    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source."""
     only = "-c default_transaction_read_only=on -c statement_timeout=5000"
-    said = entry["OPTIONS"].get("options", "")
-    return {**entry, "URL_OPTIONS": said, "OPTIONS": {**entry["OPTIONS"], "options": f"{said} {only}".strip()}}
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry["URL_OPTIONS"], only)}}
 
 
 def one_of(name: str, default: str, *others: str) -> str:

@@ -59,6 +59,9 @@ class Connection(Protocol):
         was committed.
         """
 
+    def as_json(self, value: Any) -> str:
+        """As text that this database takes for its own JSON."""
+
     def listen(self, *channels: str) -> None: ...
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:

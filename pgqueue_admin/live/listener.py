@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgqueue_admin.dialects.postgresql.session import on_the_wire
+from pgqueue_admin.dialects.postgresql import opening
 
 log = logging.getLogger(__name__)
 ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is still there
@@ -34,7 +34,11 @@ async def wakes(dsn: str, channels: Iterable[str]) -> AsyncGenerator[str, None]:
 
 async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
     session = await psycopg.AsyncConnection.connect(
-        dsn, autocommit=True, connect_timeout=5, application_name="pgqueue-admin live", **on_the_wire(dsn)
+        dsn,
+        autocommit=True,
+        connect_timeout=5,
+        **opening.on_the_wire(dsn),
+        **opening.options(dsn, "pgqueue-admin live", read_only=False, statement_timeout=None),
     )
     async with session:
         for channel in channels:

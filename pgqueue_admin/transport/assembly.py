@@ -1,5 +1,6 @@
 """Puts an endpoint's parts together."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Address
@@ -42,16 +43,18 @@ def outbound(endpoint: "Client") -> Outbound:
 
 
 def sender(endpoint: "Client") -> Sender:
-    def tell(queues: set[Address]) -> None:
-        if endpoint.settings.notify:
-            endpoint.wake_ups.tell(queues)
+    return Sender(endpoint.dialect, endpoint.delayed, endpoint.alarm.pull_forward, partial(_tell, endpoint))
 
-    return Sender(endpoint.dialect, endpoint.delayed, endpoint.alarm.pull_forward, tell)
+
+def _tell(endpoint: "Client", queues: set[Address]) -> None:
+    if endpoint.settings.notify:
+        endpoint.wake_ups.tell(queues)
 
 
 def mover(endpoint: "Endpoint") -> DueMover:
     breaker = endpoint.breakers.new(f"Moving due messages of {endpoint.delayed}")
-    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm, breaker)
+    moved = partial(_tell, endpoint, {endpoint.queue.address})
+    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm, breaker, moved)
 
 
 def receivers(endpoint: "Endpoint") -> Receivers:

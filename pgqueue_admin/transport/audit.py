@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pgqueue_admin.transport import acknowledging, host
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.composer import WIRE_VERSION
+from pgqueue_admin.transport.composer import stamped
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.settings import EndpointSettings
 
@@ -33,9 +33,7 @@ class Audit:
         """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
         now = h.wire_now()
         headers: h.Headers = {
-            h.TIME_SENT: now,
-            h.VERSION: WIRE_VERSION,
-            **message.headers,
+            **stamped(message.headers, now),
             h.MESSAGE_ID: message.message_id,
             h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
             h.PROCESSING_ENDED: now,

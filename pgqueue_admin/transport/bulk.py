@@ -28,6 +28,20 @@ def load(connection: Connection, dialect: Dialect, queue: Address, messages: Seq
     connection.copy_rows(dialect.queue.load(table=queue), rows(messages, expiries))
 
 
+def slices(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
+    """Of no more messages and bytes than one statement may well have."""
+    part: list[OutgoingMessage] = []
+    size = 0
+    for message in messages:
+        if part and (len(part) == MANY or size + len(message.body) > BIG):
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += len(message.body)
+    if part:
+        yield part
+
+
 def rows(messages: Iterable[OutgoingMessage], expiries: dict[int, Any]) -> Rows:
     for message, row_id in zip(messages, row_ids(), strict=False):
         ttbr_ms = milliseconds(message.ttbr)

@@ -70,6 +70,11 @@ class Composer:
         return Fixed(made, h.pairs(made))
 
 
+def stamped(headers: h.Headers, now: str) -> h.Headers:
+    """As they are sent on: what each dispatch adds where it is absent (wire sheet 7.2)."""
+    return {h.TIME_SENT: now, h.VERSION: WIRE_VERSION, **headers}
+
+
 def _check_ttbr(ttbr: timedelta) -> None:
     if ttbr <= timedelta():
         raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")

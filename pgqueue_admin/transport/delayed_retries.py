@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport import delays
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.composer import stamped
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.settings import EndpointSettings
@@ -29,7 +30,8 @@ def done(message: IncomingMessage) -> int:
 def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
     """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
     now, number = datetime.now(UTC), done(message) + 1
-    kept = {name: value for name, value in message.headers.items() if name != h.FL_RETRIES}
+    sent_on = stamped(message.headers, h.wire_time(now))
+    kept = {name: value for name, value in sent_on.items() if name != h.FL_RETRIES}
     counted: h.Headers = {
         h.MESSAGE_ID: message.message_id,
         h.RETRIES: str(number),

@@ -59,14 +59,26 @@ class Alarm:
 
 
 class DueMover:
-    """A thread of an endpoint that receives. Several, also foreign ones, may move beside each other."""
+    """A thread of an endpoint that receives. Several, also foreign ones, may move beside each other.
 
-    def __init__(self, name: str, delayed: DelayedTable, connect: Connect, alarm: Alarm, breaker: CircuitBreaker):
+    ``moved`` is called after each commit that put something into the queue.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        delayed: DelayedTable,
+        connect: Connect,
+        alarm: Alarm,
+        breaker: CircuitBreaker,
+        moved: Callable[[], None],
+    ):
         self._delayed = delayed
         self._session = KeptSession(connect)
         self._alarm = alarm
         self._pace = Pace()
         self._breaker = breaker
+        self._moved = moved
         self._stopping = False
         self._thread = threading.Thread(target=self._loop, name=f"{name} due", daemon=True)
 
@@ -90,6 +102,8 @@ class DueMover:
         try:
             with self._session.transaction() as session:
                 moved, due_in = self._delayed.move_due(session), self._delayed.next_due(session)
+            if moved:
+                self._moved()
         except Exception as error:  # whatever it is, delayed messages must not wait for a restart
             return self._breaker.failed(error)
         self._breaker.succeeded()

@@ -3,6 +3,7 @@
 from pgqueue_admin.dialects import Dialect
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport import host
+from pgqueue_admin.transport.composer import stamped
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.message import IncomingMessage
 
@@ -11,7 +12,8 @@ _TAKEN_OFF = (h.RETRIES, h.FL_RETRIES, h.FORWARD_DESTINATION)
 
 def faulted(dialect: Dialect, message: IncomingMessage, failure: Failure) -> h.Headers:
     """The original headers and what went wrong. The counters go, ``Retries.Timestamp`` stays: so the original does."""
-    kept = {name: value for name, value in message.headers.items() if name not in _TAKEN_OFF}
+    sent_on = stamped(message.headers, h.wire_now())
+    kept = {name: value for name, value in sent_on.items() if name not in _TAKEN_OFF}
     kept |= h.of_its_own_trace(kept)
     if failure.forward_to:
         return kept | {h.MESSAGE_ID: message.message_id} | _not_forwarded(failure)

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.forked import forgets_in_child
 
 Connect = Callable[[], Connection]
 
@@ -59,6 +60,10 @@ class Sessions:
 
     def __init__(self, connect: Connect):
         self._connect = connect
+        self.forget()
+        forgets_in_child(self)
+
+    def forget(self) -> None:
         self._idle: list[KeptSession] = []
 
     def one(self) -> "Lent":

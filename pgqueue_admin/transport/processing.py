@@ -9,7 +9,8 @@ from typing import Any
 from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.attempt import AttemptFailed, Attempts
 from pgqueue_admin.transport.errors import Unrecoverable
-from pgqueue_admin.transport.forwarding import Forwarding
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import Failures
@@ -50,7 +51,7 @@ class Processing:
             body = self.attempts.make(message, transaction)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
-        return partial(self._succeeded, message, body, started)
+        return partial(self._succeeded, message, body, time.monotonic() - started)
 
     def _forward(self, message: IncomingMessage, transaction: Transaction) -> Told:
         """Tried once, as the original does: what was refused is exhausted when it is received the next time.
@@ -68,6 +69,15 @@ class Processing:
             raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
         return lambda: None
 
+    def refused(self, message: IncomingMessage, error: Exception) -> Failure | None:
+        """Its commit was: the message's doing, or its destination's. None: nobody's, as for ``_forward``."""
+        if not self.forwarding.leaves(message):
+            return self.recovery.remember(message, self.recovery.failure(message, error))
+        if isinstance(error, PASSING):
+            return None
+        failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it
+        return failed or self.failures.remember(message.row_id, self.forwarding.failure(message, error, self.endpoint))
+
     def _acknowledged(self, message: IncomingMessage) -> None:
         if self.replies.takes(message):
             self._answered(message, None)
@@ -75,9 +85,9 @@ class Processing:
     def _answered(self, message: IncomingMessage, body: Any) -> None:
         self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
 
-    def _succeeded(self, message: IncomingMessage, body: Any, started: float) -> None:
+    def _succeeded(self, message: IncomingMessage, body: Any, seconds: float) -> None:
         self.failures.forget(message.row_id)
-        self.observer.handled(time.monotonic() - started)
+        self.observer.handled(seconds)
         if sent := message.sent:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
         if self.replies.takes(message):

@@ -110,7 +110,7 @@ class ReceiveMode:
             self._sender.committed(outgoing)
 
     def subscribers(self, topics: list[str]) -> list[Address]:
-        return self._subscriptions.subscribers(self._slot.send.get(), topics)
+        return self._subscriptions.subscribers(self._slot.send.fresh(), topics)
 
 
 class SendsAtomicWithReceive(ReceiveMode):

@@ -186,8 +186,7 @@ class ReceiveTask:
         is_down = isinstance(error, DatabaseDown) and self._mode.keeps_failed
         if is_down or (self._mode.lost and not is_too_long(error)):
             return None
-        recovery = self._work.processing.recovery
-        return recovery.remember(message, recovery.failure(message, error))
+        return self._work.processing.refused(message, error)
 
     def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._count(message, error, failure)

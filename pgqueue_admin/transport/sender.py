@@ -84,9 +84,19 @@ class Sender:
         groups = by_destination(each for each in messages if each.delay is None)
         large = {address: group for address, group in groups.items() if bulk.is_large(group)}
         for address, group in large.items():
-            bulk.load(connection, self._dialect, address, group)
+            self._load_one(connection, address, group)
         rest = [each for each in messages if each.delay is not None or each.destination not in large]
         connection.run_all(self._insertions(rest))
+
+    def _load_one(self, connection: Connection, address: Address, group: list[OutgoingMessage]) -> None:
+        try:
+            with connection.transaction():
+                bulk.load(connection, self._dialect, address, group)
+        except DatabaseError as refused:
+            if refused.sqlstate not in bulk.NOT_BY_COPY:
+                raise
+            for part in bulk.slices(group):
+                self._queue(address).send(connection, part)
 
 
 def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:

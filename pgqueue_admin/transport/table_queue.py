@@ -54,9 +54,17 @@ class TableQueue:
         return self._sql.send_many(table=self.address), _columns(messages)
 
     def send_as_it_is(self, connection: Connection, row_id: str, headers_text: str, body: bytes) -> None:
-        """Insert what cannot be read, unchanged but for an id that is there already; it no longer expires."""
-        row = {"id": row_id, "headers": headers_text, "body": body}
-        connection.run(self._sql.send_as_it_is(table=self.address), row)
+        """Insert what cannot be read, unchanged but for an id that is there already; it no longer expires.
+
+        Whoever copies a row of an error queue back gives its id to two. It is tried and not looked up: who may only
+        send cannot look.
+        """
+        row = {"id": row_id, "ttbr_ms": None, "headers": headers_text, "body": body}
+        try:
+            with connection.transaction():
+                connection.run(self._send, row)
+        except AlreadyExists:
+            connection.run(self._send, row | {"id": None})
 
     def receive(self, connection: Connection, low: int = LOWEST) -> IncomingMessage | None:
         """Take the message of the lowest seq that nobody has (T7, T9). It is gone when the transaction commits.

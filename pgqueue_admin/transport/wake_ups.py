@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.transport.breaker import CircuitBreaker
+from pgqueue_admin.transport.forked import forgets_in_child
 from pgqueue_admin.transport.kept_session import Connect, KeptSession
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -53,8 +54,13 @@ class WakeUps:
     def __init__(self, name: str, dialect: Dialect, connect: Connect, breaker: CircuitBreaker):
         self._name = name
         self._dialect = dialect
-        self._session = KeptSession(connect)
+        self._connect = connect
         self._breaker = breaker
+        self.forget()
+        forgets_in_child(self)
+
+    def forget(self) -> None:
+        self._session = KeptSession(self._connect)
         self._lock = threading.Lock()
         self._to_tell: set[Address] = set()
         self._commits = 0  # since the last NOTIFY, more or less: counted without the lock

@@ -33,6 +33,25 @@ def notify(dsn: str) -> None:
         connection.notify(CHANNEL)
 
 
+async def test_its_server_notices_when_nobody_listens_any_more(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+    connect = psycopg.AsyncConnection.connect
+
+    async def remembered(*given: Any, **more: Any) -> Any:
+        opened.append(await connect(*given, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "connect", remembered)
+    wakes = listener.wakes(database, [CHANNEL])
+    assert await heard(wakes) == ""
+    shown = {}
+    for name in ("tcp_keepalives_idle", "default_transaction_isolation"):
+        cursor = await opened[0].execute(f"show {name}")
+        shown[name] = (await cursor.fetchone())[0]
+    await wakes.aclose()
+    assert shown == {"tcp_keepalives_idle": "10", "default_transaction_isolation": "read committed"}
+
+
 def test_ten_seconds_at_most() -> None:
     assert listener.ALIVE_SECONDS + listener.ANSWER_SECONDS < 10
 

@@ -22,6 +22,7 @@ class Spy:
         self.hands: dict[int, IncomingMessage] = {}
         self.most_in_hand = 0
         self.critical_times: list[float] = []
+        self.processing_times: list[float] = []
         self._lock = threading.Lock()
 
     def received(self, message: IncomingMessage) -> None:
@@ -29,6 +30,7 @@ class Spy:
         self.ttbrs[message.type] = message.time_to_be_received
 
     def handled(self, seconds: float) -> None:
+        self.processing_times.append(seconds)
         self._count("handled")
 
     def failed(self, error: BaseException) -> None:

@@ -1,5 +1,7 @@
 """Several messages a transaction: a savepoint each, one commit, and each message still on its own."""
 
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -58,6 +60,22 @@ def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
     assert log.asked() == ["peek", "receive", "receive", "receive", "peek"]
     assert log.count("savepoint") == 0
     assert rows(endpoint.dsn, "Sales") == []
+
+
+def test_a_processing_time_ends_with_the_handlers_of_its_message(endpoint, handlers, spy):
+    """One after the other, they cannot have taken longer together than it took from the first to the last."""
+    began, pause = [], threading.Event()
+
+    @handlers.handle(FINE)
+    def fine(number, context):
+        began.append(time.monotonic())
+        pause.wait(0.05)
+
+    fill(endpoint, range(10))
+    endpoint.start()
+    until(lambda: spy.counts["handled"] == 10)
+    assert min(spy.processing_times) >= 0.05
+    assert sum(spy.processing_times[:-1]) <= began[-1] - began[0] + spy.processing_times[0] - 0.05
 
 
 @pytest.mark.usefixtures("one_look")

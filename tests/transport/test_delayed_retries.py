@@ -7,10 +7,13 @@ from itertools import pairwise
 import pytest
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import IncomingMessage, Unrecoverable
 from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.composer import WIRE_VERSION
 from pgqueue_admin.transport.delayed_retries import done, later, may_come_back
 from pgqueue_admin.transport.failure import failure_of
+from pgqueue_admin.transport.faults import faulted
 from pgqueue_admin.transport.settings import EndpointSettings
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
@@ -29,6 +32,23 @@ def received(**headers):
 
 def failure(error=None):
     return failure_of(error or RuntimeError("no"), "Sales", Address("public", "Sales"), recoverable=True)
+
+
+@pytest.mark.parametrize("own", [{}, {h.TIME_SENT: "2026-01-01 00:00:00:000000 Z", h.VERSION: "9.0.0"}])
+def test_what_came_without_a_time_or_a_version_gets_them_when_it_is_sent_on(own):
+    """Wherever it goes, as on every dispatch; what it has is left as it is."""
+    message = received(**own)
+    at = Address("public", "Sales")
+    refused = failure_of(RuntimeError("no"), "Sales", at, recoverable=True, forward_to="Billing")
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    sent = [later(message, timedelta(seconds=10), '"public"."Sales"').headers]
+    sent += [faulted(postgresql(), message, each) for each in (failure(), refused)]
+    for headers in sent:
+        if own:
+            assert own.items() <= headers.items()
+        else:
+            assert before <= h.parse_time(headers[h.TIME_SENT]) <= datetime.now(UTC) + timedelta(seconds=1)
+            assert headers[h.VERSION] == WIRE_VERSION
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport import Endpoint, subscriptions
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
@@ -105,6 +105,25 @@ def test_none_publishes(make_endpoint, handlers, database):
     endpoint.send("Sales", {}, type=PLACE)
     endpoint.start()
     until(lambda: rows(database, "Own"))
+
+
+def test_none_publishes_on_a_session_that_ended_meanwhile(make_endpoint, handlers, connection, database, monkeypatch):
+    """It asks who subscribes, and idled until then; the message is in no queue any more."""
+    monkeypatch.setattr(subscriptions, "CACHE_SECONDS", 0)
+    make_endpoint("Own").subscribe("Shop.OrderPlaced")
+    endpoint = make_endpoint(settings=replace(NONE, concurrency=1))
+    own = "select pid from pg_stat_activity where application_name = 'pgqueue Sales' and datname = current_database()"
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        connection.all(f"select pg_terminate_backend(pid, 60000) from ({own} and state = 'idle') own")
+        context.publish(order, type="Shop.OrderPlaced")
+
+    for number in (1, 2):
+        endpoint.send("Sales", number, type=PLACE)
+    endpoint.start()
+    until(lambda: len(rows(database, "Own")) + len(rows(database, "error")) == 2)
+    assert [row.body for row in rows(database, "Own")] == [b"1", b"2"]
 
 
 def test_a_mode_is_changed_while_it_runs(make_endpoint, handlers, database):

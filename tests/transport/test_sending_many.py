@@ -9,9 +9,10 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import copying
-from pgqueue_admin.transport import Endpoint, Raw, Serializers, bulk
+from pgqueue_admin.transport import Endpoint, Handlers, Raw, Serializers, bulk
 from pgqueue_admin.transport import headers as h
 from tests.transport.spy import rows
+from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
 SOME = bulk.FEW + 1
@@ -78,6 +79,32 @@ def test_a_delay_of_nothing_is_a_delay_of_many_too(endpoint: Endpoint) -> None:
     with endpoint.connect() as session:
         assert session.value('select count(*) from "Sales.Delayed"') == SOME
     assert rows(endpoint.dsn, "Sales") == []
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["many", "large"])
+@pytest.mark.parametrize("handling", [False, True], ids=["outside", "in a handler"])
+def test_into_a_view_any_number_is_inserted(
+    handling: bool, large: bool, make_endpoint: MakeEndpoint, handlers: Handlers, connection: Connection
+) -> None:
+    """The server takes no COPY into one; nor more in one statement than it can read."""
+    endpoint = make_endpoint("Web", serializers=Serializers(Raw()))
+    make_endpoint()
+    connection.run('create view "Sold" as select * from "Sales"')
+    body = b"x" * (bulk.BIG // 3 if large else 1)
+    bodies = [bytes([number % 256]) + body for number in range(7 if large else 2 * bulk.MANY + 1)]
+
+    @handlers.handle(PLACE)
+    def place(message: Any, context: Any) -> None:
+        for each in bodies:
+            context.send("Sold", each, type=PLACE)
+
+    if handling:
+        endpoint.send("Web", b"go", type=PLACE)
+        endpoint.start()
+        until(lambda: not rows(endpoint.dsn, "Web"))
+    else:
+        endpoint.send_many("Sold", bodies, type=PLACE)
+    assert [bytes(row.body) for row in rows(endpoint.dsn, "Sales")] == bodies
 
 
 def test_into_a_view_they_are_inserted(endpoint: Endpoint, connection: Connection) -> None:

@@ -4,10 +4,12 @@ import threading
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
@@ -36,6 +38,32 @@ def test_a_row_whose_id_the_error_queue_has_already(batch_size, database, make_e
     kept = rows(database, "error")
     assert [(row.headers, bytes(row.body)) for row in kept] == [('{"a":1}', b"x")] * 2
     assert taken in {row.id for row in kept}
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_a_row_goes_to_an_error_queue_that_may_only_be_sent_to(
+    batch_size, database, connection, make_endpoint, handlers
+):
+    """What a sender needs there is enough, also for what cannot be read; what lies behind it is handled."""
+    done, row_id = threading.Event(), uuid.uuid4()
+    handlers.handle(PLACE)(lambda message, context: done.set())
+    owner = make_endpoint()
+    put(database, "Sales", row_id, '{"a":')
+    owner.send("Sales", {}, type=PLACE)
+    connection.run("drop role if exists only_sends; create role only_sends login password 'sends'")
+    connection.run('grant all on "Sales", "Sales.Delayed", "SubscriptionRouting", "Sales_seq_seq" to only_sends')
+    connection.run("grant insert on error to only_sends; grant usage on error_seq_seq to only_sends")
+    at = urlsplit(database)
+    dsn = at._replace(netloc=f"only_sends:sends@{at.hostname}:{at.port}").geturl()
+    lowly = Endpoint("Sales", dsn, settings=replace(QUICK, concurrency=1, batch_size=batch_size), handlers=handlers)
+    try:
+        lowly.start()
+        until(done.is_set, what="the message behind it is handled")
+        until(lambda: not rows(database, "Sales"), what="the queue is empty")
+    finally:
+        lowly.stop(0)
+        connection.run("drop owned by only_sends; drop role only_sends")
+    assert [(row.id, row.headers, bytes(row.body)) for row in rows(database, "error")] == [(row_id, '{"a":', b"x")]
 
 
 @pytest.mark.parametrize("text", ["null", " null", "null\n", "\tnull "])
@@ -123,14 +151,17 @@ def test_a_handler_that_stops_its_endpoint_is_told_that_it_cannot(make_endpoint,
     assert not rows(endpoint.dsn, "Sales")
 
 
-@pytest.fixture
-def encoded(request, database):
-    """A DSN: of a database in another encoding."""
-    name = f"encoded_{request.param.lower()}"
-    with psycopg.connect(database, autocommit=True) as admin:
-        admin.execute(f"create database {name} encoding '{request.param}' locale 'C' template template0")
-        yield f"{database.rpartition('/')[0]}/{name}"
-        admin.execute(f"drop database {name} with (force)")
+def test_a_database_that_is_serializable_by_default(database, connection, make_endpoint, handlers, spy):
+    """Receives side by side would be told that they conflict."""
+    connection.run(f"alter database {database.rpartition('/')[2]} set default_transaction_isolation = 'serializable'")
+    seen = set()
+    handlers.handle(PLACE)(lambda _, context: seen.add(context.connection.value("show transaction_isolation")))
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=4))
+    endpoint.send_many("Sales", range(200), type=PLACE)
+    endpoint.start()
+    until(lambda: spy.counts["handled"] == 200, what="all are handled")
+    endpoint.stop()
+    assert (seen, spy.counts["failed"]) == ({"read committed"}, 0)
 
 
 @pytest.mark.parametrize("encoded", ["LATIN1", "SQL_ASCII"], indirect=True)

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -71,6 +72,14 @@ def test_a_sender_elsewhere_wakes_a_receiver(make_endpoint, handled, listening):
     for number in range(3):
         sender.send("Sales", number, type=PING)
         until(lambda number=number: number in handled)
+
+
+def test_what_comes_due_wakes_its_receiver(make_endpoint, handled, listening):
+    """Its mover puts it into the queue, which is a send like any other."""
+    receiver = make_endpoint(settings=SLOW)
+    listening(receiver)
+    receiver.send("Sales", "due", type=PING, delay=timedelta(seconds=0.3))
+    until(lambda: handled == ["due"])
 
 
 def test_a_handler_wakes_the_receiver_of_what_it_sent(make_endpoint, handlers, handled, listening):

@@ -34,6 +34,15 @@ def test_his_commit_sends(endpoint, caller, many):
     assert len({row.expires for row in stored}) == 1
 
 
+def test_into_a_view_any_number_is_inserted(endpoint, caller, connection):
+    """Also as the first that he asks: what the server refuses to copy must not end his transaction."""
+    connection.run('create view "Sold" as select * from "Sales"')
+    endpoint.within(caller).send_many("Sold", range(bulk.MANY + 1), type=PLACE)
+    assert rows(endpoint.dsn, "Sales") == []
+    caller.commit()
+    assert [row.body for row in rows(endpoint.dsn, "Sales")] == [b"%d" % each for each in range(bulk.MANY + 1)]
+
+
 @pytest.mark.parametrize("many", [1, 3, bulk.MANY + 1])
 def test_bytes_arrive_as_they_are_whatever_his_session_makes_of_backslashes(endpoint, many):
     body = b"\xa9\\ \x00"

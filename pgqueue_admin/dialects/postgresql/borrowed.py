@@ -1,7 +1,6 @@
 """A session that belongs to the caller: we execute in it, and end nothing."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
@@ -21,14 +20,11 @@ class Borrowed(Session):
         cursor.adapters.register_dumper(list, ListBinaryDumper)
         return cursor
 
-    @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """A savepoint in his transaction; where the first statement will begin one, that is his too."""
+    def transaction(self) -> AbstractContextManager[Session]:
+        """A savepoint in his transaction; where the first statement would begin one, one does, and it is his."""
         if self.raw.info.transaction_status == TransactionStatus.IDLE and not self.raw.autocommit:
-            yield self
-        else:
-            with super().transaction():
-                yield self
+            self.run("select")
+        return super().transaction()
 
 
 def borrowed(raw: Any) -> Borrowed:

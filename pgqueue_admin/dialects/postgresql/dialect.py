@@ -8,7 +8,7 @@ from psycopg import sql
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.dialects.postgresql import addressing, session
+from pgqueue_admin.dialects.postgresql import addressing, opening, session
 from pgqueue_admin.dialects.postgresql.borrowed import borrowed
 from pgqueue_admin.dialects.postgresql.direct import DirectSession
 from pgqueue_admin.dialects.postgresql.filled import Filled
@@ -72,7 +72,7 @@ class PostgreSQL:
         return addressing.parse(text, default_schema or self.default_schema)
 
     def connect(self, dsn: str, **kwargs: Any) -> DirectSession:
-        return DirectSession(session.open_raw(dsn, **kwargs))
+        return DirectSession(opening.open_raw(dsn, **kwargs))
 
     def borrow(self, raw: Any) -> session.Session:
         return borrowed(raw)
@@ -90,7 +90,7 @@ class PostgreSQL:
         lock_timeout: float | None = None,
         max_size: int = 8,
     ) -> SessionPool:
-        settings = session.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
+        settings = opening.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
         return SessionPool(dsn, settings, max_size)
 
 

@@ -4,6 +4,7 @@ In headers that is the same text; elsewhere it can be read, and no row is refuse
 """
 
 import codecs
+import json
 from typing import Any
 
 import psycopg
@@ -13,13 +14,13 @@ from psycopg.types.string import StrBinaryDumper
 
 _TAKES_ALL = ("UTF8", "SQL_ASCII")
 _NAMED_OTHERWISE = {"KOI8R": "koi8-r", "KOI8U": "koi8-u"}
-_AS_JSON = "pgqueue_as_json"
+_AS_JSON, _IN_JSON = "pgqueue_as_json", "pgqueue_in_json"
 
 
 def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     """Have the texts of this session fit its database."""
     if found := codec(raw):
-        for dumper in (_Text, _BinaryText):
+        for dumper in (_BinaryText, _Text):  # the last is the usual one: the server decides what type it is
             raw.adapters.register_dumper(str, type(dumper.__name__, (dumper,), {"codec": found}))
     return raw
 
@@ -39,13 +40,29 @@ def fitted(text: str, codec: str) -> str:
     return text if text.isascii() else text.encode(codec, _AS_JSON).decode(codec)
 
 
+def json_text(value: Any, codec: str) -> str:
+    """For the server to read: it refuses an escape whose letter it does not have, so letters stand as themselves.
+
+    What its encoding does not have comes out as ``fitted`` has it.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return text.encode(codec, _IN_JSON).decode(codec) if codec else text
+
+
 def _as_json(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2)), error.end
 
 
+def _in_json(error: UnicodeError) -> tuple[str, int]:
+    """Letters other than ASCII are in its texts only, where a backslash is written as two."""
+    said, end = _as_json(error)
+    return said.replace("\\", "\\\\"), end
+
+
 codecs.register_error(_AS_JSON, _as_json)
+codecs.register_error(_IN_JSON, _in_json)
 
 
 class _Text(Dumper):

@@ -9,7 +9,8 @@ from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects.postgresql import encodings, meaning
 from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, Lender, Raw
-from pgqueue_admin.dialects.postgresql.session import Session, on_the_wire, translated
+from pgqueue_admin.dialects.postgresql.opening import on_the_wire
+from pgqueue_admin.dialects.postgresql.session import Session, translated
 
 
 class SessionPool:

@@ -34,13 +34,6 @@ order by a.attnum
 insert into {table} (id, expires, headers, body)
 values (coalesce(%(id)s::uuid, gen_random_uuid()), now() at time zone 'utc' + %(ttbr_ms)s::bigint * interval '1 millisecond', %(headers)s, %(body)s)
 
--- name: send_as_it_is
--- Under its own id, unless another row has that already: who copies a row of an error queue back gives it to two.
-insert into {table} (id, expires, headers, body)
-select
-    case when exists (select from {table} where id = %(id)s::uuid) then gen_random_uuid() else %(id)s::uuid end,
-    null, %(headers)s, %(body)s
-
 -- name: send_many
 -- A batch is one round trip; seq is drawn after the sort, so that it follows the order of the batch.
 insert into {table} (id, expires, headers, body)

@@ -8,13 +8,11 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import ConnStatus, TransactionStatus
-from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import copying, encodings, meaning
+from pgqueue_admin.dialects.postgresql import copying, encodings
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -60,46 +58,6 @@ class Translated:
 
 
 translated = Translated()
-
-
-# A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
-ON_THE_WIRE: dict[str, Any] = {
-    **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
-    "client_encoding": "UTF8",  # whatever the database has: headers are UTF-8 on the wire
-}
-
-
-def options(
-    dsn: str,
-    application_name: str,
-    read_only: bool,
-    statement_timeout: float | None,
-    lock_timeout: float | None = None,
-) -> dict[str, Any]:
-    """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
-
-    Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
-    """
-    settings = ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only
-    if statement_timeout is not None:
-        limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
-        settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
-    if lock_timeout is not None:
-        settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
-    said = said_by(dsn).get("options") or ""  # holds beside ours, which come last and win
-    return {"options": f"{said} {' '.join(settings)}".strip(), "application_name": application_name}
-
-
-def said_by(dsn: str) -> dict[str, Any]:
-    """What the address itself says."""
-    with translated:
-        return conninfo_to_dict(dsn)
-
-
-def on_the_wire(dsn: str) -> dict[str, Any]:
-    """What the address itself says of these holds."""
-    said = said_by(dsn)
-    return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
 
 
 class Session:
@@ -207,6 +165,9 @@ class Session:
         if status == TransactionStatus.IDLE:
             raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
 
+    def as_json(self, value: Any) -> str:
+        return encodings.json_text(value, encodings.codec(self.raw))
+
     def listen(self, *channels: str) -> None:
         for channel in channels:
             self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
@@ -259,26 +220,3 @@ class Session:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def open_raw(
-    dsn: str,
-    *,
-    application_name: str = "pgqueue-admin",
-    read_only: bool = False,
-    statement_timeout: float | None = None,
-    connect_timeout: float = 5,
-    prepared_statements: int = 100,
-) -> psycopg.Connection[Any]:
-    with translated:
-        raw = psycopg.connect(
-            dsn,
-            autocommit=True,
-            row_factory=namedtuple_row,
-            connect_timeout=max(2, round(connect_timeout)),  # libpq rounds 1 up to 2
-            **on_the_wire(dsn),
-            **options(dsn, application_name, read_only, statement_timeout),
-        )
-        encodings.fit(meaning.fit(raw))
-    raw.prepared_max = prepared_statements
-    return raw

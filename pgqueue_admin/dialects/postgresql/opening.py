@@ -1,0 +1,84 @@
+"""How sessions are opened: what the wire is told, and what a session starts with."""
+
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import namedtuple_row
+
+from pgqueue_admin.dialects.postgresql import encodings, meaning
+from pgqueue_admin.dialects.postgresql.session import translated
+
+# A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
+ON_THE_WIRE: dict[str, Any] = {
+    **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
+    "client_encoding": "UTF8",  # whatever the database has: headers are UTF-8 on the wire
+}
+# The same for the server, which would keep the session and all that it has locked for two hours.
+_WIRE_OF_SERVER = (
+    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=15000"
+)
+_MEANT = r"-c default_transaction_isolation=read\ committed"  # whatever a database has it at: others refuse receives
+
+
+def started_with(said: str, *ours: str) -> str:
+    """Options of a session. What the address says holds: of the server's wire against ours, else beside ours, which
+    come last and win.
+    """
+    return " ".join(filter(None, [_WIRE_OF_SERVER, said, _MEANT, *ours]))
+
+
+def options(
+    dsn: str,
+    application_name: str,
+    read_only: bool,
+    statement_timeout: float | None,
+    lock_timeout: float | None = None,
+) -> dict[str, Any]:
+    """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
+
+    Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
+    """
+    settings = ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only
+    if statement_timeout is not None:
+        limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
+        settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
+    if lock_timeout is not None:
+        settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
+    said = said_by(dsn).get("options") or ""
+    return {"options": started_with(said, *settings), "application_name": application_name}
+
+
+def said_by(dsn: str) -> dict[str, Any]:
+    """What the address itself says."""
+    with translated:
+        return conninfo_to_dict(dsn)
+
+
+def on_the_wire(dsn: str) -> dict[str, Any]:
+    """What the address itself says of these holds."""
+    said = said_by(dsn)
+    return {name: value for name, value in ON_THE_WIRE.items() if name not in said}
+
+
+def open_raw(
+    dsn: str,
+    *,
+    application_name: str = "pgqueue-admin",
+    read_only: bool = False,
+    statement_timeout: float | None = None,
+    connect_timeout: float = 5,
+    prepared_statements: int = 100,
+) -> psycopg.Connection[Any]:
+    with translated:
+        raw = psycopg.connect(
+            dsn,
+            autocommit=True,
+            row_factory=namedtuple_row,
+            connect_timeout=max(2, round(connect_timeout)),  # libpq rounds 1 up to 2
+            **on_the_wire(dsn),
+            **options(dsn, application_name, read_only, statement_timeout),
+        )
+        encodings.fit(meaning.fit(raw))
+    raw.prepared_max = prepared_statements
+    return raw

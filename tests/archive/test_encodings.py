@@ -1,0 +1,54 @@
+"""Databases that are not in UTF-8: what they have no letter for is archived too, and stops nothing behind it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.archive import schema, store
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.table_queue import TableQueue
+from tests.archive.conftest import ERROR
+from tests.transport.spy import insert
+
+SAID = 'Zoë owes "12 €" \\ 😀'
+READ = {
+    "LATIN1": 'Zoë owes "12 \\u20ac" \\ \\ud83d\\ude00',
+    "EUC_TW": 'Zo\\u00eb owes "12 \\u20ac" \\ \\ud83d\\ude00',
+    "SQL_ASCII": SAID,
+    "UTF8": SAID,
+}
+FAILED = {h.EXCEPTION_TYPE: "Shop.Declined", h.FAILED_Q: '"public"."Sales"', h.MESSAGE_ID: "one"}
+
+
+@pytest.fixture
+def archive(encoded: str, connect: Callable[..., Connection]) -> Connection:
+    session = connect(encoded)
+    schema.install(session)
+    return session
+
+
+@pytest.mark.parametrize(("encoded", "read"), READ.items(), indirect=["encoded"])
+def test_an_error_queue_is_emptied_whatever_was_said(encoded: str, archive: Connection, read: str) -> None:
+    TableQueue(postgresql(), ERROR).create(archive)
+    for said in (SAID, "plain"):
+        told = {**FAILED, h.EXCEPTION_MESSAGE: said, h.ENCLOSED_MESSAGE_TYPES: f"Shop.{said}"}
+        insert(encoded, "error", json.dumps(told))
+    assert ingest(archive, ERROR).dead == 2
+    found = archive.all("select exception_message, message_type, message from messages.message_archive order by seq")
+    assert [row.exception_message for row in found] == [read, "plain"]
+    assert found[0].message["type"] == found[0].message_type
+
+
+@pytest.mark.parametrize(("encoded", "read"), READ.items(), indirect=["encoded"])
+def test_an_endpoint_archives_whatever_it_was(archive: Connection, read: str) -> None:
+    dead = DeadMessage(queue='"public"."Sales"', message_id="one", message_type=SAID, exception_message=SAID)
+    store.bury(archive, dead)
+    store.bury(archive, replace(dead, message_id=None, message_type="plain"))
+    found = archive.all("select exception_message, message_type, message from messages.message_archive order by seq")
+    assert [(row.exception_message, row.message["type"]) for row in found] == [(read, read), (read, "plain")]

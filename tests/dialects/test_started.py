@@ -1,0 +1,89 @@
+"""What every session starts with, whoever opens it and whatever its database is set to."""
+
+from collections.abc import Callable, Iterator
+from urllib.parse import quote
+
+import pytest
+from django.db import connections
+
+from pgqueue_admin.config import environment
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.console.sampled import elsewhere
+
+HEARD = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+Show = Callable[[str], str]
+Opens = Callable[[str], Iterator[Show]]
+
+
+def own(dsn: str) -> Iterator[Show]:
+    with postgresql().connect(dsn) as session:
+        yield lambda name: str(session.value(f"show {name}"))
+
+
+def of_a_pool(dsn: str) -> Iterator[Show]:
+    pool = postgresql().pool(dsn, read_only=True, statement_timeout=5)
+    with pool.connection() as session:
+        yield lambda name: str(session.value(f"show {name}"))
+    pool.close()
+
+
+def of_django(dsn: str) -> Iterator[Show]:
+    yield from shown("default", environment.database(dsn, "DATABASE_URL"))
+
+
+def for_looking(dsn: str) -> Iterator[Show]:
+    yield from shown("queues", environment.for_looking(environment.database(dsn, "QUEUES_URL")))
+
+
+def shown(alias: str, entry: dict[str, object]) -> Iterator[Show]:
+    def show(name: str) -> str:
+        with connections[alias].cursor() as cursor:
+            cursor.execute(f"show {name}")
+            return str(cursor.fetchone()[0])
+
+    with elsewhere(alias, **entry):
+        yield show
+
+
+@pytest.fixture(params=[own, of_a_pool, of_django, for_looking], ids=lambda opens: opens.__name__)
+def opens(request: pytest.FixtureRequest, console_database: str) -> Iterator[Callable[[str], Show]]:
+    """``opens(dsn)``: a session of each kind, by what it shows of a setting."""
+    opened: list[Iterator[Show]] = []
+
+    def open_one(dsn: str) -> Show:
+        opened.append(request.param(dsn))
+        return next(opened[-1])
+
+    yield open_one
+    for each in opened:
+        list(each)
+
+
+def test_a_server_notices_within_half_a_minute_that_nobody_is_there(
+    opens: Callable[[str], Show], console_database: str
+) -> None:
+    """Else it keeps a session whose machine has lost its power, with every lock that it has, for two hours."""
+    show = opens(console_database)
+    assert {name: show(name) for name in HEARD} == HEARD
+
+
+def test_what_an_address_says_of_the_servers_wire_holds(opens: Callable[[str], Show], console_database: str) -> None:
+    show = opens(f"{console_database}?options={quote('-c tcp_keepalives_idle=77 -c work_mem=7MB')}")
+    assert [show(name) for name in ("tcp_keepalives_idle", "tcp_keepalives_count", "work_mem")] == ["77", "3", "7MB"]
+
+
+def test_transactions_are_isolated_as_our_statements_expect(
+    opens: Callable[[str], Show], console_database: str, connect: Callable[..., Connection]
+) -> None:
+    """Its owner wants others, of which two that receive side by side would be told that they conflict."""
+    name = console_database.rpartition("/")[2]
+    connect(console_database).run(f"alter database {name} set default_transaction_isolation = 'serializable'")
+    said = quote("-c default_transaction_isolation=serializable")
+    for dsn in (console_database, f"{console_database}?options={said}"):
+        assert opens(dsn)("transaction_isolation") == "read committed"
