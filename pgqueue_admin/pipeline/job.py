@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
-from pgqueue_admin.pipeline.figures import figures
+from pgqueue_admin.pipeline.figures import Figures, figures
 from pgqueue_admin.pipeline.manifest import manifest
-from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
+from pgqueue_admin.pipeline.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
 from pgqueue_admin.pipeline.reading import of_files, of_queue
 from pgqueue_admin.pipeline.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
@@ -45,22 +45,25 @@ def run(
 
 def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
-    messages = parsed(raw)
-    try:
-        ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
-        ledger.reached(batch, token, Step.WRITTEN)
-        written = of_files(spark, [places[0]])
-        turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
-        ledger.reached(batch, token, Step.COMPARED)
-        made = figures(written)
-        ledger.reached(batch, token, Step.COUNTED)
+    with gone_if_it_fails(*places):
+        turned_away, made = _written(spark, batch, token, parsed(raw), places)
         files = list(manifest(batch, folder, *places))
-        kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
-        ledger.done(batch, token, kept, turned_away, files, made)
-    except BaseException:
-        for place in places:
-            shutil.rmtree(place, ignore_errors=True)
-        raise
+    kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+    ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+
+
+def _written(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
+) -> tuple[dict[str, int], list[Figures]]:
+    """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
+    ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
+    ledger.reached(batch, token, Step.WRITTEN)
+    written = of_files(spark, [places[0]])
+    turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
+    ledger.reached(batch, token, Step.COMPARED)
+    made = figures(written)
+    ledger.reached(batch, token, Step.COUNTED)
+    return turned_away, made
 
 
 def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:

@@ -1,5 +1,8 @@
 """Where history lies: a folder, below it one per dataset and version of its columns, below that one per attempt."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from uuid import UUID
@@ -23,6 +26,17 @@ def of_attempt(root: Path, batch: int, token: UUID, dataset: str = VERSION) -> P
 
 def of_compaction(root: Path, source: int, day: date, token: UUID) -> Path:
     return root / VERSION / f"table-{source:04}-{day}-{token}"
+
+
+@contextmanager
+def gone_if_it_fails(*places: Path) -> Iterator[None]:
+    """For as long as no transaction can have named what lies there; later that is for the sweep to find out."""
+    try:
+        yield
+    except BaseException:
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 def token_of(place: Path) -> UUID | None:
