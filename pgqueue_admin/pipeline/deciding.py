@@ -75,11 +75,11 @@ def _why_not(numbers: Any, source: HistorySource) -> str:
 
 
 def _left(connection: Connection, source: HistorySource) -> list[Any]:
-    """Those of the writers who are still at it, the oldest first."""
+    """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
     deadline, left = time.monotonic() + PATIENCE, list[Any]()
     while source.writers:
         now = connection.all(postgresql().pipeline.writers(), {"table": source.table})
-        left = [row for row in now if row.writer in source.writers]
+        left = [row for row in now if row.writer in source.writers or row.is_renamed]
         if not left or time.monotonic() > deadline:
             break
         time.sleep(BETWEEN)

@@ -1,15 +1,21 @@
 """Queues that are not ours get no column: which of their numbers are decided is told by who still writes."""
 
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import planning
-from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.transport.table_queue import TableQueue
+from tests import in_memory
 from tests.pipeline.tables import audit, put, read
 
 Connect = Callable[[str], Any]
@@ -64,6 +70,48 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
         assert (again.head, len(again.writers)) == (2, 1)
         assert planning.plan(database, again) is None
     assert read(database, again) == [1, 2]
+
+
+@pytest.fixture
+def restarted() -> Iterator[PostgreSQL]:
+    """A server of the queues alone, that a test may restart."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    root.chmod(0o755)
+    server = PostgreSQL(root / "postgresql", conf={"fsync": "off"})
+    server.start()
+    yield server
+    server.stop()
+    places.remove(root / "postgresql")
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.mark.usefixtures("console_database")
+def test_a_prepared_transaction_is_waited_for_though_the_server_was_restarted(
+    restarted: PostgreSQL, connect: Connect
+) -> None:
+    """Then it has no process and another name, and still its row comes when it is committed."""
+    database = connect(restarted.dsn())
+    source = audit(database)
+    database.run("begin")
+    put(database)
+    database.run("prepare transaction 'late one'")
+    put(database)
+    assert planning.plan(database, source) is None
+    assert "(prepared as late one)" in told(source)
+    restarted.stop()
+    restarted.start()
+    database = connect(restarted.dsn())
+    prepared = database.value("select prepared from pg_prepared_xacts")
+    assert planning.plan(database, source) is None
+    assert f"is open since {prepared:%Y-%m-%d %H:%M:%S} UTC (prepared as late one)" in told(source)
+    database.run("commit prepared 'late one'")
+    assert read(database, source) == [1, 2]
+
+
+def told(source: HistorySource) -> str:
+    """What the ledger says of it now."""
+    source.refresh_from_db()
+    return source.note
 
 
 def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:

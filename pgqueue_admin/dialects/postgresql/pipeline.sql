@@ -53,13 +53,17 @@ left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
--- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, but a number.
+-- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, and a restart of
+-- the server gives it another virtual transaction (-1/...): who it is says the lock that it has on its own number.
 select
-    locks.virtualtransaction as writer, min(coalesce(activity.xact_start, prepared.prepared)) as since,
+    locks.virtualtransaction as writer, locks.virtualtransaction like '-1/%%' as is_renamed,
+    min(coalesce(activity.xact_start, prepared.prepared)) as since,
     min(coalesce('process ' || locks.pid, 'prepared as ' || prepared.gid)) as who
 from pg_locks locks
 left join pg_stat_activity activity on activity.pid = locks.pid
-left join pg_prepared_xacts prepared on locks.virtualtransaction = '-1/' || prepared.transaction
+left join pg_locks own on locks.pid is null and own.pid is null and own.locktype = 'transactionid' and own.granted
+    and own.virtualtransaction = locks.virtualtransaction
+left join pg_prepared_xacts prepared on prepared.transaction = own.transactionid
 where locks.relation = %(table)s::regclass
     and locks.database = (select oid from pg_database where datname = current_database())
     and locks.mode = 'RowExclusiveLock' and locks.granted and locks.pid is distinct from pg_backend_pid()
