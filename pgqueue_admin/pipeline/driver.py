@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -11,7 +12,7 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import compactions, days, depth_files, ledger, planning, standby, waits_of_types
+from pgqueue_admin.pipeline import compactions, days, deciding, depth_files, ledger, planning, standby, waits_of_types
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -90,7 +91,8 @@ class Driver:
         is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
-            job.run(session, batch, _for_looking(dsn), parts, folder(), self._code_version)
+            is_still = partial(deciding.is_still, connection, batch.source)
+            job.run(session, batch, _for_looking(dsn), parts, folder(), self._code_version, is_still)
         except ledger.Superseded as error:
             log.warning("History: %s", error)
             return False

@@ -1,6 +1,7 @@
 """One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -27,13 +28,22 @@ class NotAsPlanned(Exception):
 
 
 def run(
-    spark: SparkSession, batch: HistoryBatch, uri: str, selects: list[str], folder: Path, code_version: str
+    spark: SparkSession,
+    batch: HistoryBatch,
+    uri: str,
+    selects: list[str],
+    folder: Path,
+    code_version: str,
+    is_still: Callable[[], bool],
 ) -> None:
-    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
+    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises.
+
+    ``is_still``: whether the table is the one that the batch was planned of; asked when all was read.
+    """
     token = ledger.begin(batch, code_version)
     try:
         with cancelled_with(spark, lambda: ledger.is_mine(batch, token)):
-            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder)
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, is_still)
     except ledger.Superseded:
         raise
     except Exception as error:
@@ -43,10 +53,14 @@ def run(
         raise
 
 
-def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
+def _attempt(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, is_still: Callable[[], bool]
+) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     with gone_if_it_fails(*places):
         turned_away, made = _written(spark, batch, token, parsed(raw), places)
+        if not is_still():
+            raise NotAsPlanned("While it was read, its table became another one, or its numbers began anew.")
         files = list(manifest(batch, folder, *places))
     kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
     ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost

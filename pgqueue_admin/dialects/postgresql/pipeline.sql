@@ -47,7 +47,8 @@ select max(seq) from {table}
 -- where we may not see it, cached and file too where no sequence belongs to the column.
 select
     queue.id::oid::int8 as oid, pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
-    case when has_sequence_privilege(seqrelid, 'select, usage') then pg_sequence_last_value(seqrelid) end as last
+    case when has_sequence_privilege(seqrelid, 'select, usage') then coalesce(pg_sequence_last_value(seqrelid), 0) end
+        as last
 from (select %(table)s::text::regclass as id) queue
 left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq')::regclass
 
