@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from django.db import connections, transaction
-from django.db.models import F, Model, QuerySet
+from django.db.models import F, Min, Model, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -191,8 +191,10 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 
 def complete_to() -> datetime | None:
-    """Up to when history is whole: the source that is furthest behind says so."""
-    return earliest(list(HistorySource.objects.filter(is_there=True).values_list("complete_to", flat=True)))
+    """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
+    What another one brings one day is counted and judged then."""
+    known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
+    return known.aggregate(least=Min("complete_to"))["least"]
 
 
 def earliest(complete: Sequence[datetime | None]) -> datetime | None:

@@ -138,8 +138,9 @@ select
     (select system_identifier::text from pg_control_system()) as cluster
 
 -- name: has_archive
--- Before engine_schema was run there is none, and history is read from audit queues alone.
-select to_regclass('messages.message_archive') is not null
+-- With our columns: before engine_schema was run it may be the original's, or none; history is read from audit queues then.
+select count(*) = 2 from pg_attribute
+where attrelid = to_regclass('messages.message_archive') and attname in ('seq', 'xid') and not attisdropped
 
 -- name: load_figures
 -- Of one batch, thousands of rows: they stream through, and nothing is planned.
