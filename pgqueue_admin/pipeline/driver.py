@@ -12,7 +12,17 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import compactions, days, deciding, depth_files, ledger, planning, standby, waits_of_types
+from pgqueue_admin.pipeline import (
+    compactions,
+    days,
+    deciding,
+    depth_files,
+    java,
+    ledger,
+    planning,
+    standby,
+    waits_of_types,
+)
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -46,7 +56,9 @@ class Driver:
         """All that was there when it began, source by source; how many batches were done.
 
         What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
+        Raises JavaLost, too.
         """
+        java.check()
         done, faults = self._recompute(), list[Exception]()
         with source().reading() as connection:
             began = connection.all(postgresql().pipeline.instant())[0].at
@@ -140,9 +152,15 @@ class Driver:
         return self._spark
 
     def close(self) -> None:
-        if self._spark is not None:
-            self._spark.stop()
-        self._spark = None
+        """Spark is started anew with the next batch. Raises JavaLost: not in this process."""
+        session, self._spark = self._spark, None
+        try:
+            if session is not None:
+                session.stop()
+        except Exception as error:
+            java.check()
+            raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
+        java.check()
 
 
 def _for_looking(dsn: str) -> str:
