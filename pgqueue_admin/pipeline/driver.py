@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
@@ -23,6 +22,7 @@ from pgqueue_admin.pipeline import (
     standby,
     waits_of_types,
 )
+from pgqueue_admin.pipeline.looking import for_looking
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -33,10 +33,6 @@ from pgqueue_admin.records.source import source
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
 _SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves
-_ONLY = (
-    "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
-    " -c standard_conforming_strings=on"  # values are written into the statements
-)
 
 
 class Driver:
@@ -104,7 +100,7 @@ class Driver:
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
             is_still = partial(deciding.is_still, connection, batch.source)
-            job.run(session, batch, _for_looking(dsn), parts, folder(), self._code_version, is_still)
+            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, is_still)
         except ledger.Superseded as error:
             log.warning("History: %s", error)
             return False
@@ -161,12 +157,3 @@ class Driver:
             java.check()
             raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
         java.check()
-
-
-def _for_looking(dsn: str) -> str:
-    """A session that can only read, and ends by itself: Arrow's driver knows none of our pools."""
-    parts = urlsplit(dsn)
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    asked["options"] = f"{asked.get('options', '')} {_ONLY}".strip()
-    asked["application_name"] = "pgqueue-admin history"
-    return urlunsplit(parts._replace(query=urlencode(asked, quote_via=quote)))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.figures import Figures, figures
+from pgqueue_admin.pipeline.looking import Overdue
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
 from pgqueue_admin.pipeline.reading import of_files, of_queue
@@ -40,9 +41,9 @@ def run(
 
     ``is_still``: whether the table is the one that the batch was planned of; asked when all was read.
     """
-    token = ledger.begin(batch, code_version)
+    token, overdue = ledger.begin(batch, code_version), Overdue(uri)
     try:
-        with cancelled_with(spark, lambda: ledger.is_mine(batch, token)):
+        with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
             _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, is_still)
     except ledger.Superseded:
         raise

@@ -137,6 +137,14 @@ select
         then greatest(pg_wal_lsn_diff(%(lsn)s::pg_lsn, pg_last_wal_replay_lsn()), 0)::int8 end as behind,
     (select system_identifier::text from pg_control_system()) as cluster
 
+-- name: end_overdue
+-- Only those that wait for their reader, which no time limit ends: what still answers in its time is left alone.
+select count(pg_terminate_backend(pid))
+from pg_stat_activity
+where application_name = %(name)s and usename = current_user and datname = current_database()
+    and state = 'active' and wait_event = 'ClientWrite'
+    and query_start < clock_timestamp() - make_interval(secs => %(limit)s)
+
 -- name: has_archive
 -- With our columns: before engine_schema was run it may be the original's, or none; history is read from audit queues then.
 select count(*) = 2 from pg_attribute
