@@ -2,10 +2,11 @@
 
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
@@ -83,21 +84,29 @@ def _written(
 
 def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:
     """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
-    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct")).collect()[0]
+    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct"), _sum()).collect()[0]
     # what is missing is looked for in the queue once more; most batches miss nothing
-    turned_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else {}
+    turned_away, sum_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else ({}, Decimal(0))
     whole = found["rows"] + sum(turned_away.values())
     # an audit queue is somebody's: its owner may have taken rows since
     complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
     if not complete or found["distinct"] != found["rows"]:
         raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
+    if whole == batch.rows and found["sum"] + sum_away != Decimal(batch.sum_seq):
+        raise NotAsPlanned(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
     return turned_away
 
 
-def _write_rejected(rejected: DataFrame, place: Path) -> dict[str, int]:
-    """How many, by reason; without any, no file."""
+def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], Decimal]:
+    """How many, by reason, and the sum of their numbers; without any, no file."""
     rejected.coalesce(1).write.parquet(str(place))
-    counted = reasons(rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place)))
-    if not counted:
-        shutil.rmtree(place)
-    return counted
+    written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
+    if counted := reasons(written):
+        return counted, written.agg(_sum()).collect()[0]["sum"]
+    shutil.rmtree(place)
+    return {}, Decimal(0)
+
+
+def _sum() -> Column:
+    """Of numbers: which rows they are, and not only how many."""
+    return F.coalesce(F.sum(F.col("seq").cast("decimal(38,0)")), F.lit(0)).alias("sum")

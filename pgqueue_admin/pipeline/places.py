@@ -1,8 +1,9 @@
 """Where history lies: a folder, below it one per dataset and version of its columns, below that one per attempt."""
 
+import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from uuid import UUID
@@ -37,6 +38,25 @@ def gone_if_it_fails(*places: Path) -> Iterator[None]:
         for place in places:
             shutil.rmtree(place, ignore_errors=True)
         raise
+
+
+def settle(root: Path, paths: Iterable[Path]) -> None:
+    """Have files and their folders on the disk: a power cut must leave none empty that the manifest names by then."""
+    files = list(paths)
+    folders = {each for path in files for each in path.parents if each.is_relative_to(root)}
+    for file in files:
+        _to_disk(file)
+    for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
+        with suppress(OSError):  # not every file system of a network knows that of folders
+            _to_disk(folder)
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def token_of(place: Path) -> UUID | None:
