@@ -132,10 +132,10 @@ class Bench:
         return history_start.cold(self.dsn, scratch, parts[0], ROUNDS)
 
     def read(self, selects: list[str]) -> None:
-        from pgqueue_admin.pipeline import driver
+        from pgqueue_admin.pipeline.looking import for_looking
         from pgqueue_admin.pipeline.reading import of_queue
 
-        frame = of_queue(self.driver._session(), driver._for_looking(self.dsn), selects)
+        frame = of_queue(self.driver._session(), for_looking(self.dsn), selects)
         frame.write.format("noop").mode("overwrite").save()
 
 

@@ -1,7 +1,6 @@
 """Small files of a day become one. Nobody who reads by the manifest sees more of it than that files are fewer."""
 
 import os
-import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.compactions import Due
 from pgqueue_admin.pipeline.job import NotAsPlanned
 from pgqueue_admin.pipeline.manifest import of_days
-from pgqueue_admin.pipeline.places import of_compaction
+from pgqueue_admin.pipeline.places import gone_if_it_fails, of_compaction
 from pgqueue_admin.pipeline.reading import of_files
 from pgqueue_admin.pipeline.transforms.history import ordered
-from pgqueue_admin.records.models import HistoryCompaction
+from pgqueue_admin.records.models import HistoryCompaction, HistoryFile
 
 
 def run(spark: SparkSession, due: Due, folder: Path) -> None:
@@ -27,21 +26,27 @@ def run(spark: SparkSession, due: Due, folder: Path) -> None:
         with cancelled_with(spark, lambda: compactions.is_running(compaction.token)):
             _compact(spark, compaction, due, folder, place)
     except BaseException as error:
-        shutil.rmtree(place, ignore_errors=True)
         compactions.failed(compaction, f"{type(error).__name__}: {error}")
         raise
 
 
 def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> None:
-    paths = [folder / file.path for file in due.files]
-    before = of_files(spark, paths).withColumn("day", F.lit(due.day))
+    with gone_if_it_fails(place):
+        made = _written(spark, compaction, due, folder, place)
+    for file in due.files:
+        os.utime(
+            folder / file.path
+        )  # from now on it is the sweep's, after its hour: who has just asked the manifest still reads it
+    compactions.done(compaction, due, made)  # it may be done though it raises: its answer can be lost
+
+
+def _written(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> HistoryFile:
+    before = of_files(spark, [folder / file.path for file in due.files]).withColumn("day", F.lit(due.day))
     ordered(before.repartition(1)).write.partitionBy("day").parquet(str(place))
     (made,) = of_days(due.source, folder, place)
     if made.rows != compaction.rows or _sum(before) != _sum(of_files(spark, [place])):
         raise NotAsPlanned(f"{compaction.rows} rows of {due.day} became {made.rows}, or others.")
-    for path in paths:
-        os.utime(path)  # from now on it is the sweep's, after its hour: who has just asked the manifest still reads it
-    compactions.done(compaction, due, made)
+    return made
 
 
 def _sum(history: DataFrame) -> Decimal:

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.tables import NUMBERS
 from pgqueue_admin.records.models import HistorySource
 
 PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
+WENT_BACK = -1  # in place of its sequence's file: noticed once, it stays until somebody says what was read
+_SAY = "Nothing of it is read before somebody says which (docs/history.md)."
 
 
 class Decided(NamedTuple):
@@ -22,8 +25,8 @@ class Decided(NamedTuple):
 def decided(connection: Connection, source: HistorySource) -> Decided | None:
     """As CREATE INDEX CONCURRENTLY has it: those who were writing when the highest number was seen have ended. Whoever
     began later has a higher one, so a table that is never left alone is read, too. None: the ledger says why."""
-    if source.head is None and not _look(connection, source):
-        return None
+    if source.head is None:
+        _look(connection, source)
     if left := _left(connection, source):
         ledger.held_back(source, _said(left))
         return None
@@ -32,21 +35,45 @@ def decided(connection: Connection, source: HistorySource) -> Decided | None:
     return Decided(source.head, source.head_at)
 
 
-def _look(connection: Connection, source: HistorySource) -> bool:
-    """False: its numbers say nothing."""
-    statements, table = postgresql().pipeline, {"table": source.table}
-    numbers = connection.all(statements.queue_numbers(), table)[0]
+def is_known(connection: Connection, source: HistorySource) -> bool:
+    """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
+    numbers = _numbers(connection, source)
+    if source.oid is not None and _went_back(numbers, source):
+        ledger.is_of(source, source.oid, WENT_BACK)
     if why := _why_not(numbers, source):
         ledger.held_back(source, why)
         return False
     ledger.is_of(source, numbers.oid, numbers.sequence_file)
+    return True
+
+
+def is_still(connection: Connection, source: HistorySource) -> bool:
+    """Whether a batch that was read can be of no other table; all of them are, of tables that are ours."""
+    return source.way != NUMBERS or not _why_not(_numbers(connection, source), source)
+
+
+def _numbers(connection: Connection, source: HistorySource) -> Any:
+    return connection.all(postgresql().pipeline.queue_numbers(), {"table": source.table})[0]
+
+
+def _look(connection: Connection, source: HistorySource) -> None:
+    statements, table = postgresql().pipeline, {"table": source.table}
     at = connection.all(statements.instant())[0].at
     head = connection.value(statements.queue_head(table=postgresql().parse_address(source.table)))
     if head is None or head <= source.seq_done:
         ledger.head_seen(source, source.seq_done, at, [])
     else:
         ledger.head_seen(source, head, at, [row.writer for row in connection.all(statements.writers(), table)])
-    return True
+
+
+def _went_back(numbers: Any, source: HistorySource) -> bool:
+    """In the same sequence: setval, or a standby that lagged behind and was promoted."""
+    is_same = source.oid == numbers.oid and source.sequence_file in (None, numbers.sequence_file)
+    return is_same and _is_behind(numbers, source)
+
+
+def _is_behind(numbers: Any, source: HistorySource) -> bool:
+    return numbers.last is not None and numbers.last < source.seq_done
 
 
 def _why_not(numbers: Any, source: HistorySource) -> str:
@@ -56,30 +83,37 @@ def _why_not(numbers: Any, source: HistorySource) -> str:
             f"Its sequence hands {numbers.cached} numbers at once to a session (CACHE): by number alone, rows that"
             " come late would be missed. Its owner mends that with: alter sequence ... cache 1."
         )
-    if source.oid is not None and source.oid != numbers.oid:
+    if source.oid is None:
+        return (
+            f"It was read up to number {source.seq_done}, and its sequence is at {numbers.last}: nothing of it is read"
+            " before its numbers are past that."
+            if _is_behind(numbers, source)
+            else ""
+        )
+    if source.oid != numbers.oid:
         return (
             f"It is another table than the one that was read up to number {source.seq_done}: it was made anew, or"
-            " restored. Nothing of it is read before somebody says which (docs/history.md)."
+            f" restored. {_SAY}"
         )
-    if source.oid is not None and source.sequence_file not in (None, numbers.sequence_file):
+    if source.sequence_file == WENT_BACK or _went_back(numbers, source):
+        return (
+            f"After it was read up to number {source.seq_done} its sequence was behind that: its numbers began anew,"
+            f" and rows of lower numbers may be new ones. {_SAY}"
+        )
+    if source.sequence_file not in (None, numbers.sequence_file):
         return (
             f"Since it was read up to number {source.seq_done} its sequence was restarted, or altered: rows of lower"
-            " numbers may be new ones. Nothing of it is read before somebody says which (docs/history.md)."
-        )
-    if numbers.last is not None and numbers.last < source.seq_done:
-        return (
-            f"It was read up to number {source.seq_done}, and its sequence is at {numbers.last}: its numbers began"
-            " anew. Nothing of it is read before they are past that."
+            f" numbers may be new ones. {_SAY}"
         )
     return ""
 
 
 def _left(connection: Connection, source: HistorySource) -> list[Any]:
-    """Those of the writers who are still at it, the oldest first."""
+    """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
     deadline, left = time.monotonic() + PATIENCE, list[Any]()
     while source.writers:
         now = connection.all(postgresql().pipeline.writers(), {"table": source.table})
-        left = [row for row in now if row.writer in source.writers]
+        left = [row for row in now if row.writer in source.writers or row.is_renamed]
         if not left or time.monotonic() > deadline:
             break
         time.sleep(BETWEEN)

@@ -10,7 +10,7 @@ from django.db.models import Max, Min
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline.places import DEPTH
+from pgqueue_admin.pipeline.places import DEPTH, settle
 from pgqueue_admin.records import depths
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
 
@@ -27,6 +27,7 @@ def keep(folder: Path) -> date | None:
     path = folder / DEPTH / f"day={day}" / f"{uuid4()}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = _write(day, path)
+    settle(folder, [path])
     about = {"path": str(path.relative_to(folder)), "rows": rows, "bytes": path.stat().st_size}
     try:
         HistoryFile.objects.create(dataset=_KEPT, day=day, **about)

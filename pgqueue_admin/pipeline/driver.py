@@ -4,14 +4,25 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import compactions, days, depth_files, ledger, planning, standby, waits_of_types
+from pgqueue_admin.pipeline import (
+    compactions,
+    days,
+    deciding,
+    depth_files,
+    java,
+    ledger,
+    planning,
+    standby,
+    waits_of_types,
+)
+from pgqueue_admin.pipeline.looking import for_looking
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import is_held, sources
@@ -22,10 +33,6 @@ from pgqueue_admin.records.source import source
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
 _SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves
-_ONLY = (
-    "-c default_transaction_read_only=on -c statement_timeout=600000 -c timezone=UTC"
-    " -c standard_conforming_strings=on"  # values are written into the statements
-)
 
 
 class Driver:
@@ -45,7 +52,9 @@ class Driver:
         """All that was there when it began, source by source; how many batches were done.
 
         What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
+        Raises JavaLost, too.
         """
+        java.check()
         done, faults = self._recompute(), list[Exception]()
         with source().reading() as connection:
             began = connection.all(postgresql().pipeline.instant())[0].at
@@ -90,7 +99,8 @@ class Driver:
         is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
-            job.run(session, batch, _for_looking(dsn), parts, folder(), self._code_version)
+            is_still = partial(deciding.is_still, connection, batch.source)
+            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, is_still)
         except ledger.Superseded as error:
             log.warning("History: %s", error)
             return False
@@ -138,15 +148,12 @@ class Driver:
         return self._spark
 
     def close(self) -> None:
-        if self._spark is not None:
-            self._spark.stop()
-        self._spark = None
-
-
-def _for_looking(dsn: str) -> str:
-    """A session that can only read, and ends by itself: Arrow's driver knows none of our pools."""
-    parts = urlsplit(dsn)
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    asked["options"] = f"{asked.get('options', '')} {_ONLY}".strip()
-    asked["application_name"] = "pgqueue-admin history"
-    return urlunsplit(parts._replace(query=urlencode(asked, quote_via=quote)))
+        """Spark is started anew with the next batch. Raises JavaLost: not in this process."""
+        session, self._spark = self._spark, None
+        try:
+            if session is not None:
+                session.stop()
+        except Exception as error:
+            java.check()
+            raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
+        java.check()

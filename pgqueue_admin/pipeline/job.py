@@ -1,17 +1,20 @@
 """One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
 
 import shutil
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
-from pgqueue_admin.pipeline.figures import figures
+from pgqueue_admin.pipeline.figures import Figures, figures
+from pgqueue_admin.pipeline.looking import Overdue
 from pgqueue_admin.pipeline.manifest import manifest
-from pgqueue_admin.pipeline.places import REJECTED, VERSION, of_attempt
+from pgqueue_admin.pipeline.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
 from pgqueue_admin.pipeline.reading import of_files, of_queue
 from pgqueue_admin.pipeline.schemas import REJECTED as REJECTED_ROWS
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
@@ -27,13 +30,22 @@ class NotAsPlanned(Exception):
 
 
 def run(
-    spark: SparkSession, batch: HistoryBatch, uri: str, selects: list[str], folder: Path, code_version: str
+    spark: SparkSession,
+    batch: HistoryBatch,
+    uri: str,
+    selects: list[str],
+    folder: Path,
+    code_version: str,
+    is_still: Callable[[], bool],
 ) -> None:
-    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
-    token = ledger.begin(batch, code_version)
+    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises.
+
+    ``is_still``: whether the table is the one that the batch was planned of; asked when all was read.
+    """
+    token, overdue = ledger.begin(batch, code_version), Overdue(uri)
     try:
-        with cancelled_with(spark, lambda: ledger.is_mine(batch, token)):
-            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder)
+        with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, is_still)
     except ledger.Superseded:
         raise
     except Exception as error:
@@ -43,43 +55,58 @@ def run(
         raise
 
 
-def _attempt(spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path) -> None:
+def _attempt(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, is_still: Callable[[], bool]
+) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
-    messages = parsed(raw)
-    try:
-        ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
-        ledger.reached(batch, token, Step.WRITTEN)
-        written = of_files(spark, [places[0]])
-        turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
-        ledger.reached(batch, token, Step.COMPARED)
-        made = figures(written)
-        ledger.reached(batch, token, Step.COUNTED)
+    with gone_if_it_fails(*places):
+        turned_away, made = _written(spark, batch, token, parsed(raw), places)
+        if not is_still():
+            raise NotAsPlanned("While it was read, its table became another one, or its numbers began anew.")
         files = list(manifest(batch, folder, *places))
-        kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
-        ledger.done(batch, token, kept, turned_away, files, made)
-    except BaseException:
-        for place in places:
-            shutil.rmtree(place, ignore_errors=True)
-        raise
+    kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+    ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+
+
+def _written(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
+) -> tuple[dict[str, int], list[Figures]]:
+    """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
+    ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
+    ledger.reached(batch, token, Step.WRITTEN)
+    written = of_files(spark, [places[0]])
+    turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
+    ledger.reached(batch, token, Step.COMPARED)
+    made = figures(written)
+    ledger.reached(batch, token, Step.COUNTED)
+    return turned_away, made
 
 
 def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:
     """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
-    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct")).collect()[0]
+    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct"), _sum()).collect()[0]
     # what is missing is looked for in the queue once more; most batches miss nothing
-    turned_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else {}
+    turned_away, sum_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else ({}, Decimal(0))
     whole = found["rows"] + sum(turned_away.values())
     # an audit queue is somebody's: its owner may have taken rows since
     complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
     if not complete or found["distinct"] != found["rows"]:
         raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
+    if whole == batch.rows and found["sum"] + sum_away != Decimal(batch.sum_seq):
+        raise NotAsPlanned(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
     return turned_away
 
 
-def _write_rejected(rejected: DataFrame, place: Path) -> dict[str, int]:
-    """How many, by reason; without any, no file."""
+def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], Decimal]:
+    """How many, by reason, and the sum of their numbers; without any, no file."""
     rejected.coalesce(1).write.parquet(str(place))
-    counted = reasons(rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place)))
-    if not counted:
-        shutil.rmtree(place)
-    return counted
+    written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
+    if counted := reasons(written):
+        return counted, written.agg(_sum()).collect()[0]["sum"]
+    shutil.rmtree(place)
+    return {}, Decimal(0)
+
+
+def _sum() -> Column:
+    """Of numbers: which rows they are, and not only how many."""
+    return F.coalesce(F.sum(F.col("seq").cast("decimal(38,0)")), F.lit(0)).alias("sum")

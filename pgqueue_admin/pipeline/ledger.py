@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from django.db import connections, transaction
-from django.db.models import F, Model, QuerySet
+from django.db.models import F, Min, Model, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -66,8 +66,12 @@ def nothing_came(source: HistorySource, found: Any) -> None:
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
     """Its row, if it is still where it was: what another driver read meanwhile would be read twice."""
-    place = {"snapshot": source.snapshot, "ahead": source.ahead, "seq_done": source.seq_done}
-    return HistorySource.objects.filter(pk=source.pk, **place)
+    return _same(source).filter(snapshot=source.snapshot, ahead=source.ahead, seq_done=source.seq_done)
+
+
+def _same(source: HistorySource) -> QuerySet[HistorySource]:
+    """Its row, if nobody has said since that its table is another one."""
+    return HistorySource.objects.filter(pk=source.pk, oid=source.oid, sequence_file=source.sequence_file)
 
 
 def held_back(source: HistorySource, why: str) -> None:
@@ -80,11 +84,22 @@ def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]
     _unmoved(source).update(head=head, head_at=at, writers=writers)
 
 
+@transaction.atomic
 def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
-    """Which table the numbers of a source are of, and which start of its sequence."""
-    if (source.oid, source.sequence_file) != (oid, sequence_file):
-        source.oid, source.sequence_file = oid, sequence_file
-        HistorySource.objects.filter(pk=source.pk).update(oid=oid, sequence_file=sequence_file)
+    """Which table the numbers of a source are of, and which start of its sequence. What was planned or seen of another
+    one, before somebody said how to go on, is given up."""
+    if (source.oid, source.sequence_file) == (oid, sequence_file):
+        return
+    said = source.oid is None
+    left = list(source.batches.filter(state__in=OPEN).select_for_update()) if said else []  # before it, as in done
+    if not _unmoved(source).update(oid=oid, sequence_file=sequence_file, **(_NO_HEAD if said else {})):
+        return
+    source.oid, source.sequence_file = oid, sequence_file
+    if said:
+        source.head, source.head_at, source.writers = None, None, []
+        why = "Somebody said how to go on with its table: it is planned anew."
+        ended = {"state": HistoryBatch.State.ABANDONED, "token": None, "ended_at": Now(), "error": why}
+        HistoryBatch.objects.filter(pk__in=[each.pk for each in left]).update(**ended)
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
@@ -164,7 +179,8 @@ def _move_on(batch: HistoryBatch) -> None:
         changes |= _next_snapshot(batch)
     if batch.is_last:
         changes |= {"complete_to": batch.complete_to, **_NO_HEAD}
-    HistorySource.objects.filter(pk=source.pk).update(**changes)
+    if not _same(source).update(**changes):
+        raise Superseded(f"Batch {batch.pk} is of a table that is another one now.")
 
 
 def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
@@ -175,8 +191,10 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 
 def complete_to() -> datetime | None:
-    """Up to when history is whole: the source that is furthest behind says so."""
-    return earliest(list(HistorySource.objects.filter(is_there=True).values_list("complete_to", flat=True)))
+    """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
+    What another one brings one day is counted and judged then."""
+    known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
+    return known.aggregate(least=Min("complete_to"))["least"]
 
 
 def earliest(complete: Sequence[datetime | None]) -> datetime | None:

@@ -1,5 +1,9 @@
 """Where history lies: a folder, below it one per dataset and version of its columns, below that one per attempt."""
 
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from uuid import UUID
@@ -23,6 +27,36 @@ def of_attempt(root: Path, batch: int, token: UUID, dataset: str = VERSION) -> P
 
 def of_compaction(root: Path, source: int, day: date, token: UUID) -> Path:
     return root / VERSION / f"table-{source:04}-{day}-{token}"
+
+
+@contextmanager
+def gone_if_it_fails(*places: Path) -> Iterator[None]:
+    """For as long as no transaction can have named what lies there; later that is for the sweep to find out."""
+    try:
+        yield
+    except BaseException:
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def settle(root: Path, paths: Iterable[Path]) -> None:
+    """Have files and their folders on the disk: a power cut must leave none empty that the manifest names by then."""
+    files = list(paths)
+    folders = {each for path in files for each in path.parents if each.is_relative_to(root)}
+    for file in files:
+        _to_disk(file)
+    for folder in sorted(folders, key=lambda each: len(each.parts), reverse=True):
+        with suppress(OSError):  # not every file system of a network knows that of folders
+            _to_disk(folder)
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def token_of(place: Path) -> UUID | None:

@@ -7,7 +7,7 @@ from typing import Any
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import deciding, ledger
-from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.tables import NUMBERS, SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 MOST = 250_000
@@ -30,6 +30,8 @@ class Found:
 
 def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
     """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    if source.way == NUMBERS and not deciding.is_known(connection, source):
+        return None
     if left := ledger.open_batch(source):
         return left
     found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)

@@ -4,14 +4,16 @@ import fcntl
 import os
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 _PREFIX = "driver-"
-_held: list[int] = []
 
 
+@cache
 def folder(scratch: Path) -> Path:
-    """A new one, this process's until it ends, however it ends; those of drivers that have ended go.
+    """This process's until it ends, however it ends and however often it starts Spark; those of drivers that have ended
+    go.
 
     Below ``scratch`` and not in /tmp: there nothing may be executed on many machines, and nobody would clean up.
     """
@@ -22,8 +24,7 @@ def folder(scratch: Path) -> Path:
             if not _is_held(other):
                 shutil.rmtree(other, ignore_errors=True)
         mine = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=scratch))
-        _held.append(os.open(mine, os.O_RDONLY))
-        fcntl.flock(_held[-1], fcntl.LOCK_EX)
+        fcntl.flock(os.open(mine, os.O_RDONLY), fcntl.LOCK_EX)  # never closed
     return mine
 
 

@@ -58,7 +58,7 @@ def going_on() -> Open:
 
 @transaction.atomic
 def read_now(person: Any, origin: str) -> None:
-    HistorySource.objects.update(wanted_at=Now(), held_until=None)
+    HistorySource.objects.filter(is_there=True).update(wanted_at=Now(), held_until=None)
     _audit(person, origin, "run")
 
 
@@ -67,13 +67,16 @@ def cancel(person: Any, origin: str) -> Cancelled:
     """End what runs or is planned, and rest for an hour. Rows of batches are planned anew."""
     why = f"Cancelled by {person.get_username()}."
     found = going_on()
-    tables = list(found.batches.values_list("source", flat=True))
+    batches = list(found.batches.select_for_update())  # one that is just ending is waited for, and is none of them then
     ended = Cancelled(
-        found.batches.update(state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why),
+        HistoryBatch.objects.filter(pk__in=[each.pk for each in batches]).update(
+            state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why
+        ),
         found.compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
         found.days.update(is_wanted=False, error=why),
     )
     note = f"{why} It is read again in an hour, or when somebody presses Read now."
+    tables = {each.source_id for each in batches}
     HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
     if any(ended):
         _audit(person, origin, "cancel", count=sum(ended))
@@ -124,7 +127,7 @@ def _midnight(day: date) -> datetime:
 
 def wanted_now() -> bool:
     """Whether somebody asked since it was last looked at."""
-    asked = HistorySource.objects.exclude(wanted_at=None).exclude(looked_at__gte=F("wanted_at"))
+    asked = HistorySource.objects.filter(is_there=True).exclude(wanted_at=None).exclude(looked_at__gte=F("wanted_at"))
     return asked.exists() or HistoryDay.objects.filter(is_wanted=True).exists()
 
 

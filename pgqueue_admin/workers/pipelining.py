@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from contextlib import suppress
 
 import django.db
 from django.conf import settings
@@ -15,6 +16,7 @@ from pgqueue_admin.pipeline import days
 from pgqueue_admin.pipeline.class_archive import Making
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.installing import Installing
+from pgqueue_admin.pipeline.java import JavaLost
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.retention import retain
 from pgqueue_admin.pipeline.sweep import sweep
@@ -54,7 +56,8 @@ def once() -> int:
             done += driver.turn()
         return done
     finally:
-        driver.close()
+        with suppress(JavaLost):
+            driver.close()
 
 
 def tidy() -> tuple[int, int]:
@@ -91,7 +94,8 @@ class Pipelining:
 
     def close(self) -> None:
         self._making.close()
-        self._driver.close()
+        with suppress(JavaLost):
+            self._driver.close()
         self._sole.resign()
 
     def _is_due(self) -> bool:
@@ -110,8 +114,15 @@ class Pipelining:
             raise
         except Exception as error:  # Spark raises whatever Java does
             self._note(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
-            self._driver.close()
+            self._stop_spark()
             self._due_at = time.monotonic() + AFTER_TROUBLE
+
+    def _stop_spark(self) -> None:
+        try:
+            self._driver.close()
+        except JavaLost as lost:
+            log.error("History is read on by a new process, this one ends: %s", lost)
+            raise SystemExit(1) from lost
 
     def beat(self) -> None:
         while not self._ending.asked:

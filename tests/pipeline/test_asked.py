@@ -1,12 +1,15 @@
 """Cancel, recompute, keep for so long: through the ledger, and only where it says that files count. No Spark."""
 
 import os
+import threading
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections, transaction
+from django.db.models.functions import Now
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
@@ -23,6 +26,7 @@ from pgqueue_admin.records.models import (
     HistoryPart,
     HistorySource,
 )
+from tests.waiting import PATIENCE, until
 
 ANA = User(username="ana")
 TODAY = date(2026, 11, 22)
@@ -63,6 +67,43 @@ def test_what_is_cancelled_commits_nothing_and_is_planned_anew(database: Any, pl
     again = planning.plan(database, HistorySource.objects.get())
     assert again is not None
     assert (again.pk != planned.pk, again.seq_lo, again.seq_hi, again.rows) == (True, planned.seq_lo, planned.seq_hi, 1)
+
+
+def test_a_batch_that_is_just_ending_is_not_cancelled_and_its_table_does_not_rest(
+    database: Any, planned: HistoryBatch
+) -> None:
+    """Its last transaction commits while somebody presses Cancel: there is nothing to cancel, and nothing is held."""
+    said: list[history.Cancelled] = []
+
+    def cancel() -> None:
+        said.append(history.cancel(ANA, "console"))
+        connections.close_all()
+
+    token = ledger.begin(planned, "test")
+    pressing = threading.Thread(target=cancel)
+    with transaction.atomic():
+        ledger.done(planned, token, 1, {}, [], [])
+        pressing.start()
+        until(lambda: database.value(WAITS), what="the cancel waits for the batch")
+    pressing.join(PATIENCE)
+    assert said == [(0, 0, 0)]
+    assert not is_held(HistorySource.objects.get())
+    assert HistorySource.objects.get().note == ""
+
+
+WAITS = """select exists (select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%pgqueue_historybatch%')"""
+
+
+def test_what_is_gone_is_not_wanted(planned: HistoryBatch) -> None:
+    """Nobody looks at it any more, so the wish would never be fulfilled."""
+    HistorySource.objects.create(table='"public"."gone"', way="numbers", is_there=False)
+    history.read_now(ANA, "console")
+    assert history.wanted_now()
+    HistorySource.objects.filter(pk=planned.source.pk).update(looked_at=Now())
+    assert not history.wanted_now()
+    HistorySource.objects.filter(is_there=False).update(wanted_at=Now())  # as earlier versions did
+    assert not history.wanted_now()
 
 
 def test_after_a_cancel_reading_rests_until_somebody_asks(planned: HistoryBatch) -> None:

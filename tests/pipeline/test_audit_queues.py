@@ -1,15 +1,21 @@
 """Queues that are not ours get no column: which of their numbers are decided is told by who still writes."""
 
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import planning
-from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.transport.table_queue import TableQueue
+from tests import in_memory
 from tests.pipeline.tables import audit, put, read
 
 Connect = Callable[[str], Any]
@@ -64,6 +70,48 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
         assert (again.head, len(again.writers)) == (2, 1)
         assert planning.plan(database, again) is None
     assert read(database, again) == [1, 2]
+
+
+@pytest.fixture
+def restarted() -> Iterator[PostgreSQL]:
+    """A server of the queues alone, that a test may restart."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    root.chmod(0o755)
+    server = PostgreSQL(root / "postgresql", conf={"fsync": "off"})
+    server.start()
+    yield server
+    server.stop()
+    places.remove(root / "postgresql")
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.mark.usefixtures("console_database")
+def test_a_prepared_transaction_is_waited_for_though_the_server_was_restarted(
+    restarted: PostgreSQL, connect: Connect
+) -> None:
+    """Then it has no process and another name, and still its row comes when it is committed."""
+    database = connect(restarted.dsn())
+    source = audit(database)
+    database.run("begin")
+    put(database)
+    database.run("prepare transaction 'late one'")
+    put(database)
+    assert planning.plan(database, source) is None
+    assert "(prepared as late one)" in told(source)
+    restarted.stop()
+    restarted.start()
+    database = connect(restarted.dsn())
+    prepared = database.value("select prepared from pg_prepared_xacts")
+    assert planning.plan(database, source) is None
+    assert f"is open since {prepared:%Y-%m-%d %H:%M:%S} UTC (prepared as late one)" in told(source)
+    database.run("commit prepared 'late one'")
+    assert read(database, source) == [1, 2]
+
+
+def told(source: HistorySource) -> str:
+    """What the ledger says of it now."""
+    source.refresh_from_db()
+    return source.note
 
 
 def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:
@@ -147,6 +195,94 @@ def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
     HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
     source.refresh_from_db()
     assert read(database, source) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("begin_anew", [made_anew, emptied])
+def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
+    begin_anew: Callable[[Any], None], database: Any
+) -> None:
+    """Its range is of rows that are gone; rows of other messages have these numbers now."""
+    source = audit(database)
+    put(database)
+    left_open = planning.plan(database, source)
+    assert left_open is not None
+    begin_anew(database)
+    for _ in range(3):
+        put(database)
+    assert planning.plan(database, source) is None
+    assert "before somebody says which" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+    assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+@pytest.mark.parametrize("begin_anew", [made_anew, emptied])
+def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
+    begin_anew: Callable[[Any], None], database: Any, console_database: str, connect: Connect
+) -> None:
+    slow, source = connect(console_database), audit(database)
+    with slow.transaction():
+        put(slow)
+        put(database)
+        assert planning.plan(database, source) is None
+    assert told(source)
+    assert source.head == 2
+    begin_anew(database)
+    for _ in range(3):
+        put(database)
+    assert planning.plan(database, source) is None
+    assert "before somebody says which" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+
+
+def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:
+    """The batch is of the table that was; from its start the one that is now is read."""
+    source = audit(database)
+    put(database)
+    batch = planning.plan(database, source)
+    assert batch is not None
+    token = ledger.begin(batch, "test")
+    made_anew(database)
+    put(database)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    with pytest.raises(ledger.Superseded):
+        ledger.done(batch, token, 1, {}, [], [])
+    source.refresh_from_db()
+    assert (source.oid, source.seq_done) == (None, 0)
+    assert read(database, source) == [1]
+    assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+def test_numbers_that_went_back_are_not_gone_on_with_when_they_are_past_what_was_read(database: Any) -> None:
+    """A standby that lagged was promoted, or somebody called setval: rows of low numbers came anew, and more since."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    assert read(database, source) == [1, 2, 3]
+    database.run("with gone as (delete from audit) select setval('audit_seq_seq', 1)")
+    put(database)  # 2
+    assert planning.plan(database, source) is None
+    assert "its numbers began anew" in told(source)
+    for _ in range(3):
+        put(database)  # 3 to 5
+    assert planning.plan(database, source) is None
+    assert "its numbers began anew" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [2, 3, 4, 5]
+
+
+def test_a_sequence_that_was_set_back_to_its_start_is_noticed(database: Any) -> None:
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("with gone as (delete from audit) select setval('audit_seq_seq', 1, false)")
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    assert "its numbers began anew" in told(source)
 
 
 @pytest.mark.parametrize("kept", ["vacuum full audit", "truncate audit", "select setval('audit_seq_seq', 7)"])

@@ -1,5 +1,6 @@
 """Nothing is missed and nothing read twice, whoever commits late and whoever else tries: the ledger alone, no Spark."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -8,12 +9,14 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import sources
-from pgqueue_admin.records.models import HistoryBatch, StoryPart
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
 from tests.pipeline.figures import Figures
 from tests.pipeline.tables import died, read
 
@@ -62,6 +65,39 @@ def test_what_was_rolled_back_is_nothing(database: Any, console_database: str, c
     died(database)
     database.run("rollback")
     assert planning.plan(database, archive) is None
+
+
+def test_what_was_read_is_not_looked_at_again_since_the_oldest_that_is_open(
+    database: Any, console_database: str, connect: Connect
+) -> None:
+    """One that stays open for hours must not have each look pass over all that was read since it began."""
+    slow = connect(console_database)
+    (archive,) = sources(database)
+    with slow.transaction():
+        died(slow)
+        database.run(MANY)
+        database.run("analyze messages.message_archive")
+        assert len(read(database, archive, most=100_000)) == 20_000
+        died(database, 2)
+        assert rows_passed_over(database, archive) < 50
+        assert read(database, archive) == [20_002, 20_003]
+    assert rows_passed_over(database, archive) < 50, "and when it has ended"
+    assert read(database, archive) == [1]
+
+
+MANY = """
+insert into messages.message_archive (created_at, message, result, handled_by)
+select now(), '{}', 'success', 'x' from generate_series(1, 20000)
+"""
+
+
+def rows_passed_over(database: Any, archive: HistorySource) -> int:
+    """How many rows the look for what came next reads and drops."""
+    params = {"a": archive.snapshot, "b": database.value("select pg_current_snapshot()::text"), "done": 0, "most": 100}
+    statements = postgresql().pipeline
+    query = literal(database, statements.archive_next(between=statements.between_snapshots), params)
+    plan = "\n".join(row[0] for row in database.all(f"explain (analyze) {query}"))
+    return sum(map(int, re.findall(r"Rows Removed by \w+(?: Recheck)?: (\d+)", plan)))
 
 
 def test_an_open_batch_is_replayed_as_planned(database: Any) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import driver, ledger, planning
+from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.tables import audit_queue, died, put
@@ -108,3 +110,25 @@ def test_one_that_can_no_longer_be_read_keeps_no_other_back(
     assert error is not None
     told = HistorySource.objects.get(table='"public"."a_audit"').note
     assert "a_audit" in told
+
+
+def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any) -> None:
+    """Hours are counted, judged and folded up to where the others are whole; the page still says that not all is."""
+    (archive,) = sources(database)
+    assert planning.plan(database, archive) is None
+    audit_queue(database)
+    sources(database)
+    archive.refresh_from_db()
+    assert ledger.complete_to() == archive.complete_to is not None
+    assert Freshness().complete_to is None
+
+
+def test_an_archive_without_our_columns_is_no_source(database: Any) -> None:
+    """The original's, before engine_schema adopts it: it has nothing to be read by."""
+    for name in ("message_dead", "message_archive"):
+        database.run(f"drop {'view' if name.endswith('dead') else 'table'} messages.{name}")
+    assert sources(database) == []
+    database.run(postgresql().schema.create_original())
+    assert sources(database) == []
+    audit_queue(database)
+    assert [each.way for each in sources(database)] == ["numbers"]

@@ -1,5 +1,6 @@
 """What drivers need only while they run is gone when the next one starts, however they ended."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,3 +47,11 @@ def test_what_another_one_still_needs_stays(tmp_path: Path) -> None:
         mine = temporary.folder(tmp_path)
         assert len({first, second, mine}) == 3
         assert all((place / "library.so").exists() for place in (first, second))
+
+
+def test_a_process_has_one_however_often_spark_is_started(tmp_path: Path) -> None:
+    first = temporary.folder(tmp_path)
+    opened = len(os.listdir("/proc/self/fd"))
+    assert [temporary.folder(tmp_path) for _ in range(3)] == [first] * 3
+    assert len(os.listdir("/proc/self/fd")) == opened
+    assert list(tmp_path.glob("driver-*")) == [first]

@@ -15,9 +15,11 @@ from (
 ) next
 
 -- name: between_snapshots
--- A difference of snapshots misses no transaction, however late it commits; the bounds on xid let the index find them.
-xid >= pg_snapshot_xmin(%(a)s::pg_snapshot) and xid < pg_snapshot_xmax(%(b)s::pg_snapshot)
-    and not pg_visible_in_snapshot(xid, %(a)s::pg_snapshot) and pg_visible_in_snapshot(xid, %(b)s::pg_snapshot)
+-- Misses none, however late it commits. Not seen in a: begun later, or open then; as a constant, for the planner's sake.
+pg_visible_in_snapshot(xid, %(b)s::pg_snapshot) and (
+    xid >= pg_snapshot_xmax(%(a)s::pg_snapshot) and xid < pg_snapshot_xmax(%(b)s::pg_snapshot)
+    or xid = any(string_to_array(split_part(%(a)s::pg_snapshot::text, ':', 3), ',')::xid8[])
+)
 
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here.
@@ -47,19 +49,24 @@ select max(seq) from {table}
 -- where we may not see it, cached and file too where no sequence belongs to the column.
 select
     queue.id::oid::int8 as oid, pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
-    case when has_sequence_privilege(seqrelid, 'select, usage') then pg_sequence_last_value(seqrelid) end as last
+    case when has_sequence_privilege(seqrelid, 'select, usage') then coalesce(pg_sequence_last_value(seqrelid), 0) end
+        as last
 from (select %(table)s::text::regclass as id) queue
 left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq')::regclass
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
--- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, but a number.
+-- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, and a restart of
+-- the server gives it another virtual transaction (-1/...): who it is says the lock that it has on its own number.
 select
-    locks.virtualtransaction as writer, min(coalesce(activity.xact_start, prepared.prepared)) as since,
+    locks.virtualtransaction as writer, locks.virtualtransaction like '-1/%%' as is_renamed,
+    min(coalesce(activity.xact_start, prepared.prepared)) as since,
     min(coalesce('process ' || locks.pid, 'prepared as ' || prepared.gid)) as who
 from pg_locks locks
 left join pg_stat_activity activity on activity.pid = locks.pid
-left join pg_prepared_xacts prepared on locks.virtualtransaction = '-1/' || prepared.transaction
+left join pg_locks own on locks.pid is null and own.pid is null and own.locktype = 'transactionid' and own.granted
+    and own.virtualtransaction = locks.virtualtransaction
+left join pg_prepared_xacts prepared on prepared.transaction = own.transactionid
 where locks.relation = %(table)s::regclass
     and locks.database = (select oid from pg_database where datname = current_database())
     and locks.mode = 'RowExclusiveLock' and locks.granted and locks.pid is distinct from pg_backend_pid()
@@ -130,9 +137,18 @@ select
         then greatest(pg_wal_lsn_diff(%(lsn)s::pg_lsn, pg_last_wal_replay_lsn()), 0)::int8 end as behind,
     (select system_identifier::text from pg_control_system()) as cluster
 
+-- name: end_overdue
+-- Only those that wait for their reader, which no time limit ends: what still answers in its time is left alone.
+select count(pg_terminate_backend(pid))
+from pg_stat_activity
+where application_name = %(name)s and usename = current_user and datname = current_database()
+    and state = 'active' and wait_event = 'ClientWrite'
+    and query_start < clock_timestamp() - make_interval(secs => %(limit)s)
+
 -- name: has_archive
--- Before engine_schema was run there is none, and history is read from audit queues alone.
-select to_regclass('messages.message_archive') is not null
+-- With our columns: before engine_schema was run it may be the original's, or none; history is read from audit queues then.
+select count(*) = 2 from pg_attribute
+where attrelid = to_regclass('messages.message_archive') and attname in ('seq', 'xid') and not attisdropped
 
 -- name: load_figures
 -- Of one batch, thousands of rows: they stream through, and nothing is planned.

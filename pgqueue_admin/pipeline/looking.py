@@ -1,0 +1,60 @@
+"""Sessions that Spark reads with: they can only read, and end by themselves; where they cannot, they are ended."""
+
+import logging
+import time
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from uuid import uuid4
+
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+
+log = logging.getLogger(__name__)
+LIMIT = 600  # seconds a statement may take
+SPARE = 30  # more of them until it is ended from outside: most hear of their limit
+EVERY = 10.0  # seconds between two looks, from then on
+NAME = "pgqueue-admin history"
+
+
+def for_looking(dsn: str, limit: int = LIMIT) -> str:
+    """Where to, for Arrow's driver, which knows none of our pools. Each batch has a name of its own there."""
+    parts = urlsplit(dsn)
+    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    asked["options"] = f"{asked.get('options', '')} {_only(limit)}".strip()
+    asked["application_name"] = f"{NAME} {uuid4().hex[:12]}"
+    return urlunsplit(parts._replace(query=urlencode(asked, quote_via=quote)))
+
+
+def _only(limit: int) -> str:
+    """Values are written into the statements, hence standard strings; the last one is of TCP, and needs nobody here."""
+    return (
+        f"-c default_transaction_read_only=on -c statement_timeout={limit}s -c timezone=UTC"
+        f" -c standard_conforming_strings=on -c tcp_user_timeout={limit}s"
+    )
+
+
+class Overdue:
+    """A session whose reader stands still waits in sending, where it hears of a time limit by luck alone: for as long
+    as it does, its snapshot keeps vacuum from all tables.
+
+    ``uri``: of ``for_looking``; no other batch's sessions have its name.
+    """
+
+    def __init__(self, uri: str, limit: float = LIMIT + SPARE):
+        self._uri, self._limit = uri, limit
+        self._name = dict(parse_qsl(urlsplit(uri).query))["application_name"]
+        self._look_at = time.monotonic() + limit
+
+    def ended(self) -> bool:
+        """Whether any was, now. Call it again and again: before the first can be overdue nobody is asked."""
+        if time.monotonic() < self._look_at:
+            return False
+        self._look_at = time.monotonic() + EVERY
+        try:
+            with postgresql().connect(self._uri, application_name=f"{NAME} limits") as connection:
+                about = {"name": self._name, "limit": self._limit}
+                ended = connection.value(postgresql().pipeline.end_overdue(), about)
+        except DatabaseError:  # the next look may find it, or there is nobody to be found
+            return False
+        if ended:
+            log.warning("History: %s sessions waited %.0f s for their reader and were ended.", ended, self._limit)
+        return bool(ended)

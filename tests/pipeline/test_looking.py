@@ -1,0 +1,107 @@
+"""A reader that stands still holds no snapshot for ever: its session is ended from outside, and no other one is."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from pgqueue_admin.pipeline.looking import Overdue, for_looking
+from tests.waiting import until
+
+Connect = Callable[[str], Any]
+LARGE = "create table large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
+READER = """
+import json, sys
+from pgqueue_admin.pipeline.source import Part, Reader
+reader = Reader({"uri": sys.argv[1], "selects": json.dumps(["select body from large"])})
+for batch in reader.read(Part("select body from large")):
+    print(batch.num_rows, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def read_from() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
+    """One that reads a large table, and has its first rows; it goes on a part for each line that it is told."""
+    readers: list[subprocess.Popen[str]] = []
+
+    def read(uri: str) -> "subprocess.Popen[str]":
+        pipe = subprocess.PIPE
+        readers.append(subprocess.Popen([sys.executable, "-c", READER, uri], stdin=pipe, stdout=pipe, text=True))
+        assert readers[-1].stdout
+        assert int(readers[-1].stdout.readline()) > 0
+        return readers[-1]
+
+    yield read
+    for reader in readers:
+        reader.kill()
+        reader.communicate()
+
+
+def session_of(database: Any, uri: str) -> Any:
+    """Of whoever reads by this name."""
+    return database.one(SESSION, {"name": dict(parse_qsl(urlsplit(uri).query))["application_name"]})
+
+
+def waits(database: Any, uri: str) -> bool:
+    """For its reader, and keeps vacuum back."""
+    session = session_of(database, uri)
+    return session is not None and session.wait_event == "ClientWrite" and session.backend_xmin is not None
+
+
+def without(limit: str, uri: str) -> str:
+    return re.sub(rf"%20-c%20{limit}%3D\w+", "", uri)
+
+
+SESSION = """select wait_event, backend_xmin, clock_timestamp() - query_start > interval '1.5 s' as is_late
+    from pg_stat_activity where application_name = %(name)s"""
+
+
+def test_over_tcp_the_kernel_ends_it(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Also where the driver that would end it is stopped with its reader, or gone."""
+    database.run(LARGE)
+    uri = without("statement_timeout", for_looking(console_database, limit=3))
+    os.kill(read_from(uri).pid, signal.SIGSTOP)
+    until(lambda: session_of(database, uri) is None, what="it keeps nothing back")
+
+
+def test_the_session_of_a_reader_that_stands_still_is_ended(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Over a socket of files no kernel ends it, and of its time limit it hears by luck alone. One that is within its
+    limit is left alone, however slow it is."""
+    database.run(LARGE)
+    still, slow = (without("tcp_user_timeout", for_looking(console_database)) for _ in range(2))
+    os.kill(read_from(still).pid, signal.SIGSTOP)
+    goes_on = read_from(slow)
+    until(lambda: waits(database, still) and session_of(database, still).is_late, what="it is overdue")
+    until(lambda: waits(database, slow), what="the other one waits for its reader, too")
+    assert not Overdue(slow).ended()
+    assert until(Overdue(still, limit=1.5).ended, what="the overdue one is ended")
+    until(lambda: session_of(database, still) is None, what="it keeps nothing back")
+    assert waits(database, slow)
+    goes_on.communicate("\n" * 1000)
+    assert goes_on.returncode == 0, "it reads to the end"
+
+
+def test_what_is_within_its_limit_is_left_alone(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Looked at by one whose time has come: its session has more of it, or is somebody else's."""
+    database.run(LARGE)
+    uri = for_looking(console_database)
+    read_from(uri)
+    until(lambda: waits(database, uri), what="it waits for its reader")
+    for mine, limit in ((uri, 3600.0), (for_looking(console_database), 0.0)):
+        overdue = Overdue(mine, limit)
+        overdue._look_at = 0.0
+        assert not overdue.ended()
+    assert waits(database, uri)
