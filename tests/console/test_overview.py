@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from pgqueue_admin.console.overview import changes
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
@@ -117,6 +118,32 @@ def test_people_and_machines(page: Page) -> None:
     )  # fmt: skip
     said = page()
     assert "set Notifications: peek delay 1\u00a0s → 12\u00a0s" in said
+
+
+@pytest.mark.parametrize(
+    ("verb", "noun", "subject", "count", "said"),
+    [
+        ("restart", "endpoint", "Notifications", 1, "restarted Notifications"),
+        ("create", "endpoint", "Notifications", 1, "created Notifications"),
+        ("retry", "message", '"public"."Billing"', 3, "retried 3 messages of Billing"),
+        ("retry", "message", '"public"."Billing"', 1, "retried 1 message of Billing"),
+        ("discard", "message", "2 queues", 1284, "discarded 1,284 messages of 2 queues"),
+        ("move out", "message", '"public"."Bill ""x"""', 1, 'moved out 1 message of Bill "x"'),
+        ("recompute", "pipeline", "history", 3, "recomputed 3 days of history"),
+        ("recompute", "pipeline", "history", 1, "recomputed 1 day of history"),
+        ("cancel", "pipeline", "history", 2, "cancelled 2 jobs of history"),
+        ("run", "pipeline", "history", 1, "asked to read history"),
+        ("cancel", "operation", "7", 1, "cancelled operation 7"),
+        ("acknowledge", "alert", "12: dead_message x", 1, "acknowledged warning 12: dead_message x"),
+        ("withdraw", "alert", "12: dead_message x", 1, "withdrew the acknowledgement of warning 12: dead_message x"),
+        ("withdraw", "endpoint", "Elsewhere", 1, "withdrew Elsewhere"),
+    ],
+)
+def test_each_act_is_said_in_the_past_with_what_it_counts(
+    verb: str, noun: str, subject: str, count: int, said: str
+) -> None:
+    entry = AuditEntry(at=timezone.now(), who="ana", verb=verb, noun=noun, subject=subject, count=count)
+    assert changes.of_entry(entry).did == said
 
 
 @pytest.mark.parametrize("window", ["1h", "6h", "24h", "nonsense"])
