@@ -1,11 +1,15 @@
 """Overview: is anything wrong, where, since when, what next? (C2)"""
 
+import re
 from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.utils import timezone
 
 from pgqueue_admin.console.overview import changes
+from pgqueue_admin.records import freshness
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
@@ -69,6 +73,34 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> Non
     assert said.count("24 dead messages") == 1
     assert "1 other queue is within target." in said
     assert "/archive/?q=state%3Adead%20queue%3A%22public%22.%22Billing%22" in said.replace("&quot;", "%22")
+
+
+@pytest.mark.parametrize(
+    ("cause", "term"),
+    [
+        ("failed", "result:failed"),
+        ("lock_expired", "result:lock_expired"),
+        ("Shop.Refused", "error:Shop.Refused"),
+        ("two words", 'error:"two words"'),
+    ],
+)
+def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: Page, cause: str, term: str) -> None:
+    warn(queue("Billing"), cause=cause)
+    asked = [
+        parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in re.findall(r'href="(/archive/\?[^"]*)"', page())
+    ]
+    assert asked == [f'state:dead queue:"public"."Billing" {term}'] * 2  # needs you, and by cause
+
+
+@pytest.mark.parametrize(("missing", "said"), [(-1, False), (1, True)])
+def test_samples_are_missing_when_every_other_page_says_so(
+    page: Page, monkeypatch: pytest.MonkeyPatch, missing: int, said: bool
+) -> None:
+    monkeypatch.setattr(freshness, "MISSED_SAMPLES", 20)
+    made = queue("Billing")
+    at = timezone.now() - timedelta(seconds=freshness.limit() + missing * 5)
+    LatestSample.objects.filter(queue=made).update(at=at)
+    assert ("The console cannot see" in page()) is said
 
 
 def test_what_somebody_acknowledged_alarms_nobody(page: Page) -> None:
