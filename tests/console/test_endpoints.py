@@ -157,10 +157,10 @@ def test_an_odd_scale_is_refused(as_operator: Client, orders: Endpoint, processe
 
 @pytest.mark.parametrize("verb", ["stop", "start", "scale", "pause", "resume", "settings"])
 def test_a_viewer_changes_nothing(as_viewer: Client, orders: Endpoint, verb: str) -> None:
-    assert "needs operator" in text(as_viewer)
+    assert "needs the right “Can " in text(as_viewer)
     response = as_viewer.post(f"{PAGE}{verb}/", {**SETTINGS, "concurrency": "9", "processes": "9", "next": PAGE})
     assert response.status_code == 303
-    assert "needs operator" in text(as_viewer, response["Location"])
+    assert "needs the right “Can " in text(as_viewer, response["Location"])
     assert not AuditEntry.objects.exists()
 
 

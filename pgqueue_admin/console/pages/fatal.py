@@ -29,7 +29,7 @@ class Place(NamedTuple):
 def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
     place, problem = trouble.read(lambda connection: _place(connection, found))
-    refusal = access.may(request.user, "move_out", found.address)
+    refusal = access.may(request.user, "move_out")
     about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal, "limit": fatal.LIMIT}
     return render(request, "pgqueue_admin/fatal/page.html", about)
 
@@ -37,7 +37,7 @@ def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
 @require_POST
 def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
-    if refusal := access.may(request.user, "move_out", found.address):
+    if refusal := access.may(request.user, "move_out"):
         answers.refused(request, f"Nothing was moved: {refusal}.")
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     try:
