@@ -30,7 +30,7 @@ def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
     place, problem = trouble.read(lambda connection: _place(connection, found))
     refusal = access.may(request.user, "move_out")
-    about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal, "limit": fatal.LIMIT}
+    about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal}
     return render(request, "pgqueue_admin/fatal/page.html", about)
 
 
