@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from pgqueue_admin.dialects import Address
 from pgqueue_admin.operations import rights
 from pgqueue_admin.operations.rights import PERMISSIONS, Refusal
 
@@ -11,9 +10,9 @@ __all__ = ["PERMISSIONS", "Refusal", "allowed", "may"]
 WORDS = {"retry": "retry", "discard": "discard", "run": "run processes", "set": "change settings"}
 
 
-def may(person: Any, verb: str, address: Address | None = None) -> Refusal | None:
+def may(person: Any, verb: str) -> Refusal | None:
     """None if ``person`` may, and the database lets us."""
-    return rights.may(person, verb, address) or rights.database_lets(verb)
+    return rights.may(person, verb) or rights.database_lets(verb)
 
 
 def allowed(person: Any) -> list[str]:

@@ -6,9 +6,9 @@ from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.wording import figures, names, times
+from pgqueue_admin.wording.acts import past
 
 VERBS = {"retry": "Retry", "discard": "Discard", "restore": "Restore"}
-PAST = {"retry": "retried", "discard": "discarded", "restore": "restored"}
 KEEP = {"retry": "Leave them dead", "discard": "Keep them", "restore": "Leave them discarded"}
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
 EFFECT = {
@@ -48,9 +48,9 @@ def result(kind: str, outcome: Outcome) -> str:
     where = f" to {table_of(outcome.target)}" if outcome.target else ""
     number = f" Operation {outcome.operation}." if outcome.operation else ""
     if outcome.result == "done":
-        return f"1 message {PAST[kind]}{where}.{number}"
+        return f"1 message {past(kind)}{where}.{number}"
     why = outcome.why or "It was not as it was when you looked."
-    return f"Nothing was {PAST[kind]}. {why}{_since(outcome.when_before)}"
+    return f"Nothing was {past(kind)}. {why}{_since(outcome.when_before)}"
 
 
 def _since(instant: datetime | None) -> str:
@@ -61,7 +61,7 @@ def ended(operation: Operation) -> str:
     """All classes that are not zero: ``412 retried, 6 skipped, 866 not sent and still dead where they were.``"""
     left = operation.count - operation.done - operation.skipped - operation.failed
     classes = [
-        (operation.done, PAST[operation.kind]),
+        (operation.done, past(operation.kind)),
         (operation.skipped, "skipped"),
         (operation.failed, f"failed and {STILL[operation.kind]}"),
         (left, f"not touched and {STILL[operation.kind]}"),

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from django.urls import reverse
 
+from pgqueue_admin.alerts import links
 from pgqueue_admin.dialects.address import Address
 
 
@@ -37,6 +38,7 @@ def queue(address: Address, page: str = "queue") -> str:
 
 
 def dead(canonical: str, cause: str = "") -> str:
-    """The archive, asked for what lies dead of a queue, or of one cause there."""
-    asked = f"state:dead queue:{canonical}" + (f' error:"{cause}"' if cause and '"' not in cause else "")
-    return f"{reverse('archive')}?q={quote(asked, safe='')}"
+    """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
+    if cause:
+        return links.archive_path(canonical, cause)
+    return f"{reverse('archive')}?q={quote(f'state:dead queue:{canonical}', safe='')}"

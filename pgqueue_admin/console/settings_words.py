@@ -3,6 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.wording.acts import past
 from pgqueue_admin.wording.figures import integer, size
 from pgqueue_admin.wording.spans import written
 
@@ -41,6 +42,8 @@ _CHOICES: dict[str, dict[str, str]] = {
     "repeek_after": dict(Endpoint.Repeek.choices),
 }
 
+_NO_MORE_TO_SAY = {"pause", "resume", "restart"}  # the verb says the value
+
 
 def label(name: str) -> str:
     return LABELS.get(name, name.replace("_", " "))
@@ -68,3 +71,11 @@ def change(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
     return ", ".join(
         f"{label(name)} {value(name, was.get(name))} → {value(name, to)}" for name, to in (after or {}).items()
     )
+
+
+def did(verb: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``."""
+    said = "" if verb in _NO_MORE_TO_SAY else change(before, after)
+    if verb in {"set", "undo", "scale"}:
+        return f"{past(verb)} {said}"
+    return f"{past(verb)} it: {said}" if said else f"{past(verb)} it"

@@ -8,6 +8,7 @@ from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.records.models import Endpoint, Operation
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.acts import past
 
 Do = Callable[[Connection, list[int], str, int], list[Outcome]]
 
@@ -34,9 +35,9 @@ def allowed(address: Address) -> bool:
 
 
 KINDS = {
-    Operation.Kind.RETRY: Kind("dead", "retried", _retry),
-    Operation.Kind.DISCARD: Kind("dead", "discarded", replay.discard),
-    Operation.Kind.RESTORE: Kind("discarded", "restored", replay.restore),
+    Operation.Kind.RETRY: Kind("dead", past("retry"), _retry),
+    Operation.Kind.DISCARD: Kind("dead", past("discard"), replay.discard),
+    Operation.Kind.RESTORE: Kind("discarded", past("restore"), replay.restore),
 }
 
 

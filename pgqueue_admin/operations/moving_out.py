@@ -41,7 +41,7 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> Moved:
     found = fatal.suspect(row_id)
     if found is None:
         raise Refused("Nothing was moved. No process is known to have ended with this message in hand.")
-    if refusal := may(person, "move_out", found.address):
+    if refusal := may(person, "move_out"):
         raise NotAllowed(f"Nothing was moved: {refusal}.")
     if not allowed(found.address):
         raise Refused(f"Nothing was moved. The schema {found.address.schema} is not watched here (QUEUE_SCHEMAS).")

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import role
+from pgqueue_admin.records.models import Operation
 
 PERMISSIONS = {
     "retry": "pgqueue.retry_message",
@@ -15,6 +15,7 @@ PERMISSIONS = {
     "acknowledge": "pgqueue.change_settings",
     "log": "pgqueue.run_endpoint",
 }
+_NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
 ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
 
 
@@ -27,12 +28,12 @@ class Refusal(NamedTuple):
         return self.sentence
 
 
-def may(person: Any, verb: str, address: Address | None = None) -> Refusal | None:
+def may(person: Any, verb: str) -> Refusal | None:
     """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited."""
     if isinstance(person, str) or person.has_perm(PERMISSIONS[verb]):
         return None
-    where = f" on {address.table}" if address else ""
-    return Refusal(f"needs operator{where}; you are viewer")
+    right = _NAMES[PERMISSIONS[verb].removeprefix("pgqueue.")]
+    return Refusal(f"needs the right “{right}”, which an administrator gives in Django admin")
 
 
 def database_lets(verb: str) -> Refusal | None:

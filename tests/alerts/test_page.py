@@ -83,7 +83,10 @@ def test_acknowledge_and_take_back(operator: Client) -> None:
 
 def test_acts_need_the_right_and_a_post() -> None:
     alert, client = warning(), viewer()
-    assert "needs operator" in text(client, "/alerts/")
+    assert (
+        "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin"
+        in text(client, "/alerts/")
+    )
     for path in (f"/alerts/{alert.pk}/acknowledgement/", "/alerts/mail/"):
         client.post(path)
         assert "Nothing was changed" in (said := text(client, "/alerts/")) or "No mail was sent" in said

@@ -122,7 +122,7 @@ def test_the_typed_text_is_text(looked_at: Recorded) -> None:
 def test_a_viewer_sees_why_acts_do_not_work(looked_at: Recorded) -> None:
     html = page(looked_at.viewer)
     assert 'name="act"' not in html
-    assert "needs operator" in html
+    assert "needs the right “Can retry dead messages”, which an administrator gives in Django admin" in html
 
 
 def test_without_our_tables_the_command_is_named(recorded: Recorded) -> None:

@@ -1,5 +1,6 @@
 """Endpoints: settings changed with what they risk in words, and every change with the way back (C1, C5, C6)."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -135,6 +136,17 @@ def test_acts_on_processes(
     assert AuditEntry.objects.get().verb == verb
 
 
+def test_the_history_says_what_was_done_and_no_value_twice(as_operator: Client, orders: Endpoint) -> None:
+    for verb, given in (("pause", {}), ("resume", {}), ("scale", {"processes": "3"}), ("restart", {}), ("stop", {})):
+        as_operator.post(f"{PAGE}{verb}/", {"next": PAGE, **given})
+    html = text(as_operator)
+    said = " ".join(re.sub("<[^>]+>", " ", html[html.index('id="history"') :]).split())
+    for done in ("paused it", "resumed it", "scaled processes 1 → 3", "restarted it", "stopped it: processes 3 → 0"):
+        assert f"ana {done} " in said
+    assert "off →" not in said
+    assert "restarted one by one" not in said
+
+
 @pytest.mark.parametrize("processes", ["", "-1", "0", "65", "many", "٣"])
 def test_an_odd_scale_is_refused(as_operator: Client, orders: Endpoint, processes: str) -> None:
     response = as_operator.post(f"{PAGE}scale/", {"processes": processes, "next": PAGE})
@@ -145,10 +157,10 @@ def test_an_odd_scale_is_refused(as_operator: Client, orders: Endpoint, processe
 
 @pytest.mark.parametrize("verb", ["stop", "start", "scale", "pause", "resume", "settings"])
 def test_a_viewer_changes_nothing(as_viewer: Client, orders: Endpoint, verb: str) -> None:
-    assert "needs operator" in text(as_viewer)
+    assert "needs the right “Can " in text(as_viewer)
     response = as_viewer.post(f"{PAGE}{verb}/", {**SETTINGS, "concurrency": "9", "processes": "9", "next": PAGE})
     assert response.status_code == 303
-    assert "needs operator" in text(as_viewer, response["Location"])
+    assert "needs the right “Can " in text(as_viewer, response["Location"])
     assert not AuditEntry.objects.exists()
 
 

@@ -72,7 +72,10 @@ def test_one_in_hand_is_said(as_operator: Client, row: Any, session: Connection)
 
 
 def test_a_viewer_is_told_and_moves_nothing(as_viewer: Client, row: Any, session: Connection) -> None:
-    assert "needs operator on Sales; you are viewer" in text(as_viewer.get(f"/fatal/{row.id}/"))
+    assert (
+        "needs the right “Can discard and restore dead messages”, which an administrator gives in Django admin"
+        in text(as_viewer.get(f"/fatal/{row.id}/"))
+    )
     assert "Nothing was moved" in text(as_viewer.post(f"/fatal/{row.id}/move-out/", follow=True))
     assert session.value('select count(*) from "Sales"') == 1
 

@@ -106,7 +106,9 @@ def test_discard_and_restore_leave_a_trace(recorded: Recorded, refused: int) -> 
 
 def test_a_viewer_is_refused_on_the_page_and_on_the_server(looked_at: Recorded, card: int) -> None:
     html = shown(looked_at.viewer, f"/archive/{card}/")
-    assert "needs operator on Billing; you are viewer" in html
+    assert (
+        "needs the right “Can discard and restore dead messages”, which an administrator gives in Django admin" in html
+    )
     response = act(looked_at.viewer, "retry", card)
     assert response.status_code == 303
     assert looked_at.state(card) == "dead"

@@ -143,9 +143,14 @@ def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards:
 
 def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
     response = choose(recorded.viewer, "retry", cards)
-    assert "Nothing was retried: needs operator" in text(recorded.viewer, response["Location"])
+    assert (
+        "Nothing was retried: needs the right “Can retry dead messages”, which an administrator gives in Django admin"
+        in text(recorded.viewer, response["Location"])
+    )
     frozen = choose(recorded.operator, "retry", cards)
-    assert "needs operator" in text(recorded.viewer, frozen["Location"])
+    assert "needs the right “Can retry dead messages”, which an administrator gives in Django admin" in text(
+        recorded.viewer, frozen["Location"]
+    )
     start(recorded.viewer, frozen["Location"])
     assert Operation.objects.get().state == "frozen"
 

@@ -1,10 +1,15 @@
 """Overview: is anything wrong, where, since when, what next? (C2)"""
 
+import re
 from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.utils import timezone
 
+from pgqueue_admin.console.overview import changes
+from pgqueue_admin.records import freshness
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
@@ -70,6 +75,34 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> Non
     assert "/archive/?q=state%3Adead%20queue%3A%22public%22.%22Billing%22" in said.replace("&quot;", "%22")
 
 
+@pytest.mark.parametrize(
+    ("cause", "term"),
+    [
+        ("failed", "result:failed"),
+        ("lock_expired", "result:lock_expired"),
+        ("Shop.Refused", "error:Shop.Refused"),
+        ("two words", 'error:"two words"'),
+    ],
+)
+def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: Page, cause: str, term: str) -> None:
+    warn(queue("Billing"), cause=cause)
+    asked = [
+        parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in re.findall(r'href="(/archive/\?[^"]*)"', page())
+    ]
+    assert asked == [f'state:dead queue:"public"."Billing" {term}'] * 2  # needs you, and by cause
+
+
+@pytest.mark.parametrize(("missing", "said"), [(-1, False), (1, True)])
+def test_samples_are_missing_when_every_other_page_says_so(
+    page: Page, monkeypatch: pytest.MonkeyPatch, missing: int, said: bool
+) -> None:
+    monkeypatch.setattr(freshness, "MISSED_SAMPLES", 20)
+    made = queue("Billing")
+    at = timezone.now() - timedelta(seconds=freshness.limit() + missing * 5)
+    LatestSample.objects.filter(queue=made).update(at=at)
+    assert ("The console cannot see" in page()) is said
+
+
 def test_what_somebody_acknowledged_alarms_nobody(page: Page) -> None:
     warn(queue("Billing"), acknowledged_by="ana", acknowledged_at=timezone.now())
     said = page()
@@ -117,6 +150,32 @@ def test_people_and_machines(page: Page) -> None:
     )  # fmt: skip
     said = page()
     assert "set Notifications: peek delay 1\u00a0s → 12\u00a0s" in said
+
+
+@pytest.mark.parametrize(
+    ("verb", "noun", "subject", "count", "said"),
+    [
+        ("restart", "endpoint", "Notifications", 1, "restarted Notifications"),
+        ("create", "endpoint", "Notifications", 1, "created Notifications"),
+        ("retry", "message", '"public"."Billing"', 3, "retried 3 messages of Billing"),
+        ("retry", "message", '"public"."Billing"', 1, "retried 1 message of Billing"),
+        ("discard", "message", "2 queues", 1284, "discarded 1,284 messages of 2 queues"),
+        ("move out", "message", '"public"."Bill ""x"""', 1, 'moved out 1 message of Bill "x"'),
+        ("recompute", "pipeline", "history", 3, "recomputed 3 days of history"),
+        ("recompute", "pipeline", "history", 1, "recomputed 1 day of history"),
+        ("cancel", "pipeline", "history", 2, "cancelled 2 jobs of history"),
+        ("run", "pipeline", "history", 1, "asked to read history"),
+        ("cancel", "operation", "7", 1, "cancelled operation 7"),
+        ("acknowledge", "alert", "12: dead_message x", 1, "acknowledged warning 12: dead_message x"),
+        ("withdraw", "alert", "12: dead_message x", 1, "withdrew the acknowledgement of warning 12: dead_message x"),
+        ("withdraw", "endpoint", "Elsewhere", 1, "withdrew Elsewhere"),
+    ],
+)
+def test_each_act_is_said_in_the_past_with_what_it_counts(
+    verb: str, noun: str, subject: str, count: int, said: str
+) -> None:
+    entry = AuditEntry(at=timezone.now(), who="ana", verb=verb, noun=noun, subject=subject, count=count)
+    assert changes.of_entry(entry).did == said
 
 
 @pytest.mark.parametrize("window", ["1h", "6h", "24h", "nonsense"])

@@ -117,7 +117,10 @@ def test_a_batch_says_how_long_it_took(as_viewer: Client, batch: HistoryBatch) -
 def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
     for act in ("cancel", "recompute"):
-        assert "needs operator" in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
+        assert (
+            "needs the right “Can start, stop, scale and pause endpoints”, which an administrator gives in Django admin"
+            in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
+        )
     assert HistoryBatch.objects.get().state == "planned"
 
 

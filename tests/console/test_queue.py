@@ -129,7 +129,9 @@ def test_settings_of_an_endpoint_of_ours(page: Page) -> None:
     said = page("/queues/public/Billing/")
     assert "Peek delay" in said
     assert "100 ms to 10 s" in said
-    assert "needs operator" in said  # a viewer sees the act, and why it is not theirs
+    assert (
+        "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin" in said
+    )  # a viewer sees the act, and why it is not theirs
 
 
 def test_peek_settings_are_edited_in_place_and_undone_with_one_click(recorded_console: str) -> None:

@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from django.utils import timezone
 
 from pgqueue_admin.console.queues import filter as filters
-from pgqueue_admin.records.models import Queue
+from pgqueue_admin.records.models import LatestSample, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, sample, signed_in
 
@@ -67,6 +68,18 @@ def test_hostile_names_are_text(page: Page) -> None:
     said = page("?sort=name")
     assert "<script>alert" not in said
     assert "&lt;script&gt;alert" in said
+
+
+def test_a_count_that_stopped_early_is_not_said_to_be_exact(console_database: str) -> None:
+    now = timezone.now()
+    known = {"at": now, "changed_at": now, "in_flight": 0, "delayed": 10_000, "delayed_how": "capped", "dead": 10_000}
+    made = Queue.objects.create(schema="public", table="error", kind="error")
+    LatestSample.objects.create(queue=made, how="capped", ready=10_000, depth=10_000, expired=0, **known)
+    said = signed_in().get("/queues/").content.decode()
+    cells = {
+        name: re.findall(rf'<td[^>]* data-live="[^"]+[.]{name}"[^>]*>([^<]*)<', said) for name in ("delayed", "dead")
+    }
+    assert cells == {"delayed": ["10,000+"], "dead": ["10,000+"]}
 
 
 def test_nothing_found_teaches(console_database: str) -> None:

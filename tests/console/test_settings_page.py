@@ -95,9 +95,15 @@ def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator: Client,
 
 
 def test_a_viewer_looks(as_viewer: Client, billing: Queue) -> None:
-    assert "needs operator" in text(as_viewer, PAGE)
+    assert (
+        "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin"
+        in text(as_viewer, PAGE)
+    )
     response = as_viewer.post(PAGE, {"target_depth": "5"})
-    assert "needs operator" in text(as_viewer, response["Location"])
+    assert (
+        "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin"
+        in text(as_viewer, response["Location"])
+    )
     assert not AuditEntry.objects.exists()
 
 

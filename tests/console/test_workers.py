@@ -117,7 +117,8 @@ def test_a_viewer_reads_no_log(as_viewer: Client, log_folder: Path) -> None:
     log = log_folder / "Shipping.4.log"
     log.write_text("the body of a message\n")
     row = process(log=str(log), state="back-off", ended_at=timezone.now(), last_error="ended by SIGKILL")
-    assert "Reading it needs operator; you are viewer" in text(as_viewer, f"/workers/{row.pk}/log/")
+    said = "Reading it needs the right “Can start, stop, scale and pause endpoints”, which an administrator gives"
+    assert said in text(as_viewer, f"/workers/{row.pk}/log/")
     for address in ("/workers/", f"/workers/{row.pk}/log/"):
         assert "the body of a message" not in text(as_viewer, address)
 

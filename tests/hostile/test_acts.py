@@ -17,7 +17,7 @@ ELSEWHERE = (
     "\x01//evil.example",
     "https://testserver@evil.example", "http://testserver.evil.example/",
 )  # fmt: skip
-RIGHTLESS = "needs operator"
+RIGHTLESS = "needs the right “Can "
 # acts that need no right: one's own choices, signing in and out, one's own password
 FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
 

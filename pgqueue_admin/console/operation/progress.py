@@ -7,6 +7,7 @@ from django.template.loader import render_to_string
 from pgqueue_admin.console import operation_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.wording import acts
 
 State = Operation.State
 RUNNING = (State.WAITING, State.RUNNING)
@@ -56,7 +57,7 @@ class Progress:
 
     @property
     def past(self) -> str:
-        return operation_words.PAST[self.operation.kind]
+        return acts.past(self.operation.kind)
 
     @property
     def verdict(self) -> str:

@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgqueue_admin.console import navigation, settings_words
+from pgqueue_admin.console import navigation, operation_words, settings_words
 from pgqueue_admin.records.models import AuditEntry, Process
+from pgqueue_admin.wording import acts
 from pgqueue_admin.wording.figures import counted
 
-PAST = {
-    "retry": "retried", "discard": "discarded", "restore": "restored", "set": "set", "undo": "took back",
-    "start": "started", "stop": "stopped", "scale": "scaled", "pause": "paused", "resume": "resumed",
-    "acknowledge": "acknowledged", "declare": "declared", "withdraw": "withdrew", "cancel": "cancelled",
-}  # fmt: skip
 ICONS = {
     "retry": "back", "discard": "quiet", "restore": "back", "set": "gear", "undo": "back", "start": "play",
     "stop": "quiet", "scale": "gear", "pause": "pause", "resume": "play", "acknowledge": "ok",
 }  # fmt: skip
+_NAMED = {
+    ("cancel", "operation"): "operation ",
+    ("acknowledge", "alert"): "warning ",
+    ("withdraw", "alert"): "the acknowledgement of warning ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,19 @@ def of_entry(entry: AuditEntry) -> Change:
 
 
 def _did(entry: AuditEntry) -> str:
-    verb = PAST.get(entry.verb, entry.verb)
     if entry.noun in {"endpoint", "queue"} and entry.after and entry.verb in {"set", "undo"}:
         return f"set {entry.subject}: {settings_words.change(entry.before, entry.after)}"
-    if entry.count > 1:
-        return f"{verb} {counted(entry.count, 'message')}{_about(entry)}"
-    return f"{verb} {_one(entry)}"
+    return f"{acts.past(entry.verb)} {_what(entry)}"
 
 
-def _about(entry: AuditEntry) -> str:
-    return f", operation {entry.operation_id}" if entry.operation_id else ""
-
-
-def _one(entry: AuditEntry) -> str:
-    return f"message {entry.subject}" if entry.noun == "message" else entry.subject
+def _what(entry: AuditEntry) -> str:
+    number = counted(entry.count, acts.counts(entry.verb))
+    about = f", operation {entry.operation_id}" if entry.operation_id else ""
+    if entry.noun == "message":
+        return f"{number} of {operation_words.table_of(entry.subject)}{about}"
+    if entry.noun == "pipeline" and acts.counts(entry.verb):
+        return f"{number} of {entry.subject}"
+    return f"{_NAMED.get((entry.verb, entry.noun), '')}{entry.subject}"
 
 
 def of_crash(process: Process) -> Change:

@@ -1,14 +1,12 @@
 """Everything the first page shows, read once: for a request, and for the live topic."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
-
-from django.conf import settings
 
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import needs, totals, verdict
-from pgqueue_admin.records import clock, processes
+from pgqueue_admin.records import clock, freshness, processes
 from pgqueue_admin.records.models import Alert
 
 BACKLOG = 8
@@ -42,10 +40,9 @@ class View:
 
     @property
     def blind_since(self) -> datetime | None:
-        """The newest sample, if three have been missed since."""
+        """The newest sample, if so many have been missed since that figures are stale."""
         newest = max((row.latest.at for row in self.rows if row.latest), default=None)
-        allowed = timedelta(seconds=3 * max(1.0, settings.PGQUEUE["SAMPLE_SECONDS"]))
-        return newest if newest and self.now - newest > allowed else None
+        return newest if newest and freshness.is_stale(newest, self.now) else None
 
     @cached_property
     def verdict(self) -> verdict.Verdict:

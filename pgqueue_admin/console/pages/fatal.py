@@ -29,15 +29,15 @@ class Place(NamedTuple):
 def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
     place, problem = trouble.read(lambda connection: _place(connection, found))
-    refusal = access.may(request.user, "move_out", found.address)
-    about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal, "limit": fatal.LIMIT}
+    refusal = access.may(request.user, "move_out")
+    about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal}
     return render(request, "pgqueue_admin/fatal/page.html", about)
 
 
 @require_POST
 def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
-    if refusal := access.may(request.user, "move_out", found.address):
+    if refusal := access.may(request.user, "move_out"):
         answers.refused(request, f"Nothing was moved: {refusal}.")
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     try:

@@ -11,6 +11,7 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.wording.acts import past
 
 ROWS = 50
 MOST_IDS = 10_000
@@ -33,7 +34,7 @@ def _list(request: HttpRequest) -> HttpResponse:
 def _create(request: HttpRequest) -> HttpResponse:
     """Freeze what was chosen and show it; a single message asked for at once is acted on."""
     kind = request.POST.get("act", "")
-    if kind not in operation_words.PAST:
+    if kind not in operation_words.VERBS:
         answers.refused(request, "Nothing was done: choose retry, discard or restore.")
         return answers.back(request, reverse("archive"))
     try:
@@ -44,7 +45,7 @@ def _create(request: HttpRequest) -> HttpResponse:
     except service.Refused as error:
         answers.refused(request, str(error))
     except DatabaseError as error:
-        answers.failed(request, f"Nothing was {operation_words.PAST[kind]}. {error}")
+        answers.failed(request, f"Nothing was {past(kind)}. {error}")
     return answers.back(request, reverse("archive"))
 
 
@@ -62,7 +63,7 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
         selection = request.POST.get("q", "")
         chosen = _matching(kind, selection)
     elif not ids:
-        raise service.NothingChosen(f"Nothing was {operation_words.PAST[kind]}: no message was ticked.")
+        raise service.NothingChosen(f"Nothing was {past(kind)}: no message was ticked.")
     operation = service.freeze(kind, chosen, request.user, "console", _reason(request), selection)
     return answers.SeeOther(reverse("operation", args=[operation.pk]))
 
@@ -70,7 +71,7 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
 def _matching(kind: str, q: str) -> Filter:
     query = archive_query.read(q)
     if query.error:
-        raise service.Refused(f"Nothing was {operation_words.PAST[kind]}: {query.error}")
+        raise service.Refused(f"Nothing was {past(kind)}: {query.error}")
     return query.filter
 
 

@@ -71,7 +71,7 @@ def trend(row: Row) -> Cell:
 
 
 def delayed(row: Row) -> Cell:
-    return _count(row.latest.delayed if row.latest else None)
+    return _count(row.latest.delayed, row.latest.delayed_how) if row.latest else Cell(UNKNOWN, "unknown")
 
 
 def expired(row: Row) -> Cell:
@@ -80,7 +80,7 @@ def expired(row: Row) -> Cell:
 
 def dead(row: Row) -> Cell:
     count = row.latest.dead if row.latest else None
-    return _count(count, css="crit-t" if count else "")
+    return _count(count, row.dead_how, "crit-t" if count else "")
 
 
 def span(row: Row) -> Cell:

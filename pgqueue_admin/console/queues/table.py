@@ -13,7 +13,6 @@ from pgqueue_admin.wording import visible
 from pgqueue_admin.wording.figures import counted, integer
 
 FOLD_FROM = 3  # fewer than this hide nothing worth hiding
-DEFAULT = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ def of_archived(person: Any, facts: Facts) -> Acts:
     row = facts.archived
     assert row is not None
     target: Address | None = row.target
-    forbidden = access.may(person, "discard", facts.address)
+    forbidden = access.may(person, "discard")
     return Acts(
         target,
         retry=row.state == "dead",
         discard=row.state == "dead",
         restore=row.state == "discarded",
-        retry_refusal=str(row.why_no_retry or _elsewhere(target) or access.may(person, "retry", target) or ""),
+        retry_refusal=str(row.why_no_retry or _elsewhere(target) or access.may(person, "retry") or ""),
         discard_refusal=str(forbidden or ""),
     )
 

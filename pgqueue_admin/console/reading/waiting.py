@@ -32,10 +32,6 @@ class Asked:
     before: int | None = None
     error: str = ""
 
-    @property
-    def from_start(self) -> bool:
-        return self.after is None and self.before is None
-
 
 def asked(query: Mapping[str, str]) -> Asked:
     """Unknown names are ignored, bad values fall back; only the filter box answers back."""

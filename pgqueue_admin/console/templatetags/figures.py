@@ -35,7 +35,6 @@ register.simple_tag(parts.line, name="line")
 register.filter("short_type", short_type)
 register.simple_tag(said.size, name="size")
 register.simple_tag(said.counted, name="counted")
-register.simple_tag(durations.plain, name="setting_duration")
 
 
 @register.simple_tag

@@ -10,13 +10,13 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive.store import Capped
-from pgqueue_admin.console import operation_words, parts, process_cells, settings_words
+from pgqueue_admin.console import parts, process_cells, settings_words
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.console.reading.facts import STATE_WORDS
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
-from pgqueue_admin.wording import durations, figures, skews, times, visible
+from pgqueue_admin.wording import acts, durations, figures, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
 from pgqueue_admin.wording.warnings import share
 
@@ -91,7 +91,7 @@ register.simple_tag(skews.clock, name="skew_clock")
 register.simple_tag(skews.short, name="skew_short")
 register.simple_tag(settings_words.label, name="setting_label")
 register.simple_tag(settings_words.value, name="setting_value")
-register.simple_tag(settings_words.change, name="setting_change")
+register.simple_tag(settings_words.did, name="setting_did")
 
 
 @register.simple_tag
@@ -136,7 +136,7 @@ def state_word(state: str) -> str:
 @register.simple_tag
 def state_of_done(kind: str, row: Any) -> SafeString:
     """What an act did, and where that went since: retried, succeeded, dead again."""
-    now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else operation_words.PAST[kind]
+    now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else acts.past(kind)
     return parts.state(STATE_WORDS.get(now, now), now)
 
 

@@ -8,9 +8,9 @@ from pgqueue_admin.records.models.moment import Moment
 class AuditEntry(models.Model):
     at = Moment(auto_now_add=True)
     who = models.CharField(max_length=150)
-    verb = models.CharField(max_length=30)  # retry, discard, restore, set, undo, start, stop, scale, pause, acknowledge
-    noun = models.CharField(max_length=30)  # message, operation, endpoint, queue, alert
-    subject = models.CharField(max_length=400)  # the endpoint's name, the queue's address, the archive id
+    verb = models.CharField(max_length=30)  # wording.acts has them all
+    noun = models.CharField(max_length=30)  # message, operation, endpoint, queue, alert, pipeline
+    subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
     count = models.BigIntegerField(default=1)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)

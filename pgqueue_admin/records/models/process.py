@@ -16,7 +16,7 @@ class Process(models.Model):
         CRASHED = "crashed"
         LOST = "lost"
 
-    # supervisor, endpoint, sampler, alerter, ingester, celery-worker, celery-beat
+    # supervisor, endpoint, sampler, alerter, ingester, pipeline, celery-worker, celery-beat
     role = models.CharField(max_length=20)
     endpoint = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255)

@@ -11,7 +11,7 @@ class Queue(models.Model):
 
     schema = models.CharField(max_length=63)
     table = models.CharField(max_length=63)
-    kind = models.CharField(max_length=20)  # monitor.discovery.Kind
+    kind = models.CharField(max_length=20)  # monitor.tables.Kind
     reason = models.TextField(blank=True, help_text="Why a table is of kind unknown.")
     target_age_seconds = models.PositiveIntegerField(null=True, blank=True)
     target_depth = models.PositiveIntegerField(null=True, blank=True)
