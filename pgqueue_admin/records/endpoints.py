@@ -129,17 +129,13 @@ def restart(name: str, person: Any, origin: str, *, version: int | None = None) 
         return change(name, {"restart_version": row.version + 1}, Act("restart", person, origin, version))
 
 
-def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
-    """One click back of settings, if everything that change set still stands. Raises AuditEntry.DoesNotExist."""
-    entry = AuditEntry.objects.get(id=audit_id, noun="endpoint", subject=name)
+def undo(audit_id: int, person: Any, origin: str) -> Endpoint:
+    """One click back, if everything that change set still stands."""
+    entry = AuditEntry.objects.get(id=audit_id, noun="endpoint")
     if not entry.before:
         raise ActRefused("Nothing was changed. That entry replaced nothing that could be put back.")
-    if not entry.before.keys() <= SETTINGS:  # who may change settings may not therefore run it
-        raise ActRefused(
-            "Nothing was changed. Undo puts settings back: start, stop, scale, pause or resume it instead."
-        )
     with transaction.atomic():
-        row = locked(name)
+        row = locked(entry.subject)
         if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
             raise ChangedMeanwhile(row.name)
         return change(row.name, entry.before or {}, Act("undo", person, origin, reason=f"undoes change {entry.id}"))

@@ -191,12 +191,6 @@ def test_a_known_name_is_not_declared_again(as_operator: Client, orders: Endpoin
     assert "There is an endpoint named Shop.Orders already" in response.content.decode()
 
 
-def test_a_queue_whose_name_no_table_can_have_is_refused_in_words(as_operator: Client, orders: Endpoint) -> None:
-    response = as_operator.post("/endpoints/", {"name": "Sales", "queue": "x" * 64, "peek_delay_ms": "1 s"})
-    assert response.status_code == 422
-    assert "is longer than the 63 bytes that a table" in response.content.decode()
-
-
 def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: Endpoint) -> None:
     assert "short of processes" in text(as_operator, "/endpoints/")
     now = timezone.now()

@@ -39,15 +39,6 @@ def test_a_nul_costs_no_report() -> None:
     assert (second.message_id, second.beside) == ("c", 1)
 
 
-def test_a_text_longer_than_its_column_costs_no_report() -> None:
-    """Such as CODE_VERSION with the whole digest of an image."""
-    ledger = Ledger()
-    ledger.note(ME, role="supervisor", code_version="sha256:" + 64 * "a", log="/" + 500 * "l", last_error=5000 * "e")
-    ledger.write()
-    row = Process.objects.get()
-    assert (row.code_version, len(row.log), len(row.last_error)) == ("sha256:" + 57 * "a", 400, 5000)
-
-
 def test_the_same_death_told_twice_is_one() -> None:
     ledger, held = Ledger(), dead("a")
     ledger.hold(held)

@@ -10,8 +10,6 @@ from pgqueue_admin.records.endpoint_faults import LONGEST_PEEK_DELAY_MS
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import source
 
-_LONGEST_BYTES = 63  # PostgreSQL cuts what is longer, so no table is named so
-
 
 class Declaration(forms.Form):
     name = forms.CharField(label="Its name", max_length=200)
@@ -42,13 +40,7 @@ class Declaration(forms.Form):
 
     def _address(self, text: str) -> Any:
         try:
-            address = source().dialect.parse_address(text, source().default_schema)
+            return source().dialect.parse_address(text, source().default_schema)
         except AddressNotUnderstood as error:
             self.add_error("queue", str(error))
             return None
-        for name in address:
-            if len(name.encode()) > _LONGEST_BYTES:
-                self.add_error(
-                    "queue", f"{name} is longer than the {_LONGEST_BYTES} bytes that a table's name can have."
-                )
-        return address
