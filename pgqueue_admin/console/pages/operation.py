@@ -43,7 +43,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "plan": preview.plan(operation),
         "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
-        "effect": operation_words.EFFECT[operation.kind],
+        "effect": operation_words.effect(operation.kind),
         "button": operation_words.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
         "keep": operation_words.KEEP[operation.kind],
         "refusal": access.may(request.user, operation.kind),
