@@ -11,7 +11,8 @@ select
     (select count(*) from pgqueue_endpoint) as endpoints,
     (select coalesce(sum(desired_processes), 0)::int8 from pgqueue_endpoint where ours) as wanted,
     (select count(*) from pgqueue_process
-     where role = 'endpoint' and ended_at is null and state in ('running', 'paused')) as up,
+     where role = 'endpoint' and ended_at is null and state <> 'draining'
+         and heartbeat_at >= now() - %(lost)s * interval '1 s') as up,
     kept.delayed, kept.unmoved
 from (
     select coalesce(sum(l.delayed), 0)::int8 as delayed,
