@@ -90,6 +90,8 @@ class Evaluation:
                 self.resolve(identity)
 
     def over(self, alert: Alert, kind: Kind) -> bool:
+        if kind.by_samples and self.look.unreadable(alert.queue):
+            return False
         return self.look.now - alert.seen_at >= kind.linger
 
     def start(self, found: Found, count: int, told: int) -> Alert:

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.queues import columns
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.monitor import judge
@@ -200,6 +202,23 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
     assert (latest().depth, latest().at) == (3, before.at)
     sampling.turn()
     assert latest().error == ""
+
+
+def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
+    queues: Connection, console_database: str, connect: Connect, sampling: Sampling
+) -> None:
+    fill(queues, make(queues), 3)
+    sampling.turn()
+    LatestSample.objects.update(oldest_at=latest().at - timedelta(minutes=10))
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+    (row,) = [each for each in board.load() if each.queue.table == "Q"]
+    assert (row.age, row.state, row.verdict.why) == (None, "warn", "unreadable")
+    assert "data-since" not in columns.oldest(row).attributes + cells.oldest(row)
+    assert columns.trend(row).text == "cannot be read"
+    assert row.consumers.words == "not known"
 
 
 def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(

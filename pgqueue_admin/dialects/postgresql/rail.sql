@@ -23,10 +23,12 @@ from (
 
 -- name: newest
 -- The newest sample of a queue that is there. Without a queue there is none, however often the sampler looks: then its
--- heartbeat stands for it, if the look before was answered.
+-- heartbeat stands for it, if the look before was answered; likewise where each queue by itself cannot be read.
 coalesce(
-    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null),
-    (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = '')
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+     where q.gone_since is null and l.error = ''),
+    (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = ''),
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null)
 )
 
 -- name: how_new
