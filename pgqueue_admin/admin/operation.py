@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.admin.marking import marked
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.operations import service
+from pgqueue_admin.operations import guard, service
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import Operation
@@ -41,10 +41,16 @@ class OperationAdmin(ReadOnly):
         if may(request.user, operation.kind):
             raise PermissionDenied
         if request.method == "POST":
-            return self._answer(request, operation)
+            fault = _fault(request, operation)
+            return self._ask(request, operation, fault) if fault else self._answer(request, operation)
         if operation.state != State.FROZEN:
             return redirect("admin:pgqueue_operation_change", pk)
-        return marked(TemplateResponse(request, "pgqueue_admin/admin/confirm.html", self._asked(request, operation)))
+        return self._ask(request, operation)
+
+    def _ask(self, request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
+        about = {**self._asked(request, operation), "fault": fault, "plan": guard.plan(operation)}
+        page = TemplateResponse(request, "pgqueue_admin/admin/confirm.html", about, status=422 if fault else 200)
+        return marked(page)
 
     def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         try:
@@ -59,7 +65,7 @@ class OperationAdmin(ReadOnly):
             return self.message_user(request, "Nothing was done.", messages.INFO)
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
-        service.start(operation.pk, request.user, request.POST.get("reason", "").replace("\0", "").strip()[:400])
+        service.start(operation.pk, request.user, guard.reason(request.POST.get("reason", "")))
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
@@ -75,6 +81,14 @@ class OperationAdmin(ReadOnly):
             "minutes": round(service.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }
+
+
+def _fault(request: HttpRequest, operation: Operation) -> str:
+    """What is still to be given; nothing is for keeping them, nor once somebody has decided."""
+    if "keep" in request.POST or operation.state != State.FROZEN:
+        return ""
+    reason = guard.reason(request.POST.get("reason", ""))
+    return guard.plan(operation).fault(reason, request.POST.get("count", ""))
 
 
 def _looked(operation: Operation) -> dict[str, Any]:

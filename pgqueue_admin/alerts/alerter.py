@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.alerts import archive_reader, post, telling
 from pgqueue_admin.alerts.evaluate import Evaluation
+from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import look
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -64,7 +65,9 @@ class Alerter:
                 notify.announce(notify.ALERT)
             self._said.discard("console")
         except django.db.Error as error:
-            self._say_once("console", f"The console's database does not answer; nothing is judged meanwhile. {error}")
+            away = isinstance(error, (django.db.OperationalError, django.db.InterfaceError))
+            does = "does not answer" if away else "refuses what a turn wrote"
+            self._say_once("console", f"The console's database {does}; nothing is judged meanwhile. {error}")
             connections["default"].close()
 
     def look_round(self) -> bool:
@@ -74,7 +77,15 @@ class Alerter:
             seen = look(clock.now(), self.began, reading)
             changes = Evaluation(seen).run()
             mails = telling.write(seen, changes)
+        self._name(changes.failed)
         return bool(changes or mails)
+
+    def _name(self, failed: dict[str, Exception]) -> None:
+        """A kind that cannot be judged is said once, until it can be again."""
+        for kind, error in failed.items():
+            sentence = f"The warning {kind} cannot be judged; what it has open stays as it stands."
+            self._say_once(kind, f"{sentence} {type(error).__name__}: {error}", error)
+        self._said -= {kind for kind in BY_NAME if kind not in failed}
 
     def _wait(self) -> None:
         ears = [self._ears] if self._ears else []
@@ -118,7 +129,7 @@ class Alerter:
     def _me(self) -> identity.Identity:
         return identity.mine()
 
-    def _say_once(self, what: str, sentence: str) -> None:
+    def _say_once(self, what: str, sentence: str, error: Exception | None = None) -> None:
         if what not in self._said:
-            log.warning(sentence)
+            log.warning(sentence, exc_info=error)
         self._said.add(what)

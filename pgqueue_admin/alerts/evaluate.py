@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from django.db import connection, transaction
+
 from pgqueue_admin.alerts.archive_reader import Deaths
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import KINDS, dead_message
@@ -25,9 +27,13 @@ class Changes:
     opened: list[Alert] = field(default_factory=list)
     resolved: list[Alert] = field(default_factory=list)
     updated: list[Alert] = field(default_factory=list)
+    failed: dict[str, Exception] = field(default_factory=dict)  # kinds that could not be judged, and why
 
     def __bool__(self) -> bool:
         return bool(self.opened or self.resolved or self.updated)
+
+    def copy(self) -> "Changes":
+        return Changes([*self.opened], [*self.resolved], [*self.updated], {**self.failed})
 
 
 class Evaluation:
@@ -45,8 +51,21 @@ class Evaluation:
         self.count(self.look.deaths)
         for kind in KINDS:
             if kind.can_tell(self.look):
-                self.reconcile(kind)
+                self.judge(kind)
         return self.changes
+
+    def judge(self, kind: Kind) -> None:
+        """One kind that fails leaves what it had open as it stands, and takes no other kind down with it."""
+        opened, changes = dict(self.open), self.changes
+        self.changes = changes.copy()
+        try:
+            with transaction.atomic():
+                self.reconcile(kind)
+        except Exception as error:
+            if not connection.is_usable():
+                raise
+            self.open, self.changes = opened, changes
+            changes.failed[kind.name] = error
 
     def count(self, deaths: Iterable[Deaths]) -> None:
         """New deaths, told by nobody yet. They warn even if somebody has retried them already."""
@@ -71,6 +90,8 @@ class Evaluation:
                 self.resolve(identity)
 
     def over(self, alert: Alert, kind: Kind) -> bool:
+        if kind.by_samples and self.look.unreadable(alert.queue):
+            return False
         return self.look.now - alert.seen_at >= kind.linger
 
     def start(self, found: Found, count: int, told: int) -> Alert:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from pgqueue_admin.alerts import links, places
 from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.monitor import judge
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.wording.durations import duration, plain
 from pgqueue_admin.wording.figures import about, counted, figure, integer
@@ -43,7 +44,7 @@ def _dead(look: Look, alert: Alert) -> list[Line]:
 
 def _sampled(look: Look, queue: Queue) -> list[Line]:
     sample = queue.latest
-    age = (look.now - sample.oldest_at).total_seconds() if sample.oldest_at and sample.ready else None
+    age = judge.age(sample, look.now)
     target = f"target {plain(queue.target_age_seconds)}" if queue.target_age_seconds is not None else ""
     return [
         Line("ready", figure(sample.ready, sample.how)),

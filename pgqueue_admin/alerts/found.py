@@ -7,6 +7,7 @@ from pgqueue_admin.wording.warnings import Said
 
 CRITICAL = "critical"
 WARNING = "warning"
+LONGEST = 400  # as many characters as an Alert's columns keep; a message type's name may be longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class Found:
     count: int = 0  # of what is counted on: dead messages
     since: datetime | None = None  # None: since it was found
     told: int | None = None  # of the count, when it is found; None: all of it, somebody was told when they died
+
+    def __post_init__(self) -> None:
+        """Cut here, so that identity and row agree."""
+        for name in ("subject", "cause", "queue"):
+            object.__setattr__(self, name, getattr(self, name)[:LONGEST])
 
     @property
     def identity(self) -> tuple[str, str, str]:

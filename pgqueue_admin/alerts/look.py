@@ -67,11 +67,20 @@ class Look:
     def sampled(self) -> Iterator[Queue]:
         return (queue for queue in self.queues if hasattr(queue, "latest") and not queue.gone_since)
 
+    def read(self) -> Iterator[Queue]:
+        """Those whose newest look was answered: nothing is judged by the figures of an older one."""
+        return (queue for queue in self.sampled() if not queue.latest.error)
+
+    def unreadable(self, address: str) -> bool:
+        queue = self.by_address.get(address)
+        return bool(queue and hasattr(queue, "latest") and queue.latest.error)
+
     @property
     def newest_sample(self) -> datetime | None:
-        """Without a single queue there is nothing to sample: then the sampler's own heartbeat stands for it."""
-        samples = [queue.latest.at for queue in self.sampled()]
-        return max(samples or (each.heartbeat_at for each in self.processes if each.role == "sampler"), default=None)
+        """Where no queue is there, or none can be read, the heartbeat of a sampler that is answered stands for it."""
+        answered = (each.heartbeat_at for each in self.processes if each.role == "sampler" and not each.last_error)
+        read = [queue.latest.at for queue in self.read()]
+        return max(read or answered, default=None) or max((each.latest.at for each in self.sampled()), default=None)
 
     @property
     def misses_samples(self) -> bool:

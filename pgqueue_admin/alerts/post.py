@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.smtp import EmailBackend
 from django.db import transaction
 from django.db.models import Q
 
-from pgqueue_admin.alerts import mailbox
+from pgqueue_admin.alerts import mailbox, smtp
 from pgqueue_admin.alerts.look import TRIED_FOR
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import AlertMail
@@ -28,7 +29,7 @@ def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
     due = [mail.pk for mail in outstanding(now) if is_due(mail, now)]
     if not due:
         return 0
-    server = get_connection()
+    server = _server()
     try:
         server.open()
     except (OSError, smtplib.SMTPException) as error:
@@ -37,6 +38,11 @@ def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
         return sum(_one_by_one(server, due, now, alive))
     finally:
         _quit(server)
+
+
+def _server() -> Any:
+    server = get_connection()
+    return smtp.Server() if isinstance(server, EmailBackend) else server
 
 
 def _one_by_one(server: Any, due: list[int], now: datetime, alive: Callable[[], None]) -> Iterator[int]:
@@ -70,11 +76,20 @@ def deliver_one(server: Any, number: int, now: datetime) -> int:
         try:
             server.send_messages([message(mail)])
         except (OSError, smtplib.SMTPException) as error:
+            _keep_taken(mail, error)
             return failed([number], said(error), now)
         mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", clock.now(), now
         mail.attempts += 1
         mail.save(update_fields=["state", "error", "sent_at", "tried_at", "attempts"])
         return 1
+
+
+def _keep_taken(mail: AlertMail, error: Exception) -> None:
+    """Who has the mail is not sent it again with those who were refused."""
+    if isinstance(error, smtp.PartlyRefused):
+        left = mail.left
+        mail.taken = ", ".join([*filter(None, [mail.taken]), *(left[place] for place in error.taken)])
+        mail.save(update_fields=["taken"])
 
 
 def failed(numbers: list[int], error: str, now: datetime) -> int:
@@ -88,6 +103,11 @@ def failed(numbers: list[int], error: str, now: datetime) -> int:
 class Message(EmailMultiAlternatives):
     """A subject of 78 characters stays on one line: folded, some readers show its blanks."""
 
+    left: list[str]  # who does not have it yet; To names all
+
+    def recipients(self) -> list[str]:
+        return self.left
+
     def message(self, **options: Any) -> Any:
         made = super().message(**options)
         made.policy = made.policy.clone(max_line_length=200)
@@ -98,6 +118,7 @@ def message(mail: AlertMail) -> Message:
     """Date and Message-ID are the row's: a copy sent again is the same mail."""
     box = mailbox.configured()
     made = Message(mail.subject, mail.text, box.from_header, mail.to.split(", "), headers=headers(mail, box))
+    made.left = mail.left
     made.attach_alternative(mail.html, "text/html")
     return made
 

@@ -9,7 +9,7 @@ CHUNK = 1000  # rows a statement: each is a transaction of its own, and holds up
 
 
 def prune(connection: Connection, before: datetime, read: str | None) -> int:
-    """Forget a chunk of what died before then, by ``died_at``; how many rows went, CHUNK when there may be more.
+    """Forget a chunk of what died and was decided before then; how many rows went, CHUNK when there may be more.
 
     ``read``: a snapshot of which history has read every row (None: no history is kept); later rows stay. Their events
     stay, too: what was done is never forgotten.

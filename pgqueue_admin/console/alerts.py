@@ -107,7 +107,7 @@ class Row:
 def _mailed(mails: list[AlertMail]) -> SafeString:
     last, to = mails[-1], mails[-1].to if mailbox.configured().server else "a file"
     if last.state != AlertMail.State.SENT:
-        return format_html("mail to {} {}", to, "failed, tried again" if last.error else "waits")
+        return format_html("mail to {} {}", ", ".join(last.left), "failed, tried again" if last.error else "waits")
     at = [parts.when(mail.sent_at) for mail in mails if mail.sent_at]
     return format_html("{}, {}", to, parts.joined(at[:1] + at[1:][-1:], " and "))
 

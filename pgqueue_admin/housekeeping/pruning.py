@@ -28,7 +28,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
             return 0
         gone = _prune(connection, timedelta(days=days), time.monotonic() + seconds)
     if gone:
-        log.info("Archive: %s messages were older than %s days.", gone, days)
+        log.info("Archive: %s messages were decided longer ago than %s days.", gone, days)
     return gone
 
 

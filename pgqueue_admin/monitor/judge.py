@@ -61,14 +61,15 @@ def default_targets(kind: Kind | str) -> dict[str, int | None]:
 
 def against(targets: Targets, figures: Figures, now: datetime) -> Verdict:
     """Judge one queue. A figure that is not known passes no target."""
-    worst = max(each(targets, figures, now), key=lambda verdict: verdict.badness)
-    if figures.error and worst.state is State.OK:
+    if figures.error:
         return Verdict(State.WARNING, "unreadable")
-    return worst
+    return max(each(targets, figures, now), key=lambda verdict: verdict.badness)
 
 
 def each(targets: Targets, figures: Figures, now: datetime) -> list[Verdict]:
-    """Every target by itself: a warning each."""
+    """Every target by itself: a warning each; none while the queue cannot be read, for its figures are old ones."""
+    if figures.error:
+        return []
     return [
         _ratio("dead", figures.dead, targets.target_dead),
         _ratio("age", age(figures, now), targets.target_age_seconds),
@@ -77,8 +78,8 @@ def each(targets: Targets, figures: Figures, now: datetime) -> list[Verdict]:
 
 
 def age(figures: Figures, now: datetime) -> float | None:
-    """Seconds that the oldest ready message has waited; None where none is ready."""
-    if figures.oldest_at is None or not figures.ready:
+    """Seconds that the oldest ready message has waited; None where none is ready, or where that cannot be seen."""
+    if figures.oldest_at is None or not figures.ready or figures.error:
         return None
     return max(0.0, (now - figures.oldest_at).total_seconds())
 

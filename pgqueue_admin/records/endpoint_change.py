@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.endpoint_faults import faults
-from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 
 DESIRED_STATE = frozenset({"desired_processes", "paused", "restart_version"})
 
@@ -83,6 +83,8 @@ def insert(row: Endpoint, act: Act) -> Endpoint:
         if Endpoint.objects.filter(name=row.name).exists():
             raise ActRefused(f"Nothing was changed. There is an endpoint named {row.name} already.")
         row.save(force_insert=True)
+        if row.ours:  # its queue may have been found before; the sampler links whichever is found later
+            Queue.objects.filter(schema=row.schema, table=row.table).update(endpoint=row.name)
         _tell(row, act, before=None, after={"schema": row.schema, "desired_processes": row.desired_processes})
     return row
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from django.db.models import BooleanField, DurationField, ExpressionWrapper, F, Max, Q, QuerySet
+from django.db.models import BooleanField, DurationField, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.records.models import Endpoint, Process
@@ -30,9 +30,25 @@ def _known() -> QuerySet[Process]:
     )
 
 
+def heard_of() -> QuerySet[Process]:
+    """Those that run, and have lately said so."""
+    return known().filter(_heard_of())
+
+
+def _heard_of() -> Q:
+    return Q(ended_at=None, heartbeat_at__gte=Now() - HEARTBEAT_LOST)
+
+
 def current() -> QuerySet[Process]:
-    """Those that run, and those that wait to be started again."""
-    return known().filter(Q(ended_at=None) | Q(state=State.BACK_OFF)).order_by("host", "role", "endpoint", "pid")
+    """Those that run, and those that wait to be started again: by a supervisor that is there to do it."""
+    return _current().all()
+
+
+@cache
+def _current() -> QuerySet[Process]:
+    starter = Exists(Process.objects.filter(_heard_of(), role="supervisor", host=OuterRef("host")))
+    there = known().filter(Q(ended_at=None) | Q(starter, state=State.BACK_OFF))
+    return there.order_by("host", "role", "endpoint", "pid")
 
 
 def supervisors() -> QuerySet[Process]:
@@ -41,8 +57,11 @@ def supervisors() -> QuerySet[Process]:
 
 def begun_before(endpoint: Endpoint) -> QuerySet[Process]:
     """Those that run and began with settings older than the newest rolling restart."""
-    living = current().filter(role="endpoint", endpoint=endpoint.name, ended_at=None)
-    return living.filter(started_version__lt=endpoint.restart_version, heartbeat_at__gte=Now() - HEARTBEAT_LOST)
+    return _of(endpoint).filter(started_version__lt=endpoint.restart_version)
+
+
+def _of(endpoint: Endpoint) -> QuerySet[Process]:
+    return heard_of().filter(role="endpoint", endpoint=endpoint.name)
 
 
 def last_crash(endpoint: str) -> Process | None:
@@ -142,7 +161,7 @@ class Taken:
 
 
 def taken(endpoint: Endpoint) -> Taken:
-    living = current().filter(role="endpoint", endpoint=endpoint.name, ended_at=None)
+    living = _of(endpoint)
     took = living.filter(settings_version__gte=endpoint.version)
     last = took.filter(settings_at__gte=endpoint.changed_at).aggregate(at=Max("settings_at"))["at"]
     seconds = (last - endpoint.changed_at).total_seconds() if last else None

@@ -24,12 +24,11 @@ def save_settings(queue: Queue, changes: Mapping[str, Any], person: Any, origin:
     return _change(queue.pk, changes, "set", person, origin, reason)
 
 
-def undo(audit_id: int, person: Any, origin: str) -> Queue:
-    """One click back, if what that change set still stands."""
-    entry = AuditEntry.objects.get(id=audit_id, noun="queue", before__isnull=False)
-    address = postgresql().parse_address(entry.subject)
+def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
+    """One click back, if what that change of this queue set still stands."""
+    entry = history(queue).get(id=audit_id, before__isnull=False)
     with transaction.atomic():
-        row = Queue.objects.select_for_update().get(schema=address.schema, table=address.table)
+        row = Queue.objects.select_for_update().get(pk=queue.pk)
         if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
             last = history(row).first()
             raise ActRefused(f"Nothing was changed. {last.who if last else 'Somebody'} changed {row.table} since.")

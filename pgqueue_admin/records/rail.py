@@ -6,6 +6,7 @@ from typing import NamedTuple
 from django.db import connections
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
 
 
 class Counts(NamedTuple):
@@ -19,7 +20,7 @@ class Counts(NamedTuple):
     operations: int
     endpoints: int
     wanted: int
-    up: int
+    up: int  # as OfEndpoint.have counts them
     delayed: int  # all delayed tables together
     unmoved: int  # how many of those tables nobody seems to move from
 
@@ -27,7 +28,8 @@ class Counts(NamedTuple):
 def counts(late: timedelta) -> Counts:
     """``late``: what is due for longer than that and still there, nobody seems to move."""
     with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().rail.counts(newest=postgresql().rail.newest), {"late": late.total_seconds()})
+        seconds = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds()}
+        cursor.execute(postgresql().rail.counts(newest=postgresql().rail.newest), seconds)
         return Counts(*cursor.fetchone())
 
 

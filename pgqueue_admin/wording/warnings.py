@@ -71,6 +71,16 @@ def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float) -> S
     return Said(f"{figure(ready, how)} ready, {who}", "0 receivers", "1", known)
 
 
+def queue_unreadable(error: str) -> Said:
+    return Said(
+        "This queue cannot be read",
+        "not read",
+        "read at each look",
+        f"Its figures are the last that were seen, and nothing is judged by them; the database says: {error} "
+        "Grant SELECT on the table to the role of QUEUES_URL, or see who holds its lock.",
+    )
+
+
 def peek_too_long(delay_ms: int, ours: bool) -> Said:
     delay = _ms(delay_ms)
     return Said(

@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.db.models.functions import Now
 
+from pgqueue_admin.records import processes
 from pgqueue_admin.records.models import Endpoint, Process
-from pgqueue_admin.records.processes import HEARTBEAT_LOST
 from pgqueue_admin.workers import rolling
 from pgqueue_admin.workers.ceiling import Ceiling
 from pgqueue_admin.workers.role import Key, Role
@@ -24,7 +24,7 @@ def share(want: int, index: int, hosts: int) -> int:
 
 
 def place_among_supervisors(host: str) -> tuple[int, int]:
-    fresh = Process.objects.filter(role="supervisor", ended_at=None, heartbeat_at__gt=Now() - HEARTBEAT_LOST)
+    fresh = processes.heard_of().filter(role="supervisor")
     hosts = sorted({host, *fresh.values_list("host", flat=True)})
     return hosts.index(host), len(hosts)
 

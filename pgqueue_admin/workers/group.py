@@ -38,7 +38,9 @@ class Group:
         staying = [process for process in self.processes if not process.draining]
         for process in staying[want:]:
             self._drain(process)
-        if len(staying) < want and not self.backoff.waiting:
+        if len(staying) >= want:
+            self._miss_nobody()
+        elif not self.backoff.waiting:
             self._forget_crashes()
             for _ in range(want - len(staying)):
                 self._try_to_start()
@@ -106,6 +108,12 @@ class Group:
             self._ledger.note(process.identity, state=State.CRASHED, next_start_at=None)
         self._crashed.clear()
         self.next_start_at = None
+
+    def _miss_nobody(self) -> None:
+        """Stopped, or wanted no more: nothing waits, and whoever is wanted later was asked for anew."""
+        if self._crashed:
+            self.backoff.start_now()
+            self._forget_crashes()
 
     def _free_ordinal(self) -> int:
         taken = {process.ordinal for process in self.processes}

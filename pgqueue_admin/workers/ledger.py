@@ -71,7 +71,7 @@ def record(identity: Identity, facts: Facts) -> None:
 
     A process's last heartbeat may arrive after the supervisor wrote down its end: then it says nothing more.
     """
-    key, facts = identity._asdict(), {name: _as_it_is_kept(value) for name, value in facts.items()}
+    key, facts = identity._asdict(), {name: _as_it_is_kept(name, value) for name, value in facts.items()}
     row = Process.objects.filter(**key)
     living = row.filter(ended_at=None) if "heartbeat_at" in facts else row
     if not living.update(**facts) and not row.exists():
@@ -81,13 +81,14 @@ def record(identity: Identity, facts: Facts) -> None:
         notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
 
 
-def _as_it_is_kept(fact: Any) -> Any:
+def _as_it_is_kept(name: str, fact: Any) -> Any:
     """Times by the one clock: a supervisor may not ask a database what time it is before it acts.
 
-    Texts without NUL: one in an exception's message would cost every later report.
+    Texts without NUL, and cut to their column: one in an exception's message, or a CODE_VERSION of any length, would
+    cost every later report.
     """
     if isinstance(fact, str):
-        return clean(fact)
+        return clean(fact)[: Process._meta.get_field(name).max_length]
     return clock.of_host(fact) if isinstance(fact, datetime) else fact
 
 

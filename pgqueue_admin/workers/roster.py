@@ -1,11 +1,15 @@
 """The rows of queues that exist: made when a table is found, marked when it is gone."""
 
+from typing import Any
+
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor.judge import default_targets
 from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.records.models import Endpoint, Queue
+
+_OURS = Endpoint.objects.filter(ours=True).values_list("name", "schema", "table")
 
 
 class Roster:
@@ -24,8 +28,9 @@ class Roster:
         if tables is self._written:
             return
         rows = {Address(row.schema, row.table): row for row in Queue.objects.all()}
+        owners = {Address(*where): name for name, *where in _OURS.all()}
         for table in tables:
-            self._found(table, rows.get(table.address))
+            self._found(table, rows.get(table.address), owners.get(table.address, ""))
         gone = [row.pk for address, row in rows.items() if address not in {table.address for table in tables}]
         Queue.objects.filter(pk__in=gone, gone_since=None).update(gone_since=Now())
         present = {table.address for table in tables}
@@ -33,24 +38,19 @@ class Roster:
         self.ids = {Address(schema, name): pk for pk, schema, name in every if (schema, name) in present}
         self._written = tables
 
-    def _found(self, table: QueueTable, row: Queue | None) -> None:
+    def _found(self, table: QueueTable, row: Queue | None, owner: str) -> None:
+        facts: dict[str, Any] = {"kind": table.kind.value, "reason": table.reason, "endpoint": owner}
+        facts |= {"seq_end": table.seq_end, "gone_since": None}
         if row is None:
-            row = Queue(schema=table.address.schema, table=table.address.table, endpoint=_endpoint(table.address))
-            self._take(row, table, targets=True)
-        elif (row.kind, row.reason, row.seq_end, row.gone_since) != (table.kind, table.reason, table.seq_end, None):
-            self._take(row, table, targets=_untouched(row))
+            row = Queue(schema=table.address.schema, table=table.address.table)
+            self._take(row, {**default_targets(table.kind), **facts})
+        elif any(getattr(row, name) != value for name, value in facts.items()):
+            self._take(row, {**(default_targets(table.kind) if _untouched(row) else {}), **facts})
 
-    def _take(self, row: Queue, table: QueueTable, targets: bool) -> None:
-        wanted = default_targets(table.kind) if targets else {}
-        facts = {"kind": table.kind.value, "reason": table.reason, "seq_end": table.seq_end, "gone_since": None}
-        for name, value in {**wanted, **facts}.items():
+    def _take(self, row: Queue, facts: dict[str, Any]) -> None:
+        for name, value in facts.items():
             setattr(row, name, value)
         row.save()
-
-
-def _endpoint(address: Address) -> str:
-    known = Endpoint.objects.filter(ours=True, schema=address.schema, table=address.table)
-    return known.values_list("name", flat=True).first() or ""
 
 
 def _untouched(row: Queue) -> bool:

@@ -86,6 +86,29 @@ def test_retry_asks_with_count_queues_and_environment(sign_in: SignIn, settings:
     assert (entry.origin, entry.verb, entry.count) == ("admin", "retry", 3)
 
 
+def test_above_20_a_reason_and_above_100_discarded_the_count_are_asked_for(sign_in: SignIn) -> None:
+    client = sign_in("ana")
+    page = ask(client, "retry", [message.id for message in dead(21, exception=REFUSED)])
+    confirm, operation = page.redirect_chain[0][0], Operation.objects.get()
+    refused = client.post(confirm, {"go": "Retry 21", "reason": " "})
+    assert "Above 20 messages a reason is asked for. Nothing has started." in text(refused)
+    assert 'id="count"' not in refused.content.decode()
+    operation.refresh_from_db()
+    assert operation.state == "frozen"
+    client.post(confirm, {"go": "Retry 21", "reason": "gateway is back"})
+    operation.refresh_from_db()
+    assert operation.state == "waiting"
+
+    page = ask(client, "discard", [message.id for message in dead(101, queue=BILLING)])
+    confirm, operation = page.redirect_chain[0][0], Operation.objects.latest("pk")
+    refused = client.post(confirm, {"go": "Discard 101", "reason": "old", "count": "100"})
+    assert "The set has 101 messages, you typed 100. Nothing has started." in text(refused)
+    assert 'value="old"' in refused.content.decode()
+    client.post(confirm, {"go": "Discard 101", "reason": "old", "count": "101"})
+    operation.refresh_from_db()
+    assert (operation.state, operation.reason) == ("waiting", "old")
+
+
 def test_all_that_match_can_be_chosen_beyond_the_page(sign_in: SignIn) -> None:
     client = sign_in("ana")
     url = f"{LIST}?queue={BILLING}&state=dead"

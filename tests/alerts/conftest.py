@@ -36,11 +36,13 @@ class Mailbox:
         self.around: Callable[[], AbstractContextManager[None]] | None = None
         self.answer = "250 2.0.0 taken"
         self.refuse_recipients = ""
+        self.refused_address = ""  # this one alone, where it is named; each otherwise
+        self.taken_for: list[list[str]] = []  # the envelope of each mail
 
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        if self.refuse_recipients:
+        if self.refuse_recipients and self.refused_address in ("", address):
             return self.refuse_recipients
         envelope.rcpt_tos.append(address)
         return "250 2.1.5 ok"
@@ -49,6 +51,7 @@ class Mailbox:
         if self.answer.startswith("250"):
             mail = message_from_bytes(envelope.content or b"", policy=policy.default)  # type: ignore[arg-type]
             self.mails.append(mail)
+            self.taken_for.append(list(envelope.rcpt_tos))
         if self.around:
             with self.around():
                 await server.push(self.answer)

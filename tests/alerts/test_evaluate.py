@@ -12,7 +12,7 @@ from pgqueue_admin.alerts.archive_reader import Deaths, Group
 from pgqueue_admin.alerts.evaluate import Changes, Evaluation
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.mailbox import Mailbox
-from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint
+from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, LatestSample, Queue
 from tests.alerts.conftest import BILLING
 
 START = datetime(2026, 11, 20, 2, 47, tzinfo=UTC)
@@ -84,6 +84,22 @@ def test_what_cannot_be_told_now_stays_as_it_stands(clock: Clock) -> None:
     changes = evaluate(clock.look(1, lying=None, archive_error="The database does not answer."))
     assert not changes.resolved
     assert Alert.objects.get(kind="dead_message").resolved_at is None
+
+
+def test_what_is_open_of_a_queue_stays_while_it_cannot_be_read(clock: Clock) -> None:
+    queue = Queue(schema="public", table="Billing", kind="input", target_depth=1, first_seen_at=START)
+    queue.latest = LatestSample(queue=queue, at=START, changed_at=START, depth=5, ready=0)
+    others = Queue(schema="public", table="Sales", kind="input", first_seen_at=START)
+    others.latest = LatestSample(queue=others, at=START, changed_at=START)
+    evaluate(clock.look(queues=[queue, others]))
+    queue.latest.error = "The database role may not do this."
+    others.latest.at = START + timedelta(minutes=2)
+    changes = evaluate(clock.look(2, queues=[queue, others]))
+    assert not changes.resolved
+    assert [alert.kind for alert in changes.opened] == ["queue_unreadable"]
+    queue.latest.error, queue.latest.depth, queue.latest.at = "", 0, others.latest.at
+    over = evaluate(clock.look(0.01, queues=[queue, others]))
+    assert {alert.kind for alert in over.resolved} == {"queue_depth", "queue_unreadable"}
 
 
 def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> None:

@@ -104,6 +104,41 @@ def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, 
     assert all("seems to" in each.sentence for each in seen)
 
 
+REFUSED = "The database role may not do this. permission denied for table Billing"
+
+
+def unread(seconds: float = 60, **facts: Any) -> Queue:
+    """Past every target when it was last read; since then the database refuses."""
+    sample = {"at": ago(seconds), "error": REFUSED, "ready": 4, "dead": 1, "depth": 5, "sent_total": 9}
+    about = {"target_age_seconds": 60, "target_depth": 1, "target_dead": 0, "seq_end": 9}
+    return queue(sample={**sample, "oldest_at": ago(500), "left_at": ago(500)}, **{**about, **facts})
+
+
+def test_of_a_queue_that_cannot_be_read_only_that_is_said() -> None:
+    seen = look(queues=[unread(), queue("Sales")])
+    for kind in ("queue_age", "queue_depth", "dead_count", "nobody_receives", "sequence_near_end"):
+        assert found(kind, seen) == []
+    (said,) = found("queue_unreadable", seen)
+    assert (said.severity, said.queue, said.since) == ("warning", '"public"."Billing"', ago(60))
+    assert "the database says: The database role may not do this." in said.sentence
+    assert "Grant SELECT" in said.sentence
+
+
+def test_one_look_that_failed_is_no_warning_yet() -> None:
+    assert found("queue_unreadable", look(queues=[unread(2), queue("Sales")])) == []
+
+
+def test_a_database_that_is_away_is_not_said_of_each_queue() -> None:
+    blind = Process(role="sampler", heartbeat_at=NOW, last_error="The database does not answer.")
+    assert found("queue_unreadable", look(queues=[unread(), unread(table="Sales")], processes=[blind])) == []
+
+
+def test_the_only_queue_is_said_to_be_unreadable_while_the_sampler_looks() -> None:
+    seen = look(queues=[unread()], processes=[Process(role="sampler", heartbeat_at=NOW)])
+    assert len(found("queue_unreadable", seen)) == 1
+    assert found("sampler_stale", seen) == []
+
+
 def test_an_empty_queue_needs_nobody() -> None:
     assert found("nobody_receives", look(queues=[queue(sample={"ready": 0, "left_at": ago(9_999)})])) == []
 

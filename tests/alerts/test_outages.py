@@ -1,4 +1,4 @@
-"""The alerter while a database is away, and after."""
+"""The alerter while a database is away, and when one kind of warning cannot be judged or written."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,10 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.alerts.kinds import peek_range
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import Alert, AlertMail
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.source import close
 from tests.waiting import until
 
@@ -77,3 +79,46 @@ def test_ears_that_were_cut_off_grow_again(
     die(1)
     until(alerter._hears, what="a death to be announced to them")
     alerter._close_ears()
+
+
+def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, die: Die) -> None:
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=9_000)
+    queue = Queue.objects.create(schema="public", table="Billing", kind="input")
+    kind = "Shop." + "Long" * 120
+    SmallestTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, seen_at=clock.now())
+    alerter = Alerter()
+    alerter.turn()
+    die(1)
+    alerter.turn()
+    assert Alert.objects.get(kind="dead_message").count == 1
+    assert AlertMail.objects.count() == 1
+    assert Alert.objects.get(kind="ttbr_conflict").cause == kind[:400]  # still the same one, and open once
+
+
+def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
+    console_database: str, die: Die, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
+    alerter = Alerter()
+    alerter.turn()
+    monkeypatch.setattr(peek_range.peek, "out_of_range", lambda endpoint: 1 / 0)
+    die(1)
+    alerter.turn()
+    alerter.turn()
+    assert AlertMail.objects.count() == 1
+    assert Alert.objects.get(kind="peek_range").resolved_at is None  # nothing is known of it: it stays as it stood
+    assert caplog.text.count("The warning peek_range cannot be judged") == 1
+    assert "does not answer" not in caplog.text
+
+
+def test_what_the_console_database_refuses_is_not_called_its_absence(
+    console_database: str, caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": ""}
+    Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
+    with connections["default"].cursor() as cursor:
+        cursor.execute("alter table pgqueue_alert add constraint no_such_kind check (kind <> 'peek_range')")
+    Alerter().turn()
+    assert "The warning peek_range cannot be judged" in caplog.text
+    assert "does not answer" not in caplog.text
+    assert Alert.objects.filter(kind="unnamed_environment").exists()

@@ -10,6 +10,9 @@ from aiosmtpd.controller import Controller
 from django.db import connections, transaction
 
 from pgqueue_admin.alerts import letter, post
+from pgqueue_admin.alerts.archive_reader import Reading
+from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.look import look
 from pgqueue_admin.alerts.mailbox import Mailbox as Addresses
 from pgqueue_admin.records.models import AlertMail
 from tests.alerts.conftest import Mailbox
@@ -48,6 +51,24 @@ def test_a_refused_recipient_is_quoted(smtp: Controller, mailbox: Mailbox) -> No
     post.deliver(NOW)
     mail.refresh_from_db()
     assert (mail.state, mail.error) == ("failed", "ana@example.org: 550 5.1.1 no such user")
+
+
+def test_one_of_two_recipients_refused_is_told_and_the_other_mailed_once(smtp: Controller, mailbox: Mailbox) -> None:
+    mailbox.refuse_recipients, mailbox.refused_address = "550 5.1.1 no such user", "left@example.org"
+    mail = waiting("ana@example.org", "left@example.org")
+    post.deliver(NOW)
+    mail.refresh_from_db()
+    assert (mail.state, mail.error) == ("failed", "left@example.org: 550 5.1.1 no such user")
+    seen = look(NOW, NOW, Reading())
+    (failing,) = BY_NAME["mail_failing"].find(seen)
+    assert "550 5.1.1 no such user" in failing.sentence
+    post.deliver(NOW + timedelta(minutes=1))
+    mailbox.refuse_recipients = ""
+    post.deliver(NOW + timedelta(minutes=10))
+    mail.refresh_from_db()
+    assert mailbox.taken_for == [["ana@example.org"], ["left@example.org"]]
+    assert (mail.state, mail.error, mail.to) == ("sent", "", "ana@example.org, left@example.org")
+    assert {taken["To"] for taken in mailbox.mails} == {mail.to}
 
 
 def test_a_server_that_is_not_there_costs_one_try_for_all() -> None:

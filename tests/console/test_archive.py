@@ -1,6 +1,7 @@
 """The archive's page: its search, its coverage, its paging, its acts (C4)."""
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -148,3 +149,10 @@ def test_no_page_has_inline_style_or_script(looked_at: Recorded) -> None:
     html = page(looked_at.operator)
     assert " style=" not in html
     assert not re.search(r"<script(?![^>]+src=)", html)
+
+
+def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> None:
+    client = looked_at.operator
+    assert "Nothing is removed from the archive by itself." in page(client)
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
+    assert "What was decided more than 30 days ago is removed from the archive; what is dead stays." in page(client)

@@ -4,9 +4,11 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, SmallestTtbr
 from tests.console.pages import Answer, matched
 
@@ -117,6 +119,27 @@ def test_one_press_takes_it_back(as_operator: Client, orders: Endpoint) -> None:
     assert "took back" in text(as_operator)
 
 
+def test_a_start_or_stop_is_not_taken_back_through_settings(viewer: User, as_viewer: Client, orders: Endpoint) -> None:
+    """Its page offers none; who may only change settings could post it by hand."""
+    viewer.user_permissions.add(Permission.objects.get(codename="change_settings"))
+    endpoints.stop("Shop.Orders", "tomas", "console")
+    endpoints.pause("Shop.Orders", "tomas", "console")
+    for entry in AuditEntry.objects.all():
+        response = as_viewer.post(f"{PAGE}undo/{entry.pk}/", {"next": PAGE})
+        assert "Nothing was changed" in text(as_viewer, response["Location"])
+    orders.refresh_from_db()
+    assert (orders.desired_processes, orders.paused) == (0, True)
+    assert not AuditEntry.objects.filter(verb="undo").exists()
+
+
+def test_a_change_of_another_endpoint_is_not_taken_back_under_this_name(as_operator: Client, orders: Endpoint) -> None:
+    Endpoint.objects.create(name="Billing", table="Billing", concurrency=2)
+    endpoints.save_settings("Billing", {"concurrency": 8}, "tomas", "console")
+    response = as_operator.post(f"{PAGE}undo/{AuditEntry.objects.get().pk}/", {"next": PAGE})
+    assert "Nothing was changed" in text(as_operator, response["Location"])
+    assert Endpoint.objects.get(name="Billing").concurrency == 8
+
+
 @pytest.mark.parametrize(
     ("verb", "given", "field", "value"),
     [
@@ -167,6 +190,21 @@ def test_a_viewer_changes_nothing(as_viewer: Client, orders: Endpoint, verb: str
 @pytest.mark.parametrize("verb", ["stop", "start", "scale", "pause", "resume", "settings", "withdraw"])
 def test_a_look_is_no_act(as_operator: Client, orders: Endpoint, verb: str) -> None:
     assert as_operator.get(f"{PAGE}{verb}/").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "Long" * 20, "queue": ""},
+        {"name": "Legacy", "queue": f'"public"."{"ü" * 32}"'},
+        {"name": "Legacy", "queue": f'"{"s" * 64}"."Orders"'},
+    ],
+)
+def test_a_name_that_no_table_can_have_is_said(as_operator: Client, orders: Endpoint, given: dict[str, str]) -> None:
+    response = as_operator.post("/endpoints/", {"peek_delay_ms": "1 s", **given})
+    assert response.status_code == 422
+    assert "63 bytes" in response.content.decode()
+    assert Endpoint.objects.count() == 1
 
 
 def test_a_foreign_endpoint_is_declared_labelled_and_withdrawn(as_operator: Client, orders: Endpoint) -> None:

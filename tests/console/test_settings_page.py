@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from pgqueue_admin.records import queues
 from pgqueue_admin.records.models import AuditEntry, Queue
 from tests.console.pages import matched
 
@@ -69,6 +70,14 @@ def test_what_was_changed_since_is_not_taken_back(as_operator: Client, billing: 
     assert "Nothing was changed. ana changed Billing since." in text(as_operator, response["Location"])
     billing.refresh_from_db()
     assert billing.target_age_seconds == 540
+
+
+def test_a_change_of_another_queue_is_not_taken_back_under_this_name(as_operator: Client, billing: Queue) -> None:
+    other = Queue.objects.create(schema="public", table="Other", kind="input")
+    queues.save_settings(other, {"target_depth": 7}, "tomas", "console")
+    as_operator.post(f"{PAGE}undo/{AuditEntry.objects.get().pk}/")
+    other.refresh_from_db()
+    assert other.target_depth == 7
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_the_broken_one_says_why_and_what_it_said_last(as_operator: Client, log_
     log.write_text("received 40118902\nMemoryError: <script>alert(1)</script>\n")
     ended = {"state": "back-off", "ended_at": timezone.now(), "next_start_at": timezone.now() + timedelta(minutes=2)}
     process(log=str(log), last_error="ended by SIGKILL", **ended)
+    process(role="supervisor", endpoint="", pid=1)
     html = text(as_operator)
     for said in (
         "Shipping has no process; 0 of 1 run",

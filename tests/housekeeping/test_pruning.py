@@ -7,14 +7,16 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.archive import pruning as archive_pruning
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import pruning, tasks
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
+from tests import plans
 
 DAY = timedelta(days=1)
 
@@ -60,6 +62,29 @@ def test_what_is_old_decided_and_read_goes(database: Connection) -> None:
 
 def store_discarded(connection: Connection, dead: int) -> None:
     connection.run("update messages.message_archive set became = 'discarded' where id = %s", [dead])
+
+
+def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
+    database: Connection, settings: Any
+) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    dead = ended(database, result="failed")
+    replay.discard(database, [dead], "ana")
+    assert tasks.prune_archive() == 0
+    assert [outcome.result for outcome in replay.restore(database, [dead], "ana")] == ["done"]
+    replay.discard(database, [dead], "ana")
+    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+    assert tasks.prune_archive() == 1
+
+
+def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
+    database.run(
+        "insert into messages.message_archive (created_at, handled_by, message, result, died_at)"
+        " select now(), 'Billing', '{}', 'success', now() - g * interval '1 minute' from generate_series(1, 20000) g"
+    )
+    database.run("analyze messages.message_archive")
+    arguments = {"before": clock.now() - 13.8 * DAY, "read": None, "most": 10}
+    assert plans.executed(database, postgresql().archive.prune(), arguments).reads("message_archive") <= plans.BY_INDEX
 
 
 def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None:

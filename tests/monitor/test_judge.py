@@ -51,6 +51,8 @@ def test_defaults() -> None:
         (Queue(target_depth=100, depth=300), (State.CRITICAL, "depth", 3.0)),
         (aged(90, target_depth=100, depth=300), (State.CRITICAL, "depth", 3.0)),
         (Queue(error="The table is gone."), (State.WARNING, "unreadable", 0.0)),
+        (aged(90, error="The role may not."), (State.WARNING, "unreadable", 0.0)),
+        (Queue(target_dead=0, dead=1, error="The role may not."), (State.WARNING, "unreadable", 0.0)),
     ],
 )
 def test_verdicts(queue: Queue, verdict: tuple[State, str, float]) -> None:

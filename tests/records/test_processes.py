@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from pgqueue_admin.records import endpoints, processes
+from pgqueue_admin.records import endpoints, processes, rail
 from pgqueue_admin.records.models import Endpoint, Process
 
 
@@ -25,6 +25,7 @@ def test_have_and_want_and_why_one_is_missing(sales: Endpoint) -> None:
     process(2, state="draining")
     process(3, state="back-off", ended_at=Now(), next_start_at=Now() + timedelta(seconds=4), last_error="KeyError")
     process(4, state="crashed", ended_at=Now())
+    process(9, role="supervisor", endpoint="")
     found = processes.of_endpoint("Sales")
     assert (found.have, found.want, found.missing) == (1, 3, 2)
     assert (found.busy, found.slots) == (1, 2)
@@ -40,6 +41,17 @@ def test_who_is_silent_for_ten_seconds_has_lost_its_heartbeat(sales: Endpoint) -
     assert [row.pid for row in found.lost] == [1]
     assert found.have == 1
     assert found.lost[0].heartbeat_age > timedelta(seconds=10)
+
+
+def test_every_count_leaves_out_who_is_not_heard_of(sales: Endpoint) -> None:
+    process(1, settings_version=sales.version)
+    process(2, settings_version=sales.version, heartbeat_at=Now() - timedelta(seconds=11))
+    process(3, settings_version=sales.version, state="draining")
+    process(4, settings_version=sales.version, state="starting")
+    taken = processes.taken(sales)
+    assert (taken.by, taken.of) == (3, 3)
+    have = processes.of_endpoint("Sales").have
+    assert (rail.counts(timedelta(minutes=1)).up, have) == (2, 2)
 
 
 def test_all_endpoints_cost_two_statements(sales: Endpoint, django_assert_num_queries: Any) -> None:

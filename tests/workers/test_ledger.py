@@ -8,10 +8,11 @@ import pytest
 
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HeldAtDeath, Process
+from pgqueue_admin.workers import vitals
 from pgqueue_admin.workers.deaths import held_at_death
 from pgqueue_admin.workers.identity import Identity
 from pgqueue_admin.workers.in_hand import InHand
-from pgqueue_admin.workers.ledger import Ledger
+from pgqueue_admin.workers.ledger import Ledger, record
 from pgqueue_admin.workers.role import Key
 
 ME = Identity("house-1", 4121, 7)
@@ -25,6 +26,15 @@ def dead(*message_ids: str) -> list[HeldAtDeath]:
     held = [InHand(0, now, 1, uuid4(), each, "Shop.\0Do", "public", "Sales") for each in message_ids]
     role = SimpleNamespace(key=Key("endpoint", "Sales"))
     return held_at_death(SimpleNamespace(held=held, how="ended by SIGSEGV", role=role, identity=ME), -11)  # type: ignore[arg-type]
+
+
+def test_a_text_longer_than_its_column_costs_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODE_VERSION", "registry.example/shop/handlers@sha256:" + "4f" * 32)
+    vitals.code_version.cache_clear()
+    record(ME, {"role": "alerter", "log": "/" + "deep/" * 100, "last_error": "e" * 5000, **vitals.facts()})
+    vitals.code_version.cache_clear()
+    row = Process.objects.get()
+    assert (len(row.code_version), len(row.log), len(row.last_error)) == (64, 400, 5000)
 
 
 def test_a_nul_costs_no_report() -> None:

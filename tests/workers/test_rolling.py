@@ -1,5 +1,7 @@
 """A rolling restart: one process at a time, on whichever host, the next when the new one is well."""
 
+import os
+import signal
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.records import endpoints, processes
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
 from pgqueue_admin.workers import rolling
 from tests.waiting import until
@@ -44,7 +46,7 @@ def test_both_hosts_agree_on_one(sales_row: Endpoint) -> None:
 
 @pytest.mark.parametrize("state", ["starting", "draining", "back-off"])
 def test_nobody_goes_while_one_is_not_well(sales_row: Endpoint, state: str) -> None:
-    process("app-1", 1, 4), process("app-1", 2, 4)
+    process("app-1", 1, 4), process("app-1", 2, 4), process("app-2", 9, 0, role="supervisor", endpoint="")
     process("app-2", 3, 5, state=state, ended_at=timezone.now() if state == "back-off" else None)
     assert turn(sales_row) == []
     assert rolling.under_way(sales_row)
@@ -61,6 +63,34 @@ def test_a_silent_host_holds_nothing_up(sales_row: Endpoint) -> None:
     for pid in (1, 2, 3):
         process("app-1", pid, 4)
     assert turn(sales_row) == [("app-1", 1)]
+
+
+def test_a_back_off_of_a_host_that_is_gone_holds_nothing_up(sales_row: Endpoint) -> None:
+    """A container deployed anew has another name: nobody closes the rows of the old one."""
+    long_ago, now = timezone.now() - timedelta(seconds=11), timezone.now()
+    process("app-0", 8, 0, role="supervisor", endpoint="", heartbeat_at=long_ago)
+    process("app-0", 7, 4, state="back-off", ended_at=now, next_start_at=now + timedelta(minutes=2))
+    for pid in (1, 2, 3):
+        process("app-1", pid, 4)
+    assert turn(sales_row) == [("app-1", 1)]
+    assert processes.of_endpoint("Sales").waiting is None
+
+
+def test_a_rolling_restart_goes_on_after_a_crash_that_nobody_replaces(house: House) -> None:
+    """Scaled down while one waits to be started again."""
+    want(2)
+    house.supervise()
+    first, second = house.running(2)
+    for crash in range(1, 4):
+        os.kill(second.pid, signal.SIGKILL)
+        until(lambda: len(house.rows(ended_at__isnull=False)) == crash, what="its end")  # noqa: B023
+        if crash < 3:
+            _, second = sorted(house.running(2), key=lambda row: row.id)
+    endpoints.scale("Sales", 1, "ana", "console")
+    row = endpoints.restart("Sales", "ana", "console")
+    until(lambda: house.rows(ended_at=None, state="running", started_version=row.version), what="the other is replaced")
+    assert not house.rows(state="back-off")
+    assert not house.rows(pid=first.pid, ended_at=None)
 
 
 def test_a_stopped_endpoint_is_not_restarted(console_database: str) -> None:

@@ -6,11 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from pgqueue_admin.console.board import cells
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.queues import columns
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.monitor import judge
-from pgqueue_admin.records import notify, samples
-from pgqueue_admin.records.models import LatestSample, Process, Queue, Sample, SmallestTtbr
+from pgqueue_admin.records import endpoints, notify, samples
+from pgqueue_admin.records.models import Endpoint, LatestSample, Process, Queue, Sample, SmallestTtbr
 from pgqueue_admin.workers.sampling import Sampling
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.monitor.test_sampler import Clock
@@ -46,6 +49,29 @@ def test_queues_are_written_with_their_targets(queues: Connection, sampling: Sam
     sampling.turn()
     targets = {q.table: (q.kind, q.target_age_seconds, q.target_dead) for q in Queue.objects.filter(schema="public")}
     assert targets == {"Q": ("input", 60, 0), "error": ("error", None, 0), "audit": ("audit", None, None)}
+
+
+def test_a_queue_found_before_its_endpoint_is_linked_with_it(
+    queues: Connection, sampling: Sampling, clock: Clock
+) -> None:
+    make(queues)
+    sampling.turn()
+    endpoints.create("Q", {"desired_processes": 1}, "ana", "command")
+    assert owner("Q") == ("Q", 1)  # at once: nobody waits for the next look at the catalog
+    Queue.objects.update(endpoint="")  # as versions before left it
+    clock.now += 100
+    sampling.turn()
+    assert owner("Q") == ("Q", 1)
+    Endpoint.objects.all().delete()
+    clock.now += 100
+    sampling.turn()
+    assert owner("Q") == ("", None)
+
+
+def owner(table: str) -> tuple[str, int | None]:
+    """The endpoint that a page names for a queue, and how many processes of it are wanted."""
+    row = next(each for each in board.load() if each.queue.table == table)
+    return row.queue.endpoint, row.team.want if row.team else None
 
 
 def test_targets_that_somebody_set_stay(queues: Connection, sampling: Sampling, clock: Clock) -> None:
@@ -176,6 +202,23 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
     assert (latest().depth, latest().at) == (3, before.at)
     sampling.turn()
     assert latest().error == ""
+
+
+def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
+    queues: Connection, console_database: str, connect: Connect, sampling: Sampling
+) -> None:
+    fill(queues, make(queues), 3)
+    sampling.turn()
+    LatestSample.objects.update(oldest_at=latest().at - timedelta(minutes=10))
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+    (row,) = [each for each in board.load() if each.queue.table == "Q"]
+    assert (row.age, row.state, row.verdict.why) == (None, "warn", "unreadable")
+    assert "data-since" not in columns.oldest(row).attributes + cells.oldest(row)
+    assert columns.trend(row).text == "cannot be read"
+    assert row.consumers.words == "not known"
 
 
 def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(

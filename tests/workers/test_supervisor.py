@@ -113,6 +113,19 @@ def test_start_ends_a_back_off(house: House) -> None:
     within(2, lambda: house.rows("Broken", id__gt=waiting.id), "started now", started)
 
 
+def test_stop_ends_a_back_off_and_start_now_is_no_longer_offered(house: House) -> None:
+    want(1, "Broken")
+    house.supervise()
+    until(lambda: len(house.rows("Broken", ended_at__isnull=False)) >= 4, what="a wait of some seconds")
+    until(lambda: house.rows("Broken", state="back-off"), what="in back-off")
+    endpoints.stop("Broken", "ana", "console")
+    until(lambda: not house.rows("Broken", state="back-off"), what="nothing waits to be started")
+    assert processes.of_endpoint("Broken").processes == []
+    tried = len(house.rows("Broken"))
+    endpoints.start("Broken", "ana", "console")
+    until(lambda: len(house.rows("Broken")) > tried, what="a person's start does not wait for the back-off")
+
+
 def test_a_drain_finishes_what_is_in_hand(house: House, sales: Endpoint, look: Connection, tmp_path: Path) -> None:
     want(1, drain_seconds=20, concurrency=1)
     house.supervise()

@@ -21,7 +21,7 @@ def find(look: Look) -> Iterator[Found]:
     for (endpoint, what), breakers in found.items():
         longest = max(breakers, key=lambda breaker: float(breaker["seconds"]))
         said = warnings.breaker_open(what, len(breakers), float(int(longest["seconds"])), longest["error"])
-        yield Found("breaker_open", endpoint, said, CRITICAL, cause=what[:400])
+        yield Found("breaker_open", endpoint, said, CRITICAL, cause=what)
 
 
 KIND = Kind("breaker_open", "circuit breaker open", find)

@@ -31,5 +31,10 @@ class Kind:
     mailed: bool = False
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
 
+    @property
+    def by_samples(self) -> bool:
+        """Judges a queue by its figures: while that queue cannot be read, what is open of it stays."""
+        return self.can_tell is sees_queues
+
 
 HOVERING = timedelta(seconds=30)

@@ -14,7 +14,7 @@ QUIET_FOREIGN = 120.0  # all that can be seen of them is that nothing leaves
 
 
 def find(look: Look) -> Iterator[Found]:
-    for queue in look.sampled():
+    for queue in look.read():
         if queue.kind == "input" and queue.latest.ready:
             endpoint = look.ours.get((queue.schema, queue.table))
             quiet = _quiet_ours(look, endpoint) if endpoint else _quiet_foreign(look, queue)

@@ -9,7 +9,7 @@ from pgqueue_admin.records.models import Queue
 
 
 def past(look: Look, why: str) -> Iterator[tuple[Queue, Verdict]]:
-    for queue in look.sampled():
+    for queue in look.read():
         for verdict in judge.each(queue, queue.latest, look.now):
             if verdict.why == why and verdict.state is not State.OK:
                 yield queue, verdict

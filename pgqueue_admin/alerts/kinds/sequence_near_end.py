@@ -11,7 +11,7 @@ WARN_AT, CRITICAL_AT = 0.85, 0.95
 
 
 def find(look: Look) -> Iterator[Found]:
-    for queue in look.sampled():
+    for queue in look.read():
         last, end = queue.latest.sent_total or 0, queue.seq_end
         if end and last > end * WARN_AT:
             severity = CRITICAL if last > end * CRITICAL_AT else WARNING

@@ -39,7 +39,7 @@ def _ours(team: Team, latest: Newest | None) -> Said:
 
 def _foreign(latest: Newest | None, now: datetime) -> Said:
     """From outside, only locked rows and rows that leave can be seen."""
-    if latest is None or latest.ready is None:
+    if latest is None or latest.ready is None or latest.error:
         return Said("not known")
     if latest.in_flight:
         return Said("somebody receives")

@@ -83,6 +83,8 @@ class Row:
         figures = self.latest
         if figures is None:
             return Trend("not counted" if self.queue.kind in UNCOUNTED else "not counted yet")
+        if figures.error:
+            return Trend("cannot be read")
         return trend(figures.ready, figures.in_per_second, figures.out_per_second, self.queue.kind)
 
     @property

@@ -10,6 +10,8 @@ from pgqueue_admin.records.endpoint_faults import LONGEST_PEEK_DELAY_MS
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import source
 
+MOST_BYTES = 63  # of a name in PostgreSQL; it cuts what is longer, so no table can have that name
+
 
 class Declaration(forms.Form):
     name = forms.CharField(label="Its name", max_length=200)
@@ -40,7 +42,11 @@ class Declaration(forms.Form):
 
     def _address(self, text: str) -> Any:
         try:
-            return source().dialect.parse_address(text, source().default_schema)
+            address = source().dialect.parse_address(text, source().default_schema)
         except AddressNotUnderstood as error:
-            self.add_error("queue", str(error))
-            return None
+            return self.add_error("queue", str(error))
+        for part in address:
+            if (size := len(part.encode())) > MOST_BYTES:
+                said = f"{part} has {size} bytes; the name of a schema or table has {MOST_BYTES} bytes at most."
+                return self.add_error("queue", said)
+        return address

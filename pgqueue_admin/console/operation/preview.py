@@ -17,8 +17,6 @@ from pgqueue_admin.wording import header_parts
 from pgqueue_admin.wording.figures import counted
 
 SAMPLES = 10
-REASON_ABOVE = 20
-TYPED_ABOVE = 100
 _SPLITS = 5
 
 
@@ -41,27 +39,6 @@ class Preview:
     newest_at: datetime | None
     kept: list[str]
     removed: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What has to be given before it starts."""
-
-    count: int
-    needs_reason: bool
-    needs_count: bool
-
-    def fault(self, reason: str, typed: str) -> str:
-        if self.needs_reason and not reason:
-            return f"Above {REASON_ABOVE} messages a reason is asked for. Nothing has started."
-        if self.needs_count and typed.replace(",", "").strip() != str(self.count):
-            return f"The set has {self.count:,} messages, you typed {typed or 'nothing'}. Nothing has started."
-        return ""
-
-
-def plan(operation: Operation) -> Plan:
-    dangerous = operation.kind == Operation.Kind.DISCARD and operation.count > TYPED_ABOVE
-    return Plan(operation.count, operation.count > REASON_ABOVE and not operation.reason, dangerous)
 
 
 def read(connection: Connection, operation: Operation) -> Preview:

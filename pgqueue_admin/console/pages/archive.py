@@ -16,6 +16,7 @@ from pgqueue_admin.console import access, archive_query, paging, trouble
 from pgqueue_admin.console.reading import archive_rows
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.times import parse_time, wire_time
+from pgqueue_admin.wording import keeping
 
 ROWS = 50
 TABS = (
@@ -50,6 +51,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "restore": query.filter.state in {"", "discarded"},
         "retry_refusal": access.may(request.user, "retry"),
         "discard_refusal": access.may(request.user, "discard"),
+        "removed": keeping.removed(settings.PGQUEUE["ARCHIVE_DAYS"]),
         "alert_to": settings.PGQUEUE["ALERT_TO"],
     }
     return render(request, "pgqueue_admin/archive/page.html", about)

@@ -99,7 +99,7 @@ def _page(
 def _undo_path(endpoint: Endpoint, entry: AuditEntry, last: dict[str, AuditEntry]) -> str:
     """Only what still stands can be taken back, and only settings: a start is taken back by a stop."""
     fields = set(entry.after or {})
-    stands = bool(fields) and fields <= endpoints.SETTINGS and all(last.get(field) == entry for field in fields)
+    stands = bool(fields) and endpoints.is_of_settings(entry) and all(last.get(field) == entry for field in fields)
     return reverse("endpoint_undo", args=[endpoint.name, entry.pk]) if stands else ""
 
 

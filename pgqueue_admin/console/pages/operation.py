@@ -10,7 +10,7 @@ from pgqueue_admin.console import access, answers, operation_words, trouble
 from pgqueue_admin.console.existing import existing
 from pgqueue_admin.console.operation import outcomes, preview, progress
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.operations import service
+from pgqueue_admin.operations import guard, service
 from pgqueue_admin.operations.freezing import LAPSES_AFTER
 from pgqueue_admin.records.models import Operation
 
@@ -40,10 +40,10 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "what": operation_words.what(operation),
         "found": found,
         "trouble": problem,
-        "plan": preview.plan(operation),
+        "plan": guard.plan(operation),
         "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
-        "effect": operation_words.EFFECT[operation.kind],
+        "effect": operation_words.effect(operation.kind),
         "button": operation_words.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
         "keep": operation_words.KEEP[operation.kind],
         "refusal": access.may(request.user, operation.kind),
@@ -54,9 +54,9 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
 @require_POST
 def start(request: HttpRequest, number: int) -> HttpResponse:
     operation = existing(Operation, f"There is no operation {number}.", pk=number)
-    reason = request.POST.get("reason", "").replace("\0", "").strip()[:1000]
+    reason = guard.reason(request.POST.get("reason", ""))
     allowed = operation.state == Operation.State.FROZEN and not access.may(request.user, operation.kind)
-    if allowed and (fault := preview.plan(operation).fault(reason, request.POST.get("count", ""))):
+    if allowed and (fault := guard.plan(operation).fault(reason, request.POST.get("count", ""))):
         return _preview(request, operation, fault)
     try:
         service.start(number, request.user, reason)

@@ -63,7 +63,7 @@ def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpRe
         if refusal := access.may(request.user, "set"):
             answers.refused(request, f"Nothing was changed: {refusal}.")
         else:
-            queues.undo(entry_id, request.user, "console")
+            queues.undo(found, entry_id, request.user, "console")
             answers.done(request, f"{found.table} is back as it was before.")
     except AuditEntry.DoesNotExist:
         answers.refused(request, answers.NO_SUCH_CHANGE)

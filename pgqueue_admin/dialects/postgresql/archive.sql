@@ -189,9 +189,11 @@ from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
 
 -- name: prune
 -- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to.
+-- Who decides today can take it back, however long ago it died; that it died before then, too, is what the index finds.
 delete from messages.message_archive where id in (
     select id from messages.message_archive
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
+        and greatest(died_at, became_at, ended_at) < %(before)s
         and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
     limit %(most)s for update skip locked
 )

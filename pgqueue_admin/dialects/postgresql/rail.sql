@@ -11,7 +11,8 @@ select
     (select count(*) from pgqueue_endpoint) as endpoints,
     (select coalesce(sum(desired_processes), 0)::int8 from pgqueue_endpoint where ours) as wanted,
     (select count(*) from pgqueue_process
-     where role = 'endpoint' and ended_at is null and state in ('running', 'paused')) as up,
+     where role = 'endpoint' and ended_at is null and state <> 'draining'
+         and heartbeat_at >= now() - %(lost)s * interval '1 s') as up,
     kept.delayed, kept.unmoved
 from (
     select coalesce(sum(l.delayed), 0)::int8 as delayed,
@@ -22,10 +23,12 @@ from (
 
 -- name: newest
 -- The newest sample of a queue that is there. Without a queue there is none, however often the sampler looks: then its
--- heartbeat stands for it, if the look before was answered.
+-- heartbeat stands for it, if the look before was answered; likewise where each queue by itself cannot be read.
 coalesce(
-    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null),
-    (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = '')
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+     where q.gone_since is null and l.error = ''),
+    (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = ''),
+    (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null)
 )
 
 -- name: how_new

@@ -57,6 +57,7 @@ class AlertMail(models.Model):
     message_id = models.CharField(max_length=200, unique=True)
     in_reply_to = models.CharField(max_length=200, blank=True, help_text="The first mail of the thread.")
     to = models.TextField(help_text="Addresses, separated by a comma and a blank.")
+    taken = models.TextField(blank=True, help_text="Those of them who have it, while others are refused.")
     subject = models.CharField(max_length=200)
     text = models.TextField()
     html = models.TextField(blank=True)
@@ -70,6 +71,12 @@ class AlertMail(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["state", "tried_at"])]
+
+    @property
+    def left(self) -> list[str]:
+        """Whom the server has not taken it for."""
+        taken = self.taken.split(", ")
+        return [to for to in self.to.split(", ") if to not in taken]
 
 
 class Cursor(models.Model):

@@ -1,0 +1,28 @@
+"""A queue that alone cannot be read: a right is missing, or somebody holds its lock. Nothing else is said of it."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.records import freshness
+from pgqueue_admin.wording import warnings
+
+
+def sees_others(look: Look) -> bool:
+    return look.sees_queues
+
+
+def find(look: Look) -> Iterator[Found]:
+    """Where others were read meanwhile, for longer than one slow look."""
+    patience = timedelta(seconds=freshness.limit())
+    for queue in look.sampled():
+        latest = queue.latest
+        if latest.error and look.newest_sample and look.newest_sample - latest.at > patience:
+            address = look.address(queue)
+            said = warnings.queue_unreadable(latest.error)
+            yield Found("queue_unreadable", address, said, queue=address, since=latest.at)
+
+
+KIND = Kind("queue_unreadable", "queue cannot be read", find, can_tell=sees_others)

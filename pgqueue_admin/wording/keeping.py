@@ -1,0 +1,14 @@
+"""How long what was decided stays in the archive. Pure: ``days`` is ARCHIVE_DAYS, 0 for ever."""
+
+from pgqueue_admin.wording.figures import counted
+
+
+def removed(days: int) -> str:
+    if not days:
+        return "Nothing is removed from the archive by itself."
+    return f"What was decided more than {counted(days, 'day')} ago is removed from the archive; what is dead stays."
+
+
+def restorable(days: int) -> str:
+    how_long = f"for {counted(days, 'day')}" if days else "at any time"
+    return f"Restore brings it back {how_long}."
