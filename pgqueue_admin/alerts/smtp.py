@@ -14,16 +14,12 @@ class PartlyRefused(smtplib.SMTPRecipientsRefused):
         self.taken = [place for place, address in enumerate(asked) if address not in refused]
 
 
-class _Telling:
-    def sendmail(self, sender: str, asked: list[str], *mail: Any, **options: Any) -> dict[str, Any]:
-        refused: dict[str, Any] = super().sendmail(sender, asked, *mail, **options)  # type: ignore[misc]
+class _Telling(smtplib.SMTP):
+    def sendmail(self, from_addr: str, to_addrs: Any, *mail: Any, **options: Any) -> dict[str, tuple[int, bytes]]:
+        refused = super().sendmail(from_addr, to_addrs, *mail, **options)
         if refused:
-            raise PartlyRefused(refused, asked)
+            raise PartlyRefused(refused, to_addrs)
         return refused
-
-
-class _Plain(_Telling, smtplib.SMTP):
-    pass
 
 
 class _Encrypted(_Telling, smtplib.SMTP_SSL):
@@ -33,4 +29,4 @@ class _Encrypted(_Telling, smtplib.SMTP_SSL):
 class Server(EmailBackend):
     @property
     def connection_class(self) -> Any:
-        return _Encrypted if self.use_ssl else _Plain
+        return _Encrypted if self.use_ssl else _Telling

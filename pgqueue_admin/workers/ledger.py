@@ -88,7 +88,7 @@ def _as_it_is_kept(name: str, fact: Any) -> Any:
     cost every later report.
     """
     if isinstance(fact, str):
-        return clean(fact)[: Process._meta.get_field(name).max_length]
+        return clean(fact, getattr(Process._meta.get_field(name), "max_length", None))
     return clock.of_host(fact) if isinstance(fact, datetime) else fact
 
 

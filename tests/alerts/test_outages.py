@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.alerts.kinds import peek_range
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Queue, SmallestTtbr
@@ -101,7 +101,7 @@ def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
     alerter = Alerter()
     alerter.turn()
-    monkeypatch.setattr(peek_range.peek, "out_of_range", lambda endpoint: 1 / 0)
+    monkeypatch.setattr(peek, "out_of_range", lambda endpoint: 1 / 0)
     die(1)
     alerter.turn()
     alerter.turn()
