@@ -274,10 +274,9 @@ def breaker_open(what: str, processes: int, seconds: float, error: str) -> Said:
 
 
 def sequence_near_end(last: int, end: int) -> Said:
-    share = f"{last * 100 // end} %"
     return Said(
         f"Sequence is at {integer(last, short_from=10**12)} of {integer(end, short_from=10**12)}, threshold 85 %",
-        share,
+        f"{last * 100 // end} %",
         "85 %",
         "At its end every send fails. Widen the sequence and the seq column to bigint, or restart it while empty.",
     )
