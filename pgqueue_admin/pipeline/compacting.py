@@ -34,9 +34,7 @@ def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folde
     with gone_if_it_fails(place):
         made = _written(spark, compaction, due, folder, place)
     for file in due.files:
-        os.utime(
-            folder / file.path
-        )  # from now on it is the sweep's, after its hour: who has just asked the manifest still reads it
+        os.utime(folder / file.path)  # the sweep's hour begins: who has just asked the manifest still reads it
     compactions.done(compaction, due, made)  # it may be done though it raises: its answer can be lost
 
 
