@@ -97,9 +97,11 @@ class Libpq:
 
     def run(self, query: Filled, values: Any) -> int:
         """As ``ask``, and how many rows it touched: no more between a send and libpq than must be."""
+        if not self._may_block():
+            return self.ask(query, values).rowcount
         given, types = self._dumped([values[name] for name in query.numbered[1]])
         name = self._names.get((query, types))
-        if not (name and self._may_block()):
+        if not name:  # it is not prepared, or not yet
             return self.ask(query, values).rowcount
         result = self._pg.exec_prepared(name, given, self._values.formats)
         if result.status not in _FINE:
