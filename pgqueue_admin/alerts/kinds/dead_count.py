@@ -19,4 +19,4 @@ def find(look: Look) -> Iterator[Found]:
             yield Found("dead_count", address, said, verdict.state, queue=address)
 
 
-KIND = Kind("dead_count", "dead over target", find, can_tell=sees_queues, linger=HOVERING)
+KIND = Kind("dead_count", "dead over target", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

@@ -22,19 +22,17 @@ def sees_archive(look: Look) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands."""
+    """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does, of a
+    kind ``by_samples``, what is open of a queue that cannot be read.
+    """
 
     name: str
     title: str
     find: Callable[[Look], Iterable[Found]]
     can_tell: Callable[[Look], bool] = always
+    by_samples: bool = False  # judges a queue by its figures
     mailed: bool = False
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
-
-    @property
-    def by_samples(self) -> bool:
-        """Judges a queue by its figures: while that queue cannot be read, what is open of it stays."""
-        return self.can_tell is sees_queues
 
 
 HOVERING = timedelta(seconds=30)

@@ -44,4 +44,4 @@ def _found(look: Look, queue: Queue, ours: bool, quiet: float) -> Found:
     return Found("nobody_receives", address, said, CRITICAL if ours else WARNING, queue=address)
 
 
-KIND = Kind("nobody_receives", "no consumer", find, can_tell=sees_queues, linger=HOVERING)
+KIND = Kind("nobody_receives", "no consumer", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

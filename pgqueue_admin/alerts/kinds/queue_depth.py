@@ -16,4 +16,4 @@ def find(look: Look) -> Iterator[Found]:
         yield Found("queue_depth", address, said, verdict.state, queue=address)
 
 
-KIND = Kind("queue_depth", "depth over target", find, can_tell=sees_queues, linger=HOVERING)
+KIND = Kind("queue_depth", "depth over target", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

@@ -4,14 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
+from pgqueue_admin.alerts.kinds.kind import Kind, sees_queues
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.records import freshness
 from pgqueue_admin.wording import warnings
-
-
-def sees_others(look: Look) -> bool:
-    return look.sees_queues
 
 
 def find(look: Look) -> Iterator[Found]:
@@ -25,4 +21,4 @@ def find(look: Look) -> Iterator[Found]:
             yield Found("queue_unreadable", address, said, queue=address, since=latest.at)
 
 
-KIND = Kind("queue_unreadable", "queue cannot be read", find, can_tell=sees_others)
+KIND = Kind("queue_unreadable", "queue cannot be read", find, can_tell=sees_queues)

@@ -19,4 +19,4 @@ def find(look: Look) -> Iterator[Found]:
             yield Found("sequence_near_end", address, warnings.sequence_near_end(last, end), severity, queue=address)
 
 
-KIND = Kind("sequence_near_end", "seq near its end", find, can_tell=sees_queues)
+KIND = Kind("sequence_near_end", "seq near its end", find, can_tell=sees_queues, by_samples=True)
