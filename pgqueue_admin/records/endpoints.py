@@ -130,15 +130,15 @@ def restart(name: str, person: Any, origin: str, *, version: int | None = None) 
         return change(name, {"restart_version": row.version + 1}, Act("restart", person, origin, version))
 
 
-def undo(audit_id: int, person: Any, origin: str, *, name: str = "") -> Endpoint:
-    """One click back, if everything that change set still stands. ``name``: of no other endpoint than this."""
-    entry = AuditEntry.objects.get(id=audit_id, noun="endpoint", **({"subject": name} if name else {}))
+def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
+    """One click back, if everything that change of this endpoint set still stands."""
+    entry = history(name).get(id=audit_id)
     if not entry.before:
         raise ActRefused("Nothing was changed. That entry replaced nothing that could be put back.")
     if not is_of_settings(entry):
         raise ActRefused("Nothing was changed. Only settings can be put back: a start is taken back by a stop.")
     with transaction.atomic():
-        row = locked(entry.subject)
+        row = locked(name)
         if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
             raise ChangedMeanwhile(row.name)
         return change(row.name, entry.before or {}, Act("undo", person, origin, reason=f"undoes change {entry.id}"))

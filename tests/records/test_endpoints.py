@@ -74,7 +74,7 @@ def test_an_unknown_setting_is_named(sales: Endpoint) -> None:
 def test_undo_puts_back_what_still_stands(sales: Endpoint) -> None:
     endpoints.save_settings("Sales", {"peek_delay_ms": 12_000}, "ivo", "console")
     entry = endpoints.last_changes("Sales")["peek_delay_ms"]
-    row = endpoints.undo(entry.id, "ana", "console")
+    row = endpoints.undo("Sales", entry.id, "ana", "console")
     assert (row.peek_delay_ms, row.version) == (1000, 3)
     newest = endpoints.history("Sales").first()
     assert newest is not None
@@ -86,13 +86,13 @@ def test_undo_is_refused_once_somebody_changed_it_again(sales: Endpoint) -> None
     entry = endpoints.last_changes("Sales")["peek_delay_ms"]
     endpoints.save_settings("Sales", {"peek_delay_ms": 500}, "tomas", "console")
     with pytest.raises(endpoints.ChangedMeanwhile, match="tomas"):
-        endpoints.undo(entry.id, "ana", "console")
+        endpoints.undo("Sales", entry.id, "ana", "console")
 
 
 def test_what_replaced_nothing_cannot_be_undone(console_database: str) -> None:
     endpoints.create("Sales", {"desired_processes": 1}, "ana", "command")
     with pytest.raises(endpoints.ActRefused, match="replaced nothing"):
-        endpoints.undo(AuditEntry.objects.get().id, "ana", "console")
+        endpoints.undo("Sales", AuditEntry.objects.get().id, "ana", "console")
 
 
 def test_desired_state_changes_by_its_verbs(sales: Endpoint) -> None:

@@ -76,7 +76,7 @@ def resume(request: HttpRequest, name: str) -> str:
 
 @act("set")
 def undo(request: HttpRequest, name: str, entry_id: int) -> str:
-    endpoints.undo(entry_id, request.user, "console", name=name)
+    endpoints.undo(name, entry_id, request.user, "console")
     entry = AuditEntry.objects.get(pk=entry_id)
     return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
 
