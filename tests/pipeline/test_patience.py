@@ -1,0 +1,50 @@
+"""A batch that gets no processor for long takes its share until it ends, and none again from then on."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pgqueue_admin.embedded import idle_group
+from pgqueue_admin.pipeline import cancelling
+from tests.waiting import until
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """``cpu.idle`` of a group of this test's own, with a process in it."""
+    monkeypatch.setattr(idle_group, "NAME", f"pgqueue-test-{tmp_path.name}")
+    with subprocess.Popen(["cat"], stdin=-1) as process:
+        made = idle_group.put(process.pid)
+        if made:
+            yield idle_group._place() / "cpu.idle"
+        process.communicate()
+    if not made:
+        pytest.skip("the system lets us make no control group")
+    idle_group._place().rmdir()
+
+
+def test_it_insists_once_its_patience_is_over(
+    idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str
+) -> None:
+    monkeypatch.setattr(cancelling, "EVERY", 0.01)
+    monkeypatch.setattr(cancelling, "PATIENT", 0.0)
+    with cancelling.cancelled_with(SimpleNamespace(), lambda: True):
+        until(lambda: idle.read_text() == "0\n", what="it takes its share")
+    assert idle.read_text() == "1\n"
+
+
+def test_it_takes_none_before(idle: Path, monkeypatch: pytest.MonkeyPatch, console_database: str) -> None:
+    """Asked five times whether it is wanted, it has gone round as often."""
+    monkeypatch.setattr(cancelling, "EVERY", 0.01)
+    asked: list[str] = []
+
+    def is_wanted() -> bool:
+        asked.append(idle.read_text())
+        return True
+
+    with cancelling.cancelled_with(SimpleNamespace(), is_wanted):
+        until(lambda: len(asked) >= 5, what="it looks again and again")
+    assert set(asked) == {"1\n"}
