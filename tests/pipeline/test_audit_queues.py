@@ -197,6 +197,18 @@ def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
     assert read(database, source) == [1, 2, 3]
 
 
+def rests_until_somebody_says(begin_anew: Callable[[Any], None], database: Any, source: HistorySource) -> None:
+    """Its numbers begin anew with three rows; none is read before somebody says that all are new, then each is."""
+    begin_anew(database)
+    for _ in range(3):
+        put(database)
+    assert planning.plan(database, source) is None
+    assert "before somebody says which" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("begin_anew", [made_anew, emptied])
 def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
     begin_anew: Callable[[Any], None], database: Any
@@ -206,14 +218,7 @@ def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
     put(database)
     left_open = planning.plan(database, source)
     assert left_open is not None
-    begin_anew(database)
-    for _ in range(3):
-        put(database)
-    assert planning.plan(database, source) is None
-    assert "before somebody says which" in told(source)
-    HistorySource.objects.update(oid=None, seq_done=0)
-    source.refresh_from_db()
-    assert read(database, source) == [1, 2, 3]
+    rests_until_somebody_says(begin_anew, database, source)
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
 
 
@@ -228,14 +233,7 @@ def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
         assert planning.plan(database, source) is None
     assert told(source)
     assert source.head == 2
-    begin_anew(database)
-    for _ in range(3):
-        put(database)
-    assert planning.plan(database, source) is None
-    assert "before somebody says which" in told(source)
-    HistorySource.objects.update(oid=None, seq_done=0)
-    source.refresh_from_db()
-    assert read(database, source) == [1, 2, 3]
+    rests_until_somebody_says(begin_anew, database, source)
 
 
 def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:

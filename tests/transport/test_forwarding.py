@@ -25,6 +25,14 @@ def refuse(connection):
     return refuse
 
 
+def in_the_error_queue(endpoint):
+    """Headers of the one message that is there."""
+    until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
+    (row,) = rows(endpoint.dsn, "error")
+    return h.parse(row.headers)
+
+
 @pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only", "none"])
 def test_what_is_refused_at_the_commit_was_not_forwarded(mode, make_endpoint, refuse, spy):
     make_endpoint("Billing")
@@ -32,10 +40,7 @@ def test_what_is_refused_at_the_commit_was_not_forwarded(mode, make_endpoint, re
     endpoint = make_endpoint(settings=replace(QUICK, immediate_retries=0, transaction_mode=mode))
     message_id = endpoint.send("Billing", {"n": 1}, type=REMIND, delay=timedelta())
     endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"))
-    finished(endpoint)
-    (row,) = rows(endpoint.dsn, "error")
-    headers = h.parse(row.headers)
+    headers = in_the_error_queue(endpoint)
     assert headers[h.FAILED_Q] == "Billing"
     assert headers[h.MESSAGE_ID] == message_id
     assert "could not be forwarded to Billing" in headers[h.EXCEPTION_MESSAGE]
@@ -70,9 +75,6 @@ def test_where_the_error_queue_refuses_it_too_the_first_reason_stays(make_endpoi
         for each row execute function full_now()""")
     endpoint.send("Billing", {"n": 1}, type=REMIND, delay=timedelta())
     endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"))
-    finished(endpoint)
-    (row,) = rows(endpoint.dsn, "error")
-    headers = h.parse(row.headers)
+    headers = in_the_error_queue(endpoint)
     assert headers[h.FAILED_Q] == "Billing"
     assert "closed for today" in headers[h.EXCEPTION_MESSAGE]
