@@ -46,9 +46,9 @@ def sender(endpoint: "Client") -> Sender:
     return Sender(endpoint.dialect, endpoint.delayed, endpoint.alarm.pull_forward, partial(_tell, endpoint))
 
 
-def _tell(endpoint: "Client", queues: set[Address]) -> None:
+def _tell(endpoint: "Client", queues: set[Address], messages: int = 1) -> None:
     if endpoint.settings.notify:
-        endpoint.wake_ups.tell(queues)
+        endpoint.wake_ups.tell(queues, messages)
 
 
 def mover(endpoint: "Endpoint") -> DueMover:

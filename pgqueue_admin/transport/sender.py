@@ -14,7 +14,7 @@ from pgqueue_admin.transport.table_queue import TableQueue
 
 
 class Sender:
-    """After the commit ``tell`` is told which queues got something, and ``due_in`` in how many seconds what was stored
+    """After the commit ``tell`` is told which queues got how many, and ``due_in`` in how many seconds what was stored
     comes due.
     """
 
@@ -23,7 +23,7 @@ class Sender:
         dialect: Dialect,
         delayed: DelayedTable,
         due_in: Callable[[float], None],
-        tell: Callable[[set[Address]], None],
+        tell: Callable[[set[Address], int], None],
     ):
         self._dialect = dialect
         self._queue = lru_cache(maxsize=4096)(partial(TableQueue, dialect))
@@ -58,12 +58,12 @@ class Sender:
             if refused.sqlstate not in bulk.NOT_BY_COPY:
                 raise
             return []
-        self._tell({destination})
+        self._tell({destination}, len(ids))
         return ids
 
     def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
         """Before the commit whoever looks would not see them, and look again much later."""
-        self._tell(destinations(outgoing))
+        self._tell(destinations(outgoing), len(outgoing))
         self.stored(outgoing)
 
     def stored(self, outgoing: Sequence[OutgoingMessage]) -> None:

@@ -18,8 +18,8 @@ from pgqueue_admin.transport.kept_session import Connect, KeptSession
 log = logging.getLogger("pgqueue_admin.transport")
 
 APART_SECONDS = 0.002  # what is committed within it shares a NOTIFY; the first after a pause is told at once
-RUSH_SECONDS = 0.02  # the same while more than RUSH are committed a second: receivers have enough to do until then
-RUSH = 2_000
+RUSH_SECONDS = 0.02  # the same in a rush: receivers have enough to do until then
+RUSH = 2_000  # messages a second
 LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
 
 Heard = Callable[[], None]
@@ -63,14 +63,14 @@ class WakeUps:
         self._session = KeptSession(self._connect)
         self._lock = threading.Lock()
         self._to_tell: set[Address] = set()
-        self._commits = 0  # since the last NOTIFY, more or less: counted without the lock
+        self._sent, self._counted_at = 0, 0.0  # messages since the last NOTIFY, more or less: counted without the lock
         self._listened: dict[str, Heard] = {}
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def tell(self, queues: set[Address]) -> None:
-        """Something was committed there. Costs the sender no round trip."""
-        self._commits += 1
+    def tell(self, queues: set[Address], messages: int = 1) -> None:
+        """So many were committed there. Costs the sender no round trip."""
+        self._sent += messages
         if queues <= self._to_tell or not self._dialect.can_notify:
             return  # what is still to be told will be told after this commit
         with self._lock:
@@ -133,7 +133,7 @@ class WakeUps:
         while True:
             self._listen(session, listening)
             if self._to_tell and (closing.is_set() or time.monotonic() - told_at >= apart):
-                apart = self._apart(time.monotonic() - told_at)
+                apart = self._apart()
                 self._tell(session)
                 told_at = time.monotonic()
             self._hear(session)
@@ -143,10 +143,11 @@ class WakeUps:
             if poked in dict(poll.poll(apart * 1000 if self._to_tell else None)):
                 os.read(poked, 4096)
 
-    def _apart(self, since: float) -> float:
-        """How long until the next NOTIFY; ``since``: seconds since the last one."""
-        commits, self._commits = self._commits, 0
-        return RUSH_SECONDS if commits > RUSH * since else APART_SECONDS
+    def _apart(self) -> float:
+        """How long after this NOTIFY the next may be, by what was sent since this was last asked."""
+        now, before = time.monotonic(), self._counted_at
+        sent, self._sent, self._counted_at = self._sent, 0, now
+        return RUSH_SECONDS if sent > RUSH * (now - before) else APART_SECONDS
 
     def _listen(self, session: Connection, listening: set[str]) -> None:
         for name, heard in list(self._listened.items()):

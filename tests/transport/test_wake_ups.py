@@ -116,6 +116,18 @@ def test_many_sends_share_a_notification(rush, apart, make_endpoint, connect, da
     assert len(told(listener)) <= 2
 
 
+def test_a_rush_is_counted_in_messages(make_endpoint, connect, database, monkeypatch, patient):
+    """A few large batches a second keep receivers as busy as many sends do."""
+    for name, value in {"RUSH": 10_000, "APART_SECONDS": 0.0, "RUSH_SECONDS": 600.0}.items():
+        monkeypatch.setattr(wake_ups, name, value)
+    sender, listener = make_endpoint(settings=SLOW), connect(database)
+    listener.listen(SALES)
+    for _ in range(50):
+        sender.send_many("Sales", range(100), type=PING)
+    sender.stop()
+    assert len(told(listener)) <= 5
+
+
 def test_nothing_is_told_before_the_commit_or_without_one(make_endpoint, handlers, connect, database):
     """It would wake a receiver that finds nothing, and then rests."""
     make_endpoint("Billing", settings=SLOW)
