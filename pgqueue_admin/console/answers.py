@@ -4,6 +4,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from pgqueue_admin.operations import guard
+
 NO_SUCH_CHANGE = "Nothing was changed: that change does not exist, or belongs to another endpoint or queue."
 
 
@@ -22,6 +24,11 @@ def came_from(request: HttpRequest) -> str:
     here, secure = {request.get_host()}, request.is_secure()
     ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=here, require_https=secure)
     return wanted if ours and wanted.startswith("/") else ""
+
+
+def reason(request: HttpRequest) -> str:
+    """What the person wrote for the audit."""
+    return guard.reason(request.POST.get("reason", ""))
 
 
 def done(request: HttpRequest, sentence: str) -> None:

@@ -56,6 +56,7 @@ def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any,
     html = text(as_operator.get(response["Location"]))
     assert "Moved out of Sales. It lies dead in the archive; Sales goes on." in html
     assert "Moved out by ana" in html
+    assert "segfaults" in html
     assert AuditEntry.objects.get(verb="move out").reason == "segfaults"
     assert session.value('select count(*) from "Sales"') == 0
     after = text(as_operator.get(f"/fatal/{row.id}/"))

@@ -97,6 +97,7 @@ def test_discard_and_restore_leave_a_trace(recorded: Recorded, refused: int) -> 
     act(recorded.operator, "discard", refused, reason="bought elsewhere")
     html = shown(recorded.operator, f"/archive/{refused}/")
     assert "Discarded by ana" in html
+    assert "bought elsewhere" in html
     assert "Restore" in html
     act(recorded.second, "restore", refused)
     assert recorded.state(refused) == "dead"

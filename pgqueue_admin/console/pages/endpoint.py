@@ -45,7 +45,7 @@ def save(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _save(request: HttpRequest, endpoint: Endpoint, form: EndpointSettings) -> HttpResponse:
-    reason, version = request.POST.get("reason", "")[:1000], request.POST.get("version", "")
+    reason, version = answers.reason(request), request.POST.get("version", "")
     try:
         read = whole(version)
         endpoints.save_settings(endpoint.name, form.changes, request.user, "console", version=read, reason=reason)

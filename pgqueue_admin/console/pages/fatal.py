@@ -41,7 +41,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         answers.refused(request, f"Nothing was moved: {refusal}.")
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     try:
-        moved = moving_out.move_out(row_id, request.user, "console", request.POST.get("reason", "")[:1000])
+        moved = moving_out.move_out(row_id, request.user, "console", answers.reason(request))
     except Refused as error:
         answers.refused(request, str(error))
         return answers.SeeOther(reverse("fatal", args=[row_id]))

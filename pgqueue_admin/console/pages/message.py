@@ -10,12 +10,11 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console import navigation, trouble
-from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, timeline
+from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, reasons, timeline
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import AuditEntry
 
 TEMPLATE = "pgqueue_admin/message/page.html"
 
@@ -56,7 +55,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "acts": acts.of_archived(request.user, known),
         "beside": found.beside,
         "events": found.events,
-        "audit": AuditEntry.objects.filter(noun="message", subject=str(archive_id))[:20],
+        "reasons": reasons.of(archive_id, found.events),
     }
     return render(request, TEMPLATE, about)
 

@@ -54,7 +54,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
 @require_POST
 def start(request: HttpRequest, number: int) -> HttpResponse:
     operation = existing(Operation, f"There is no operation {number}.", pk=number)
-    reason = guard.reason(request.POST.get("reason", ""))
+    reason = answers.reason(request)
     allowed = operation.state == Operation.State.FROZEN and not access.may(request.user, operation.kind)
     if allowed and (fault := guard.plan(operation).fault(reason, request.POST.get("count", ""))):
         return _preview(request, operation, fault)

@@ -50,7 +50,7 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
-    outcome = service.act(kind, archive_id, request.user, "console", _reason(request))
+    outcome = service.act(kind, archive_id, request.user, "console", answers.reason(request))
     say = answers.done if outcome.result == "done" else answers.refused
     say(request, operation_words.result(kind, outcome))
     return answers.back(request, reverse("archived_message", args=[archive_id]))
@@ -64,7 +64,7 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
         chosen = _matching(kind, selection)
     elif not ids:
         raise service.NothingChosen(f"Nothing was {past(kind)}: no message was ticked.")
-    operation = service.freeze(kind, chosen, request.user, "console", _reason(request), selection)
+    operation = service.freeze(kind, chosen, request.user, "console", answers.reason(request), selection)
     return answers.SeeOther(reverse("operation", args=[operation.pk]))
 
 
@@ -78,10 +78,6 @@ def _matching(kind: str, q: str) -> Filter:
 def _ids(request: HttpRequest) -> list[int]:
     given = (whole(each) for each in request.POST.getlist("id")[:MOST_IDS])
     return [each for each in given if each is not None]
-
-
-def _reason(request: HttpRequest) -> str:
-    return request.POST.get("reason", "").replace("\0", "").strip()[:1000]
 
 
 urlpatterns = [path("operations/", page, name="operations")]

@@ -50,7 +50,7 @@ def _apply(request: HttpRequest, found: Queue, form: QueueSettings) -> None:
     changes = form.changes
     said = settings_words.change({name: getattr(found, name) for name in changes}, changes)
     try:
-        queues.save_settings(found, changes, request.user, "console", reason=request.POST.get("reason", "")[:1000])
+        queues.save_settings(found, changes, request.user, "console", reason=answers.reason(request))
     except ActRefused as error:
         return answers.refused(request, str(error))
     answers.done(request, f"{found.table}: {said}." if changes else f"Nothing was different. {found.table} stays.")
