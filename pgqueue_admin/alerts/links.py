@@ -38,5 +38,5 @@ def archive_path(queue_address: str, cause: str) -> str:
     if cause in _RESULTS:
         terms.append(f"result:{cause}")
     elif '"' not in cause:
-        terms.append(f'error:"{cause}"' if " " in cause else f"error:{cause}")
+        terms.append(f'error:"{cause}"' if cause.split() != [cause] else f"error:{cause}")
     return reverse("archive") + "?" + urlencode({"q": " ".join(terms)})

@@ -1,9 +1,11 @@
 """Names in addresses: any table name survives the way into a path and back (C3, bad input)."""
 
+from urllib.parse import parse_qs, urlsplit
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pgqueue_admin.console import paging, paths
+from pgqueue_admin.console import archive_query, paging, paths
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=55)
 
@@ -20,6 +22,15 @@ def test_a_name_survives_the_path(name: str) -> None:
     assert paths.decode(segment) == name
     assert "/" not in segment
     assert not segment.startswith(".")
+
+
+@given(st.text(min_size=1).filter(lambda cause: '"' not in cause and "\0" not in cause))
+@example("System.Data.\u00a0Odd")
+@example("two\twords")
+def test_a_cause_survives_the_way_into_the_archive(cause: str) -> None:
+    asked = parse_qs(urlsplit(paths.dead("Billing", cause)).query)["q"][0]
+    found = archive_query.read(asked.replace("queue:Billing", "")).filter  # a queue is looked for in the database
+    assert (found.exception or found.result, found.words) == (cause, ())
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.none()), max_size=4))
