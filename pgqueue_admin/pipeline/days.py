@@ -9,6 +9,7 @@ from django.db.models import Model
 from django.db.models.functions import Now
 
 from pgqueue_admin.pipeline import cut_steps, ledger
+from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import FailureRollup, HistoryDay, HistoryFile, Rollup, StoryPart
 
@@ -34,7 +35,7 @@ def files(day: HistoryDay) -> list[HistoryFile]:
 
 
 @transaction.atomic
-def recomputed(day: HistoryDay, read: Sequence[HistoryFile], figures: Iterable[ledger.Counted]) -> None:
+def recomputed(day: HistoryDay, read: Sequence[HistoryFile], figures: Iterable[Figures]) -> None:
     """The figures of these files in place of all of that day, or none. Raises Superseded, Moved, history.FilesLost."""
     cut_steps.alone()
     if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), summed_at=None, error=""):

@@ -1,12 +1,11 @@
 """What is counted of a batch's rows, for tables of the console's database."""
 
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
 
 from django.db.models import Model
 from pyspark.sql import DataFrame
 
+from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.pipeline.transforms.failures import failures
 from pgqueue_admin.pipeline.transforms.rollups import rollups
 from pgqueue_admin.pipeline.transforms.stories import stories
@@ -14,21 +13,6 @@ from pgqueue_admin.records.models import FailureRollup, Rollup, StoryPart
 
 MADE = {Rollup: rollups, FailureRollup: failures, StoryPart: stories}
 _AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # these threads stay, and with them theirs in Java
-
-
-class Figures(NamedTuple):
-    """Rows of ``model``; ``table`` (of Arrow) has its columns, without the batch."""
-
-    model: type[Model]
-    table: Any
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.table.column_names)
-
-    def rows(self) -> Iterator[Sequence[Any]]:
-        for part in self.table.to_batches(max_chunksize=1000):
-            yield from zip(*(column.to_pylist() for column in part.columns), strict=True)
 
 
 def figures(history: DataFrame) -> list[Figures]:

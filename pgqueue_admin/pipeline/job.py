@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
-from pgqueue_admin.pipeline.figures import Figures, figures
+from pgqueue_admin.pipeline.counted import Figures
+from pgqueue_admin.pipeline.figures import figures
 from pgqueue_admin.pipeline.looking import Overdue
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, gone_if_it_fails, of_attempt

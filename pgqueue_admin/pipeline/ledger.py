@@ -2,31 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connections, transaction
-from django.db.models import F, Min, Model, QuerySet
+from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import cut_steps
+from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 _NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
-
-
-class Counted(Protocol):
-    """Rows of one table of figures, without the batch."""
-
-    @property
-    def model(self) -> type[Model]: ...
-
-    @property
-    def names(self) -> Sequence[str]: ...
-
-    def rows(self) -> Iterable[Sequence[Any]]: ...
 
 
 class Superseded(Exception):
@@ -144,7 +133,7 @@ def done(
     kept: int,
     rejected: dict[str, int],
     files: Iterable[HistoryFile],
-    figures: Iterable[Counted],
+    figures: Iterable[Figures],
 ) -> None:
     """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
@@ -161,15 +150,15 @@ def _name(batch: HistoryBatch, files: Iterable[HistoryFile]) -> None:
     HistoryPart.objects.bulk_create([HistoryPart(file=file, batch=batch, rows=file.rows) for file in named])
 
 
-def count(batch: HistoryBatch | None, figures: Iterable[Counted]) -> None:
+def count(batch: HistoryBatch | None, figures: Iterable[Figures]) -> None:
     """By COPY: a batch has thousands of them, and a source's next batch waits meanwhile."""
-    pk = batch and batch.pk
+    number = batch.pk if batch else None
     for each in figures:
         table, columns = each.model._meta.db_table, ("batch_id", *each.names)
         load = postgresql().pipeline.load_figures(table=table, columns=columns)
         with connections["default"].cursor() as cursor, cursor.copy(load) as copy:
-            for row in each.rows():
-                copy.write_row((pk, *row))
+            for lines in each.lines(number):
+                copy.write(lines)
 
 
 def _move_on(batch: HistoryBatch) -> None:

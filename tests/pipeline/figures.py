@@ -1,23 +1,15 @@
 """Figures of a batch as Spark gives them, without Spark."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
+import pyarrow as pa
 from django.db.models import Model
 
+from pgqueue_admin.pipeline.counted import Figures
 
-class Figures(NamedTuple):
+
+def figures(of: Sequence[Model]) -> Figures:
     """Of rows that are not stored; all of one model."""
-
-    of: Sequence[Model]
-
-    @property
-    def model(self) -> type[Model]:
-        return type(self.of[0])
-
-    @property
-    def names(self) -> list[str]:
-        return [field.name for field in self.model._meta.concrete_fields if field.name not in {"id", "batch"}]
-
-    def rows(self) -> Iterator[Sequence[Any]]:
-        return ([getattr(each, name) for name in self.names] for each in self.of)
+    fields = of[0]._meta.concrete_fields
+    names = [field.name for field in fields if field.name not in {"id", "batch"}]
+    return Figures(type(of[0]), pa.table({name: [getattr(each, name) for each in of] for name in names}))

@@ -16,8 +16,8 @@ from pgqueue_admin.pipeline import cut_steps, ledger, trends
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.pipeline.trends import MEASURES, STEPS, Timings
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
+from tests.pipeline import figures as made
 from tests.pipeline.counted import batch, rolled_up
-from tests.pipeline.figures import Figures
 from tests.waiting import locks_waited_for, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -103,7 +103,7 @@ def test_what_a_batch_adds_is_there_at_once() -> None:
     late = batch()
     HistoryBatch.objects.filter(pk=late.pk).update(state="planned")
     first.batch = late
-    ledger.done(late, ledger.begin(late, "test"), 1, {}, [], [Figures([anew(first, {300: 9})])])
+    ledger.done(late, ledger.begin(late, "test"), 1, {}, [], [made.figures([anew(first, {300: 9})])])
     assert medians() == [300, 100]
     assert TimedStep.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
     assert complete_to(MONDAY + 2 * DAY) == 1

@@ -20,7 +20,7 @@ from pgqueue_admin.records.models import (
     StoryPart,
 )
 from tests.pipeline.counted import failed, rolled_up, told
-from tests.pipeline.figures import Figures
+from tests.pipeline.figures import figures
 
 pytestmark = pytest.mark.usefixtures("console_database")
 ANA = User(username="ana")
@@ -55,7 +55,7 @@ def anew(day: HistoryDay) -> None:
     row = Rollup.objects.filter(grain="day").first()
     assert row
     row.messages, row.at = 7, datetime.combine(day.day, datetime.min.time(), UTC)
-    days.recomputed(day, days.files(day), [Figures([row])])
+    days.recomputed(day, days.files(day), [figures([row])])
 
 
 def counted(grain: str = "day") -> dict[datetime, int]:

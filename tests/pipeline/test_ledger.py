@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
-from tests.pipeline.figures import Figures
+from tests.pipeline.figures import figures
 from tests.pipeline.tables import died, read
 
 Connect = Callable[[str], Any]
@@ -214,7 +215,8 @@ def test_figures_are_kept_as_they_were_counted(database: Any, others: list[str])
     batch = planning.plan(database, archive)
     assert batch is not None
     texts = ["a\tb", "a\nb", "\\N", "\\.", "", '"', "Zürich\r", *others]
-    told = Figures([story(text) for text in texts])
+    stories = [story(text) for text in texts]
+    told = figures(stories)
     ledger.done(batch, ledger.begin(batch, "test"), 1, {}, [], [told])
     kept = StoryPart.objects.filter(batch=batch).order_by("pk")
-    assert list(map(list, kept.values_list(*told.names))) == list(told.rows())
+    assert list(kept.values_list(*told.names)) == [attrgetter(*told.names)(each) for each in stories]
