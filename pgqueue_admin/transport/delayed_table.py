@@ -11,6 +11,7 @@ from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.addresses import DELAYED_SUFFIX, table_name
 from pgqueue_admin.transport.delays import Delay
 from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.presence import is_there
 
 BATCH = 100  # wire sheet 3
 _INDEX_SUFFIX = "_Due"
@@ -35,7 +36,8 @@ class DelayedTable:
         names = {"schema": self.address.schema, "name": self.address.table}
         index = self.address.table + _INDEX_SUFFIX
         with suppress(AlreadyExists), connection.transaction():
-            connection.run(self._sql.create(table=self.address))
+            if not is_there(connection, self._dialect, self.address):
+                connection.run(self._sql.create(table=self.address))
             if not connection.value(self._sql.indexes(), names):
                 connection.run(self._sql.create_index(table=self.address, index=index))
 

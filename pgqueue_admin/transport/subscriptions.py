@@ -1,13 +1,17 @@
 """Who wants which events: the routing table all endpoints of a system share (wire sheet 4)."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, AlreadyExists
 from pgqueue_admin.transport.addresses import Addressing
+from pgqueue_admin.transport.presence import is_there
+
+log = logging.getLogger("pgqueue_admin.transport")
 
 TABLE = "SubscriptionRouting"
 CACHE_SECONDS = 5.0
@@ -25,8 +29,9 @@ class Subscriptions:
         self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
 
     def create(self, connection: Connection) -> None:
-        with suppress(AlreadyExists), connection.transaction():
-            connection.run(self._sql.create(table=self.address))
+        if not is_there(connection, self._addressing.dialect, self.address):
+            with suppress(AlreadyExists), connection.transaction():
+                connection.run(self._sql.create(table=self.address))
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
         row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}
@@ -49,8 +54,16 @@ class Subscriptions:
     def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
         """Two spellings of one address are one queue."""
         rows = connection.all(self._sql.subscribers(table=self.address), {"topics": topics})
-        found = (self._addressing.resolve(row.queueaddress) for row in rows)
-        return list(dict.fromkeys(found))
+        found = (self._resolved(row.queueaddress) for row in rows)
+        return [address for address in dict.fromkeys(found) if address]
+
+    def _resolved(self, address: str) -> Address | None:
+        """None: no endpoint could ever receive there, and all others are still to get theirs."""
+        try:
+            return self._addressing.resolve(address)
+        except AddressNotUnderstood as error:
+            log.warning("A subscription in %s is left out: %s. Delete its row.", self.address, error)
+            return None
 
     def _forget(self) -> None:
         with self._lock:

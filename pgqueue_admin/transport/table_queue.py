@@ -11,6 +11,7 @@ from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.transport.headers import dump
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.presence import is_there
 
 _MILLISECOND = timedelta(milliseconds=1)
 LOWEST = -(2**63)
@@ -39,8 +40,9 @@ class TableQueue:
 
     def create(self, connection: Connection) -> None:
         """Safe beside others who create it at the same moment: whoever comes second finds it made."""
-        with suppress(AlreadyExists), connection.transaction():
-            connection.run(self._sql.create(table=self.address))
+        if not is_there(connection, self._dialect, self.address):
+            with suppress(AlreadyExists), connection.transaction():
+                connection.run(self._sql.create(table=self.address))
 
     def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         """Insert in the order given, in one round trip (T8)."""

@@ -5,7 +5,9 @@ import threading
 import pytest
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import creation
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.delayed_table import DelayedTable
 from pgqueue_admin.transport.subscriptions import Subscriptions
@@ -43,6 +45,22 @@ def test_creating_twice_changes_nothing(connection):
     before = catalog(connection, queue.address)
     queue.create(connection)
     assert catalog(connection, queue.address) == before
+
+
+def test_who_may_create_nothing_finds_what_is_there(endpoint, connection, connect, database):
+    """Production gives its endpoints no more than they need."""
+    connection.run("create role only_runs")
+    connection.run("revoke create on schema public from public")
+    session = connect(database)
+    session.run("set role only_runs")
+    try:
+        creation.create(endpoint, session)
+        connection.run('drop table "Sales.Delayed"')
+        with pytest.raises(NotPermitted):
+            creation.create(endpoint, session)
+    finally:
+        session.run("reset role")
+        connection.run("drop role only_runs")
 
 
 def test_many_may_create_at_once(database, connect):

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.addresses import Addressing
@@ -40,6 +42,19 @@ def test_a_schema_that_is_given_for_a_queue_holds_for_what_is_published(connecti
     ours.create(connection)
     ours.subscribe(connection, "Sales", SALES, PLACED)
     assert found(ours, connection)() == [Address("ops", "Sales")]
+
+
+def test_a_row_that_names_no_address_keeps_nothing_from_the_others(
+    connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours = Subscriptions(Addressing(postgresql(), "public"))
+    ours.create(connection)
+    ours.subscribe(connection, "Sales", SALES, PLACED)
+    for number, odd in enumerate(["", "a."]):
+        row = {"odd": odd, "number": str(number), "topic": PLACED}
+        connection.run('insert into "SubscriptionRouting" values (%(odd)s, %(number)s, %(topic)s)', row)
+    assert found(ours, connection)() == [SALES]
+    assert caplog.text.count("is left out") == 2
 
 
 def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
