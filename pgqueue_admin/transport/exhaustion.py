@@ -3,6 +3,7 @@
 import logging
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, TableMissing
 from pgqueue_admin.transport.actions import Exhaust
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.failure import Failure
@@ -39,11 +40,25 @@ class Exhaustion:
             failure.message,
             extra=about(message),
         )
-        named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
-        if settings.on_exhausted == "archive" and self._archive and not named:
+        if self._is_where_the_policy_says(connection, message, failure):
+            return
+        if settings.on_exhausted == "archive" and self._archive:
             self._archive(connection, message, failure)
         else:
-            self._to_error_queue(connection, message, failure, named or settings.error_queue)
+            self._to_error_queue(connection, message, failure, settings.error_queue)
+
+    def _is_where_the_policy_says(self, connection: Connection, message: IncomingMessage, failure: Failure) -> bool:
+        """A queue that is not there would keep the message at the head of its own for ever."""
+        named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
+        if not named:
+            return False
+        try:
+            with connection.transaction():
+                self._to_error_queue(connection, message, failure, named)
+        except (AddressNotUnderstood, TableMissing) as error:
+            log.error("The policy's error queue %r takes nothing, so the settings decide: %s", named, error)
+            return False
+        return True
 
     def _to_error_queue(
         self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str

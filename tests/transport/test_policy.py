@@ -62,6 +62,21 @@ def test_another_error_queue(judged, make_endpoint):
     assert rows(endpoint.dsn, "error") == []
 
 
+@pytest.mark.parametrize("batch_size", [1, 10])
+@pytest.mark.parametrize("named", ["Typo", '"unclosed'])
+def test_an_error_queue_that_takes_nothing_leaves_it_to_the_settings(judged, handlers, caplog, named, batch_size):
+    """Or the first that failed would keep all behind it waiting."""
+    handled = []
+    handlers.handle("Shop.Ping")(lambda body, context: handled.append(body))
+    endpoint = judged(lambda attempted: Exhaust(named), settings=replace(ALONE, batch_size=batch_size))
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.send("Sales", 2, type="Shop.Ping")
+    run(endpoint)
+    assert handled == [2]
+    assert len(rows(endpoint.dsn, "error")) == 1
+    assert "so the settings decide" in caplog.text
+
+
 def test_later_by_its_own_delay(judged):
     endpoint = judged(lambda attempted: After(timedelta(hours=1)) if not attempted.delayed_retries else Exhaust())
     run(endpoint, 1)
