@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pgqueue_admin.transport.times import LONGEST_SPAN, SHORTEST_SPAN
+
 LEAST_PEEK_DELAY = 0.1
 MOST_PEEK_DELAY = 10.0
 LONGEST_PEEK_DELAY = 86_400.0
 LONGEST_RETRY_STEP = 86_400.0
+LEAST_AUDIT_TTBR, MOST_AUDIT_TTBR = SHORTEST_SPAN.total_seconds(), LONGEST_SPAN.total_seconds()
 
 TransactionMode = Literal["sends_atomic_with_receive", "receive_only", "none"]
 Repeek = Literal["receives", "handlers"]
@@ -19,6 +22,12 @@ _CHOICES = {
     "repeek_after": ("receives", "handlers"),
     "on_exhausted": ("archive", "error_queue"),
 }
+
+_NUMBERS: dict[type | tuple[type, ...], tuple[str, ...]] = {
+    int: ("max_records_to_peek", "concurrency", "immediate_retries", "delayed_retries", "batch_size"),
+    (int, float): ("peek_delay", "delayed_retry_step", "audit_ttbr"),
+}
+_MAY_BE_NONE = ("max_records_to_peek", "audit_ttbr")
 
 
 class SettingsRefused(ValueError):
@@ -51,13 +60,27 @@ class EndpointSettings:
     create_message_body_computed_column: bool = False  # T6: in each table that create_queues makes or finds
 
     def faults(self) -> list[str]:
-        return [*self._range_faults(), *self._choice_faults(), *self._combination_faults()]
+        return list(self._type_faults()) or [
+            *self._range_faults(),
+            *self._choice_faults(),
+            *self._combination_faults(),
+        ]
 
     def checked(self) -> "EndpointSettings":
         """Itself. Raises SettingsRefused."""
         if faults := self.faults():
             raise SettingsRefused(faults)
         return self
+
+    def _type_faults(self) -> Iterator[str]:
+        """What is no number cannot be compared with one."""
+        for kinds, names in _NUMBERS.items():
+            for name in names:
+                value = getattr(self, name)
+                if value is None and name in _MAY_BE_NONE:
+                    continue
+                if not isinstance(value, kinds) or isinstance(value, bool):
+                    yield f"{name} is {value!r}: it must be a {'whole ' if kinds is int else ''}number."
 
     def _range_faults(self) -> Iterator[str]:
         if not 0 < self.peek_delay <= LONGEST_PEEK_DELAY:
@@ -73,8 +96,11 @@ class EndpointSettings:
             yield f"concurrency is {self.concurrency}: it must be 1 or more. To receive nothing, pause the endpoint."
         if self.batch_size < 1:
             yield f"batch_size is {self.batch_size}: it must be 1 or more."
-        if self.audit_ttbr is not None and self.audit_ttbr <= 0:
-            yield f"audit_ttbr is {self.audit_ttbr:g} s: it must be more than 0, or None for copies that never expire."
+        if self.audit_ttbr is not None and not LEAST_AUDIT_TTBR <= self.audit_ttbr <= MOST_AUDIT_TTBR:
+            yield (
+                f"audit_ttbr is {self.audit_ttbr:g} s: it must be more than 0 (at least {LEAST_AUDIT_TTBR:g} s, "
+                f"at most {LONGEST_SPAN.days:,} days), or None for copies that never expire."
+            )
         if self.immediate_retries < 0:
             yield f"immediate_retries is {self.immediate_retries}: it must be 0 or more."
         if self.delayed_retries < 0:

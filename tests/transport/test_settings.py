@@ -45,6 +45,30 @@ def test_every_fault_at_once():
     assert str(refused.value).count("\n") == 9
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("peek_delay", "5"),
+        ("concurrency", 2.5),
+        ("immediate_retries", "3"),
+        ("delayed_retries", None),
+        ("max_records_to_peek", 1.5),
+        ("batch_size", True),
+        ("audit_ttbr", "60"),
+    ],
+)
+def test_what_is_no_number_is_said(name, value):
+    (fault,) = EndpointSettings(**{"audit_queue": "copies", name: value}).faults()
+    assert fault.startswith(f"{name} is {value!r}: it must be a ")
+
+
+@pytest.mark.parametrize("ttbr", [0, 1e-5, 1e15, float("inf"), float("nan")])
+def test_a_time_that_no_copy_can_have_is_refused(ttbr):
+    """Else each message would fail when its copy is made."""
+    (fault,) = EndpointSettings(audit_queue="copies", audit_ttbr=ttbr).faults()
+    assert "at least 0.001 s, at most 2,900,000 days" in fault
+
+
 @pytest.mark.parametrize("delay", [0.099, 10.5])
 def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
     """T15."""
