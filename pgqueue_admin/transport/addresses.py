@@ -1,6 +1,6 @@
 """Which table a logical address means, in which schema, and whether its name is short enough (wire sheet 1.4)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pgqueue_admin.dialects import Address, Dialect
@@ -60,10 +60,10 @@ def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
     return list(_too_long(addressing.dialect, f"The {what} {queue!r}", table))
 
 
-def own_queue_faults(addressing: Addressing, own: Address, what: str, queue: str) -> list[str]:
+def own_queue_faults(addressing: Addressing, own: Sequence[Address], what: str, queue: str) -> list[str]:
     """Why this queue of the settings cannot be the endpoint's own."""
     try:
-        comes_back = queue and addressing.resolve(queue) == own
+        comes_back = queue and addressing.resolve(queue) in own
     except AddressNotUnderstood:  # told by queue_faults
         return []
     return [f"The {what} {queue!r} is the endpoint's own: {_COMES_BACK[what]}."] if comes_back else []

@@ -47,11 +47,12 @@ class Client(Sending):
         self.addressing = Addressing(self.dialect, self.schema, schemas or {})
         self.settings = settings or EndpointSettings()
         self.send_only = send_only
+        self._instance = instance
         if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
             raise SettingsRefused(faults)
         self.serializers = serializers or Serializers()
         self.pipeline = pipeline or PLAIN
-        self._name_tables(instance)
+        self._name_tables()
         super().__init__(assembly.outbound(self))
         self.alarm = Alarm()
         self.breakers = Breakers()
@@ -59,10 +60,9 @@ class Client(Sending):
         self._sender = assembly.sender(self)
         self._sessions = Sessions(self.connect)
 
-    def _name_tables(self, instance: str) -> None:
-        self.queue = TableQueue(self.dialect, self.addressing.own(self.name))
-        self.instance_queue = TableQueue(self.dialect, self._of_instance(instance)) if instance else None
-        self.queues = [self.queue, *([self.instance_queue] if self.instance_queue else [])]
+    def _name_tables(self) -> None:
+        self.queues = [TableQueue(self.dialect, address) for address in self._own_addresses()]
+        self.queue, self.instance_queue = self.queues[0], self.queues[1] if self._instance else None
         self.delayed = DelayedTable(self.dialect, self.queue.address)
         self.subscriptions = Subscriptions(self.addressing)
 
@@ -98,9 +98,11 @@ class Client(Sending):
         """
         return Within(self, self._outbound, self._sender, self.dialect.borrow(connection))
 
-    def _of_instance(self, instance: str) -> Address:
-        own = self.queue.address
-        return own._replace(table=addresses.table_name(own.table, discriminator=instance))
+    def _own_addresses(self) -> list[Address]:
+        """Of its queue and, where it has one, of its instance's."""
+        own = self.addressing.own(self.name)
+        of_instance = own._replace(table=addresses.table_name(own.table, discriminator=self._instance))
+        return [own, of_instance] if self._instance else [own]
 
     def _faults(self, settings: EndpointSettings) -> list[str]:
         named = {"error_queue": settings.error_queue, "audit_queue": settings.audit_queue}

@@ -177,7 +177,7 @@ class Endpoint(Client):
         if settings.on_exhausted == "error_queue" or not self.exhausted:
             queues["error_queue"] = settings.error_queue
         for what, queue in queues.items():
-            yield from addresses.own_queue_faults(self.addressing, self.addressing.own(self.name), what, queue)
+            yield from addresses.own_queue_faults(self.addressing, self._own_addresses(), what, queue)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -55,6 +55,12 @@ def test_its_own_queue_is_refused(make_endpoint, own, what):
         endpoint.apply(replace(AUDITED, **{what: own}))
 
 
+@pytest.mark.parametrize("what", ["audit_queue", "error_queue"])
+def test_that_of_its_instance_is_its_own_too(make_endpoint, what):
+    with pytest.raises(SettingsRefused, match="is the endpoint's own"):
+        make_endpoint(instance="i1", settings=replace(AUDITED, **{what: '"Sales.i1"'}))
+
+
 def test_an_error_queue_that_is_not_used_may_have_its_name(make_endpoint):
     """Who drains ``error`` into the archive, and who only sends under that name."""
     archive = replace(QUICK, on_exhausted="archive")
