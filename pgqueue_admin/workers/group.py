@@ -91,8 +91,7 @@ class Group:
     def _ended(self, process: Managed, code: int) -> None:
         facts = {"ended_at": datetime.now(UTC), "exit_code": code, "busy": 0}
         if process.draining and (code >= 0 or not process.too_large):
-            said = {"last_error": process.how} if process.too_large else {}
-            self._ledger.note(process.identity, state=State.STOPPED, **facts, **said)
+            self._ledger.note(process.identity, state=State.STOPPED, **facts, **self._parting(process, code))
             return
         self._ledger.hold(held_at_death(process, code))
         wait = self.backoff.crashed(process.ran)
@@ -102,6 +101,14 @@ class Group:
         self._crashed.append(process)
         facts |= {"last_error": why, "next_start_at": self.next_start_at}
         self._ledger.note(process.identity, state=State.BACK_OFF, **facts)
+
+    def _parting(self, process: Managed, code: int) -> dict[str, str]:
+        """What is to be said of one that was to end, and remembered of one that died on the way."""
+        if process.left_as_asked:
+            return {"last_error": process.how} if process.too_large else {}
+        self._ledger.hold(held_at_death(process, code))
+        log.warning("%s, pid %s, while it drained: %s.", self.role.label, process.identity.pid, process.last_words())
+        return {"last_error": process.last_words()}
 
     def _forget_crashes(self) -> None:
         for process in self._crashed:

@@ -32,6 +32,7 @@ class Managed:
         self.held: list[in_hand.InHand] = []  # what it had in hand when it ended
         self.too_large = ""  # why it was drained or killed for its memory
         self.hung = ""  # why it was killed though it had not ended
+        self._overdue = False  # its time to drain was over
         self._silence = pulse.Silence()
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
@@ -66,6 +67,7 @@ class Managed:
 
     def kill_if_due(self) -> None:
         if self.kill_at is not None and time.monotonic() > self.kill_at:
+            self._overdue = True
             self._kill_group()
 
     def kill_if_hung(self, after: float) -> None:
@@ -83,6 +85,12 @@ class Managed:
             self.held = in_hand.take_away(self.identity)
             pulse.forget(self.identity)
         return self._popen.returncode
+
+    @property
+    def left_as_asked(self) -> bool:
+        """It drained, or ran out of the time for it. Whatever else ended it may do so again to the next one."""
+        drained = self._popen.returncode in (0, -signal.SIGTERM) and not self.held
+        return self.draining and (self._overdue or drained)
 
     def last_words(self) -> str:
         """Why it ended, as an operator wants to read it."""

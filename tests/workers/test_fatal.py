@@ -9,7 +9,7 @@ import pytest
 from pgqueue_admin.archive import moving_out
 from pgqueue_admin.archive.moving_out import Why
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import fatal
+from pgqueue_admin.records import endpoints, fatal
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import HeldAtDeath
 from pgqueue_admin.transport import Endpoint
@@ -46,6 +46,24 @@ def test_the_third_death_names_the_message(
     sales.send("Sales", {"way": "live"}, type=TYPE)
     until(lambda: look.value('select count(*) from "Sales"') == 0, what="the endpoint goes on with the next one")
     assert look.value("select row_id from messages.message_archive") == found.row_id
+
+
+@pytest.mark.parametrize(("way", "how"), [("segfault", "ended by SIGSEGV"), ("leave", "ended with exit code 0")])
+def test_a_death_on_the_way_out_counts_too(deadly: House, sales: Endpoint, tmp_path: Path, way: str, how: str) -> None:
+    """Stopped while the message was in hand, its process dies of it instead of draining."""
+    want(1, concurrency=1, drain_seconds=60)
+    gate = tmp_path / "gate"
+    message_id = sales.send("Sales", {"way": way, "gate": str(gate)}, type=TYPE)
+    deadly.supervise()
+    until(gate.with_suffix(".reached").exists, what="the message is in hand")
+    endpoints.stop("Sales", "ana", "console")
+    deadly.running(1, state="draining")
+    gate.touch()
+    (row,) = until(lambda: [each for each in deadly.rows() if each.ended_at], what="it has ended")
+    assert row.state == "stopped"
+    assert row.last_error.startswith(how)
+    (death,) = until(lambda: list(HeldAtDeath.objects.all()), what="its death is remembered")
+    assert (death.message_id, death.how) == (message_id, how)
 
 
 def moved_out(look: Connection, found: Fatal) -> bool:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 from pgqueue_admin.transport import MessageContext
@@ -17,11 +18,23 @@ _kept: list[bytes] = []
 
 @sales.handle(TYPE)
 def end_as_told(message: dict[str, Any], context: MessageContext) -> None:
+    if gate := message.get("gate"):
+        _wait_at(Path(gate))
     WAYS[message.get("way", "live")]()
+
+
+def _wait_at(gate: Path) -> None:
+    gate.with_suffix(".reached").touch()
+    while not gate.exists():
+        threading.Event().wait(0.02)
 
 
 def _exit() -> None:
     os._exit(7)
+
+
+def _leave() -> None:
+    os._exit(0)
 
 
 def _segfault() -> None:
@@ -46,4 +59,4 @@ def _hoard() -> None:
 def _live() -> None: ...
 
 
-WAYS = {"exit": _exit, "segfault": _segfault, "grow": _grow, "hoard": _hoard, "live": _live}
+WAYS = {"exit": _exit, "leave": _leave, "segfault": _segfault, "grow": _grow, "hoard": _hoard, "live": _live}
