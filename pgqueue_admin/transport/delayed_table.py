@@ -60,7 +60,7 @@ class DelayedTable:
         return int(connection.value(self._move_due))
 
     def next_due(self, connection: Connection) -> float | None:
-        """In how many seconds the next is due; less than none when another mover has it."""
+        """In how many seconds the next comes due, whatever is overdue already."""
         seconds = connection.value(self._next_due)
         return None if seconds is None else float(seconds)
 

@@ -108,13 +108,16 @@ def test_movers_beside_each_other_move_each_once(connection, connect, database, 
     assert Counter(ids(database)) == Counter({f"m-{number}": 1 for number in range(300)})
 
 
-def test_what_another_mover_has_is_overdue_and_not_waited_for(connection, connect, database, delayed):
+def test_what_another_mover_has_is_not_waited_for_and_hides_nothing(connection, connect, database, delayed):
+    """What comes due after it is moved to the second, and not up to a minute late."""
     delayed.store(connection, [message(timedelta())])
     other = connect(database)
     with other.transaction():
         assert delayed.move_due(other) == 1
         assert delayed.move_due(connection) == 0
-        assert delayed.next_due(connection) <= 0
+        assert delayed.next_due(connection) is None
+        delayed.store(connection, [message(timedelta(hours=1))])
+        assert 3500 < delayed.next_due(connection) <= 3600
 
 
 def test_an_index_that_is_missing_is_made(connection, delayed):

@@ -45,5 +45,6 @@ with due as (
 select count(*) from moved
 
 -- name: next_due
--- In how many seconds, counted from the start of the transaction; 'infinity' is never, and has no distance.
-select extract(epoch from due - now())::float8 from {table} where isfinite(due) order by due limit 1
+-- In how many seconds, counted from the start of the transaction; 'infinity' is never, and has no distance. What is
+-- overdue and still here another mover has in hand: it would hide what comes due after it.
+select extract(epoch from due - now())::float8 from {table} where due > now() and due < 'infinity' order by due limit 1
