@@ -22,6 +22,15 @@ def check(delay: Delay, ttbr: timedelta | None, has_table: bool) -> None:
         raise ValueError(
             f"the time {delay} has no zone, so it is no instant: use datetime.now(UTC) + …, or .astimezone()"
         )
+    if isinstance(delay, datetime):
+        _check_year(delay)
+
+
+def _check_year(at: datetime) -> None:
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"the time {at} is in UTC in a year that no header can say: 1 to 9999 can be") from None
 
 
 def headers(made: h.Headers, delay: Delay, destination: str, since: datetime) -> h.Headers:

@@ -1,7 +1,7 @@
 """Messages for later, from send to handler (wire sheet 3)."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -206,6 +206,8 @@ def test_immediate_ones_are_stored_whatever_becomes_of_the_message(endpoint, han
         ({"delay": timedelta(seconds=-1)}, "over before"),
         ({"delay": timedelta.max}, "no header can say"),
         ({"delay": datetime(2030, 1, 1)}, "no zone"),  # noqa: DTZ001
+        ({"delay": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))}, "1 to 9999"),
+        ({"delay": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))}, "1 to 9999"),
     ],
 )
 def test_what_cannot_be_delayed_is_refused(endpoint, options, said):
