@@ -72,6 +72,10 @@ class Connection(Protocol):
 
     def fileno(self) -> int: ...
     @property
+    def in_transaction(self) -> bool:
+        """Also in one that has failed."""
+
+    @property
     def closed(self) -> bool: ...
     def close(self) -> None: ...
     def cut(self) -> None:

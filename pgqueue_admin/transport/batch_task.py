@@ -10,7 +10,7 @@ from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recovery import NotTaken
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.share import Share
+from pgqueue_admin.transport.share import Share, ended_from_within
 from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -69,6 +69,10 @@ class BatchTask(ReceiveTask):
                 failure = self._failure_of(message, error)
                 if failure is None or self._mode.lost:
                     raise
+                if self._mode.has_put_back(
+                    self._work.queue, message
+                ):  # what follows would be committed, and come twice
+                    raise ended_from_within() from error
                 self._count(message, cause_of(error), failure)
 
     def _came_back(self) -> None:

@@ -12,6 +12,7 @@ from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.slots import Slot
 from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.table_queue import TableQueue
 from pgqueue_admin.transport.transaction import Told
 
 
@@ -75,6 +76,11 @@ class ReceiveMode:
     @property
     def lost(self) -> bool:
         return self.keeps_failed and self._slot.receive.lost
+
+    def has_put_back(self, queue: TableQueue, message: IncomingMessage) -> bool:
+        """Whether a handler rolled the receive back: all of it lies in the queue as before."""
+        session = self._slot.receive.held()
+        return not session.in_transaction and queue.has(session, message.row_id)
 
     def gives_back(self, error: Exception) -> bool:
         return self.lost or (self.keeps_failed and isinstance(error, PASSING))

@@ -5,7 +5,12 @@ from types import TracebackType
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport.message import OutgoingMessage
+
+
+def ended_from_within() -> DatabaseError:
+    return DatabaseError("its handler ended the transaction of the batch from within, by commit or rollback", "25P01")
 
 
 class Share:
@@ -26,6 +31,8 @@ class Share:
             savepoint = session.transaction()
             savepoint.__enter__()
             self._savepoint = savepoint
+        elif self._savepoint and not session.in_transaction:
+            raise ended_from_within()
 
     def __enter__(self) -> None:
         self._before = len(self._sent)

@@ -73,6 +73,31 @@ def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog,
     assert len(rows(endpoint.dsn, "error")) == (0 if word == "commit" else 1)
 
 
+@pytest.mark.parametrize("word", ["commit", "rollback"])
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(make_endpoint, handlers, word, retries):
+    """Each of the others is handled, and what it sent is sent once; itself it fails."""
+    make_endpoint("Billing")
+    handled = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.send("Billing", number, type="Shop.Pong")
+        handled.append(number)
+        if number == 3:
+            context.connection.run(word)
+
+    settings = replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries)
+    endpoint = make_endpoint(settings=settings)
+    endpoint.send_many("Sales", range(10), type=PING)
+    endpoint.start()
+    others = {0, 1, 2, 4, 5, 6, 7, 8, 9}
+    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
+    finished(endpoint)
+    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
+    assert len(rows(endpoint.dsn, "error")) == 1
+
+
 def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
     """idle_in_transaction_session_timeout, here the handler's own: the same each time, so it counts as an attempt."""
 

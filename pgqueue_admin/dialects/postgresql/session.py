@@ -165,6 +165,10 @@ class Session:
         if status == TransactionStatus.IDLE:
             raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
 
+    @property
+    def in_transaction(self) -> bool:
+        return self.raw.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
     def as_json(self, value: Any) -> str:
         return encodings.json_text(value, encodings.codec(self.raw))
 
