@@ -80,6 +80,34 @@ def test_it_is_handled_when_it_is_due(endpoint, handled, seldom):
     assert delayed_rows(endpoint) == []
 
 
+def test_its_critical_time_counts_from_when_it_is_due(endpoint, handled, spy):
+    """The hour for which it was to wait is no lateness."""
+    now = datetime.now(UTC)
+    an_hour_ago = {h.TIME_SENT: h.wire_time(now - timedelta(hours=1))}
+    endpoint.send("Sales", 1, type=REMIND, headers=an_hour_ago, delay=now + SOON)
+    endpoint.start()
+    until(lambda: spy.critical_times)
+    finished(endpoint)
+    ((_, headers, _),) = handled
+    assert h.parse_time(headers[h.DELIVER_AT]) - h.parse_time(headers[h.TIME_SENT]) > timedelta(hours=1)
+    (critical_time,) = spy.critical_times
+    assert 0 <= critical_time < 600
+
+
+def test_it_is_moved_when_it_is_due_beside_an_overdue_one_that_is_locked(endpoint, handled, seldom, connection):
+    """Both from another process: no send here pulls the mover's wake-up forward."""
+    store = 'insert into "Sales.Delayed" (headers, body, due) values (%s, %s, now() + %s)'
+    headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: REMIND})
+    connection.run(store, [headers, b"1", timedelta(hours=-1)])
+    with connection.transaction():
+        connection.run('select from "Sales.Delayed" for update')
+        with endpoint.connect() as another:
+            another.run(store, [headers, b"2", timedelta(seconds=1)])
+        endpoint.start()
+        until(lambda: handled)
+        assert [body for body, _, _ in handled] == [2]
+
+
 def test_what_waits_at_the_start_is_moved_at_once(endpoint, handled):
     endpoint.send("Sales", 1, type=REMIND, delay=datetime(2001, 1, 1, tzinfo=UTC))
     endpoint.start()
