@@ -55,14 +55,14 @@ def queue(databases: Databases) -> Iterator[Large]:
 
 
 @contextmanager
-def delayed(databases: Databases) -> Iterator[Large]:
-    """A million delayed messages, 300 of them due."""
+def delayed(databases: Databases, rows: int = ROWS, due: int = DUE) -> Iterator[Large]:
+    """A million delayed messages, 300 of them due; or as many as asked for."""
     with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection:
         TableQueue(postgresql(), QUEUE).create(connection)
         DelayedTable(postgresql(), QUEUE).create(connection)
         connection.run('drop index "Q.Delayed_Due"')
         connection.run('alter table "Q.Delayed" set unlogged, drop constraint "Q.Delayed_pkey"')
-        connection.run(_FILL_DELAYED, {"rows": ROWS, "due": DUE})
+        connection.run(_FILL_DELAYED, {"rows": rows, "due": due})
         connection.run('alter table "Q.Delayed" add primary key (id)')
         connection.run('create index "Q.Delayed_Due" on "Q.Delayed" (due)')
         connection.run("analyze")
