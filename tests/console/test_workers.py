@@ -1,5 +1,6 @@
 """Workers: is every process up, and what does the broken one say (C1)."""
 
+import re
 import socket
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.records.models import Endpoint, Process
+
+RATE_11 = ">11</span> <small>/s</small>"
 
 
 @pytest.fixture
@@ -32,6 +35,13 @@ def text(client: Client, address: str = "/workers/") -> str:
     return response.content.decode().replace("\u00a0", " ")
 
 
+def cell(html: str, row: Process, name: str) -> str:
+    """What stands in one live cell of a process's rows."""
+    found = re.search(rf'data-live="process\.{row.pk}\.{name}"[^>]*>(.*?)</td>', html, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
 def test_nothing_has_reported(as_operator: Client, console_database: str) -> None:
     html = text(as_operator)
     assert "No supervisor has reported" in html
@@ -42,11 +52,24 @@ def test_all_run(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     process(role="supervisor", endpoint="", pid=1)
     process(pid=2)
-    process(pid=3, slots=4, busy=4, memory_bytes=66_000_000, handled_per_second=11)
+    row = process(pid=3, slots=4, busy=4, memory_bytes=66_000_000, handled_per_second=11)
     html = text(as_operator)
     assert "All 2 processes run" in html
     assert "4 of 4" in html
     assert "66 MB" in html
+    assert RATE_11 in cell(html, row, "out")
+    assert "31 min" in cell(html, row, "up")
+
+
+def test_what_a_process_said_last_and_where_it_runs_is_shown(as_operator: Client, console_database: str) -> None:
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
+    row = process(host="alpha", last_error="ValueError: no such order")
+    html = text(as_operator)
+    assert "ValueError: no such order" in cell(html, row, "error")
+    assert "<h2>alpha</h2>" in html
+    page = text(as_operator, "/endpoints/Shipping/")
+    assert "ValueError: no such order" in cell(page, row, "error")
+    assert re.search(rf'id="process-{row.pk}">\s*<th [^>]*>\s*alpha\s*<span class="mono">pid 4121<', page)
 
 
 def test_the_broken_one_says_why_and_what_it_said_last(as_operator: Client, log_folder: Path) -> None:
@@ -103,10 +126,14 @@ def test_an_open_page_is_told_what_changes(as_operator: Client, console_database
     from pgqueue_admin.console import process_cells
 
     endpoint = Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
-    row = process(slots=4, busy=1, last_error="<script>alert(1)</script>")
+    row = process(slots=4, busy=1, last_error="<script>alert(1)</script>", handled_per_second=11)
     told = process_cells.live("")
     assert "1 of 4" in told[f"process.{row.pk}.busy"]
     assert "<script>" not in told[f"process.{row.pk}.error"]
+    assert "&lt;script&gt;alert(1)" in told[f"process.{row.pk}.error"]
+    assert RATE_11 in told[f"process.{row.pk}.out"]
+    assert told[f"process.{row.pk}.up"].replace("\u00a0", " ").startswith("31 min")
+    assert RATE_11 in told[f"staff.{endpoint.pk}.out"]
     assert told[f"staff.{endpoint.pk}.have"] == "1 of 2"
     assert told["workers.verdict"] == "Shipping has too few processes; 1 of 2 run"
     places = text(as_operator) + text(as_operator, "/endpoints/Shipping/")
