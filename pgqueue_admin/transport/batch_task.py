@@ -2,6 +2,7 @@
 
 import logging
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
@@ -69,11 +70,13 @@ class BatchTask(ReceiveTask):
                 failure = self._failure_of(message, error)
                 if failure is None or self._mode.lost:
                     raise
-                if self._mode.has_put_back(
-                    self._work.queue, message
-                ):  # what follows would be committed, and come twice
-                    raise ended_from_within() from error
+                share.insist()
                 self._count(message, cause_of(error), failure)
+
+    def insist(self, session: Connection) -> None:
+        """What follows would be committed, and come twice."""
+        if self._message and not session.in_transaction and self._work.queue.has(session, self._message.row_id):
+            raise ended_from_within()
 
     def _came_back(self) -> None:
         if self._messages:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Address, Connection
@@ -12,7 +13,6 @@ from pgqueue_admin.transport.sender import Sender
 from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.slots import Slot
 from pgqueue_admin.transport.subscriptions import Subscriptions
-from pgqueue_admin.transport.table_queue import TableQueue
 from pgqueue_admin.transport.transaction import Told
 
 
@@ -35,6 +35,9 @@ class Batch(Protocol):
     def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]: ...
     def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]: ...
     def settle(self, message: IncomingMessage, share: Share) -> Told: ...
+    def insist(self, session: Connection) -> None:
+        """Raises where a handler rolled the receive back: all of it lies in the queue as before."""
+
     def go_on(self, session: Connection) -> None: ...
 
 
@@ -65,7 +68,7 @@ class ReceiveMode:
     def run_batch(self, task: Batch) -> list[Told]:
         """As ``run``, for several messages in one transaction."""
         session = self._slot.session()
-        self._share = share = Share(self._sent)
+        self._share = share = Share(self._sent, partial(task.insist, session))
         with task.transaction(session) as rows:
             told = [task.settle(message, share) for message in task.received_batch(rows)]
             if told and not self._sent:
@@ -76,11 +79,6 @@ class ReceiveMode:
     @property
     def lost(self) -> bool:
         return self.keeps_failed and self._slot.receive.lost
-
-    def has_put_back(self, queue: TableQueue, message: IncomingMessage) -> bool:
-        """Whether a handler rolled the receive back: all of it lies in the queue as before."""
-        session = self._slot.receive.held()
-        return not session.in_transaction and queue.has(session, message.row_id)
 
     def gives_back(self, error: Exception) -> bool:
         return self.lost or (self.keeps_failed and isinstance(error, PASSING))

@@ -1,5 +1,6 @@
 """One message's share of a batch: what it wrote, and what it wanted to send, is undone alone when it fails."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -18,16 +19,19 @@ class Share:
     writes nothing costs no round trip.
     """
 
-    __slots__ = ("_before", "_is_open", "_savepoint", "_sent")
+    __slots__ = ("_before", "_is_open", "_savepoint", "_sent", "insist")
 
-    def __init__(self, sent: list[OutgoingMessage]) -> None:
+    def __init__(self, sent: list[OutgoingMessage], insist: Callable[[], None]) -> None:
+        """``insist``: raises where the batch has come back, and what is written now would be committed without it."""
         self._sent = sent
+        self.insist = insist
         self._before = 0
         self._savepoint: AbstractContextManager[Any] | None = None
         self._is_open = False
 
     def begin(self, session: Connection) -> None:
         if self._is_open and self._savepoint is None:
+            self.insist()
             savepoint = session.transaction()
             savepoint.__enter__()
             self._savepoint = savepoint

@@ -98,6 +98,30 @@ def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(make_endp
     assert len(rows(endpoint.dsn, "error")) == 1
 
 
+def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(make_endpoint, handlers):
+    """Kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails at once."""
+    make_endpoint("Billing")
+    kept, handled = [], []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.send("Billing", number, type="Shop.Pong")
+        handled.append(number)
+        if number == 0:
+            kept.append(context.connection)
+        if number == 1:
+            kept[0].run("rollback")
+
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=1))
+    endpoint.send_many("Sales", range(10), type=PING)
+    endpoint.start()
+    others = {0, 2, 3, 4, 5, 6, 7, 8, 9}
+    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
+    finished(endpoint)
+    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
+    assert len(rows(endpoint.dsn, "error")) == 1
+
+
 def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
     """idle_in_transaction_session_timeout, here the handler's own: the same each time, so it counts as an attempt."""
 
