@@ -40,14 +40,14 @@ class Exhaustion:
             failure.message,
             extra=about(message),
         )
-        if self._is_where_the_policy_says(connection, message, failure):
+        if self._went_where_the_policy_says(connection, message, failure):
             return
         if settings.on_exhausted == "archive" and self._archive:
             self._archive(connection, message, failure)
         else:
             self._to_error_queue(connection, message, failure, settings.error_queue)
 
-    def _is_where_the_policy_says(self, connection: Connection, message: IncomingMessage, failure: Failure) -> bool:
+    def _went_where_the_policy_says(self, connection: Connection, message: IncomingMessage, failure: Failure) -> bool:
         """A queue that is not there would keep the message at the head of its own for ever."""
         named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
         if not named:

@@ -107,8 +107,9 @@ class Group:
         if process.left_as_asked:
             return {"last_error": process.how} if process.too_large else {}
         self._ledger.hold(held_at_death(process, code))
-        log.warning("%s, pid %s, while it drained: %s.", self.role.label, process.identity.pid, process.last_words())
-        return {"last_error": process.last_words()}
+        why = process.last_words()
+        log.warning("%s, pid %s, while it drained: %s.", self.role.label, process.identity.pid, why)
+        return {"last_error": why}
 
     def _forget_crashes(self) -> None:
         for process in self._crashed:

@@ -9,7 +9,7 @@ from pgqueue_admin.records.models import AuditEntry
 MOST = 20
 
 
-def of(archive_id: int, events: list[Any]) -> "QuerySet[AuditEntry]":
+def of(archive_id: int, events: list[Any]) -> QuerySet[AuditEntry]:
     """Newest first. ``events``: the message's own, which name the operations it was part of."""
     operations = {event.operation for event in events if event.operation}
     of_it = Q(operation_id__in=operations) | Q(verb="move out", after__archive_id=archive_id)
