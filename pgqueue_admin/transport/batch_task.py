@@ -4,14 +4,14 @@ import logging
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.errors import DatabaseDown, ended_from_within
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receives import Receives
 from pgqueue_admin.transport.recovery import NotTaken
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.share import Share, ended_from_within
+from pgqueue_admin.transport.share import Share
 from pgqueue_admin.transport.transaction import Told
 
 log = logging.getLogger("pgqueue_admin.transport")

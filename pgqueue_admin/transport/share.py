@@ -6,12 +6,8 @@ from types import TracebackType
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import ended_from_within
 from pgqueue_admin.transport.message import OutgoingMessage
-
-
-def ended_from_within() -> DatabaseError:
-    return DatabaseError("its handler ended the transaction of the batch from within, by commit or rollback", "25P01")
 
 
 class Share:

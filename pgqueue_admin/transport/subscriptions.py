@@ -4,12 +4,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, AlreadyExists
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.transport import presence
 from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.presence import is_there
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -29,9 +28,7 @@ class Subscriptions:
         self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
 
     def create(self, connection: Connection) -> None:
-        if not is_there(connection, self._addressing.dialect, self.address):
-            with suppress(AlreadyExists), connection.transaction():
-                connection.run(self._sql.create(table=self.address))
+        presence.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
         row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}

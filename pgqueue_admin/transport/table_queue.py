@@ -1,7 +1,7 @@
 """A queue that is a table: create, send, receive, peek and purge."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.transport import presence
 from pgqueue_admin.transport.headers import dump
 from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
-from pgqueue_admin.transport.presence import is_there
 
 _MILLISECOND = timedelta(milliseconds=1)
 LOWEST = -(2**63)
@@ -39,10 +39,7 @@ class TableQueue:
         return self._dialect.canonical(self.address)
 
     def create(self, connection: Connection) -> None:
-        """Safe beside others who create it at the same moment: whoever comes second finds it made."""
-        if not is_there(connection, self._dialect, self.address):
-            with suppress(AlreadyExists), connection.transaction():
-                connection.run(self._sql.create(table=self.address))
+        presence.create(connection, self._dialect, self.address, self._sql.create(table=self.address))
 
     def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         """Insert in the order given, in one round trip (T8)."""

@@ -163,7 +163,7 @@ class Session:
         if status == TransactionStatus.INERROR:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
         if status == TransactionStatus.IDLE:
-            raise errors.DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")
+            raise errors.ended_from_within()
 
     @property
     def in_transaction(self) -> bool:
