@@ -59,6 +59,15 @@ class Connection(Protocol):
         was committed.
         """
 
+    def guard(self) -> None:
+        """Notice, at the end of the transaction under way, that somebody ended it and began another meanwhile.
+
+        Then its end raises EndedFromWithin, and nothing is committed. One round trip; asked again, none.
+        """
+
+    def roll_back(self) -> None:
+        """End the transaction under way, whoever began it; nothing where there is none."""
+
     def as_json(self, value: Any) -> str:
         """As text that this database takes for its own JSON."""
 
@@ -74,6 +83,10 @@ class Connection(Protocol):
     @property
     def in_transaction(self) -> bool:
         """Also in one that has failed."""
+
+    @property
+    def has_failed(self) -> bool:
+        """In a transaction that takes no more statements."""
 
     @property
     def closed(self) -> bool: ...

@@ -57,10 +57,9 @@ class AlreadyExists(DatabaseError):
     """It exists already."""
 
 
+class EndedFromWithin(DatabaseError):
+    """Somebody ended the transaction from within, by commit or rollback."""
+
+
 class AddressNotUnderstood(ValueError):
     """The queue address cannot be read."""
-
-
-def ended_from_within() -> DatabaseError:
-    """Of a transaction whose owner has not ended it."""
-    return DatabaseError("somebody ended the transaction from within, by commit or rollback", "25P01")

@@ -4,7 +4,7 @@ import logging
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import DatabaseDown, ended_from_within
+from pgqueue_admin.dialects.errors import DatabaseDown, EndedFromWithin
 from pgqueue_admin.transport.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.message import IncomingMessage
 from pgqueue_admin.transport.receive_task import ReceiveTask, Work, cause_of
@@ -76,7 +76,7 @@ class BatchTask(ReceiveTask):
     def insist(self, session: Connection) -> None:
         """What follows would be committed, and come twice."""
         if self._message and not session.in_transaction and self._work.queue.has(session, self._message.row_id):
-            raise ended_from_within()
+            raise EndedFromWithin
 
     def _came_back(self) -> None:
         if self._messages:

@@ -84,7 +84,11 @@ class ReceiveMode:
         return self.lost or (self.keeps_failed and isinstance(error, PASSING))
 
     def session_for_handlers(self) -> Connection | None:
-        return self._session()
+        """A savepoint notices where the handler ends the transaction and begins another, which nothing else tells."""
+        session = self._session()
+        if self._share is None:
+            session.guard()
+        return session
 
     def to_give_up(self) -> AbstractContextManager[Connection]:
         return nullcontext(self._session())

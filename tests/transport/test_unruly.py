@@ -6,6 +6,7 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, insert, rows
@@ -89,6 +90,65 @@ def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(make_endp
 
     settings = replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries)
     endpoint = make_endpoint(settings=settings)
+    endpoint.send_many("Sales", range(10), type=PING)
+    endpoint.start()
+    others = {0, 1, 2, 4, 5, 6, 7, 8, 9}
+    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
+    finished(endpoint)
+    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
+    assert len(rows(endpoint.dsn, "error")) == 1
+
+
+AGAIN = [("commit", 1, 0), ("rollback", 6, 1)]
+
+
+@pytest.mark.parametrize(("word", "tried", "dead"), AGAIN)
+@pytest.mark.parametrize("mode", ["sends_atomic_with_receive", "receive_only"])
+def test_a_handler_that_ends_the_transaction_and_begins_another(make_endpoint, handlers, spy, mode, word, tried, dead):
+    """What it wrote there, and what it sent, was to be one commit with its message: it fails, and none of it counts."""
+    make_endpoint("Billing")
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.send("Billing", number, type="Shop.Pong")
+        session = context.connection
+        session.run(word)
+        session.run("begin")
+        session.run("create table written_behind ()")
+
+    endpoint = make_endpoint(settings=replace(ONE, transaction_mode=mode))
+    endpoint.send("Sales", 1, type=PING)
+    endpoint.start()
+    until(lambda: spy.counts["failed"] == tried and not rows(endpoint.dsn, "Sales"), 20)
+    finished(endpoint)
+    assert (spy.counts["failed"], spy.counts["handled"]) == (tried, 0)
+    assert len(rows(endpoint.dsn, "error")) == dead
+    assert len(rows(endpoint.dsn, "Billing")) == (0 if mode == "sends_atomic_with_receive" else tried)
+    with postgresql().connect(endpoint.dsn) as connection:
+        assert connection.value("select to_regclass('written_behind')") is None
+
+
+@pytest.mark.parametrize("word", ["commit", "rollback"])
+@pytest.mark.parametrize("then", ["goes on", "raises", "is refused"])
+@pytest.mark.parametrize("retries", [0, 1])
+def test_one_that_does_so_in_a_batch_harms_no_other(make_endpoint, handlers, word, then, retries):
+    make_endpoint("Billing")
+    handled = []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.send("Billing", number, type="Shop.Pong")
+        handled.append(number)
+        if number == 3:
+            session = context.connection
+            session.run(word)
+            session.run("begin")
+            if then == "raises":
+                raise ZeroDivisionError
+            if then == "is refused":
+                session.run("select 1 / 0")
+
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries))
     endpoint.send_many("Sales", range(10), type=PING)
     endpoint.start()
     others = {0, 1, 2, 4, 5, 6, 7, 8, 9}

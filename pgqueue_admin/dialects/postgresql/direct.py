@@ -5,12 +5,15 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any, Generic, TypeVar
 
 import psycopg
+from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.libpq import COMMIT, Libpq
-from pgqueue_admin.dialects.postgresql.session import Session, translate, translated
+from pgqueue_admin.dialects.postgresql.session import RELEASE, Session, translate, translated
+
+_RELEASED = Filled([sql.SQL(RELEASE)])
 
 
 class DirectSession(Session):
@@ -49,8 +52,13 @@ class DirectSession(Session):
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self._refuse_to_pretend()
         with translated:
-            self._libpq.ask_all([*asked, (COMMIT, None)])
+            self._end_with(asked)
         self._is_over = True
+
+    def _end_with(self, asked: Iterable[tuple[Any, Params]]) -> None:
+        released = [(_RELEASED, None)] if self._is_guarded else []
+        self._libpq.ask_all([*released, *asked, (COMMIT, None)])
+        self._is_guarded = False
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
         if not _is_ours(query):
@@ -73,7 +81,7 @@ class DirectSession(Session):
         return Transaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
     def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
-        if self._is_over or not _is_ours(query):
+        if self._is_over or self._is_guarded or not _is_ours(query):
             return None
         self._refuse_to_pretend()
         begun = self._libpq.commit_and_begin_with(query, params)
@@ -85,13 +93,15 @@ class DirectSession(Session):
         if is_over:
             return
         self._refuse_to_pretend()
+        if self._is_guarded:
+            return self._end_with([])
         self._libpq.say(b"commit")
 
     def ended(self) -> bool:
         return not self._libpq.was_just_heard() and super().ended()
 
     def roll_back(self) -> None:
-        self._is_over = False
+        self._is_over = self._is_guarded = False
         if not self.raw.closed and self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 self._libpq.say(b"rollback")

@@ -18,6 +18,8 @@ from pgqueue_admin.dialects.postgresql.filled import never_none
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "3F000": errors.SchemaMissing,
     "25006": errors.ReadOnly,
+    "25P01": errors.EndedFromWithin,  # no transaction where one of ours was
+    "3B001": errors.EndedFromWithin,  # a savepoint is not there any more
     "25P03": errors.TransactionTooLong,
     "25P04": errors.TransactionTooLong,
     "40001": errors.Deadlock,
@@ -36,6 +38,8 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "57P02": errors.DatabaseDown,
     "57P03": errors.DatabaseDown,
 }
+
+GUARD, RELEASE = "savepoint pgqueue_guard", "release savepoint pgqueue_guard"
 
 
 def translate(error: psycopg.Error) -> errors.DatabaseError:
@@ -66,7 +70,7 @@ class Session:
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
         self._has_stale_plans = False
-        self._is_watched = self._has_farewell = False
+        self._is_watched = self._has_farewell = self._is_guarded = False
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self.raw.cursor()
@@ -136,7 +140,7 @@ class Session:
 
     @contextmanager
     def _transaction(self) -> Iterator["Session"]:
-        with translated, self.raw.transaction():
+        with translated, self._guarded(self.raw.transaction()):
             yield self
             self._refuse_to_pretend()
 
@@ -150,10 +154,34 @@ class Session:
     def _transaction_with(self, query: Any, params: Params) -> Iterator[list[Row]]:
         with translated, ExitStack() as transaction:
             with self.raw.pipeline():
-                transaction.enter_context(psycopg.Transaction(self.raw))  # its own method would wait for the begin
+                # its own method would wait for the begin
+                transaction.enter_context(self._guarded(psycopg.Transaction(self.raw)))
                 cursor = self._ask(query, params)
             yield cursor.fetchall()
             self._refuse_to_pretend()
+
+    @contextmanager
+    def _guarded(self, block: AbstractContextManager[Any]) -> Iterator[None]:
+        """A block of the driver's; the outermost one ends the guard."""
+        is_outermost = not self.in_transaction
+        try:
+            with block:
+                yield
+                if is_outermost and self._is_guarded:
+                    self.run(RELEASE)
+        finally:
+            self._is_guarded &= not is_outermost
+
+    def guard(self) -> None:
+        if not self._is_guarded:
+            self.run(GUARD)
+            self._is_guarded = True
+
+    def roll_back(self) -> None:
+        self._is_guarded = False
+        if self.in_transaction:
+            with suppress(psycopg.Error):
+                self.raw.execute("rollback")
 
     def _refuse_to_pretend(self) -> None:
         """A session that was lost, a statement's failure or an end that nobody mentions: no word, and no commit."""
@@ -163,11 +191,15 @@ class Session:
         if status == TransactionStatus.INERROR:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
         if status == TransactionStatus.IDLE:
-            raise errors.ended_from_within()
+            raise errors.EndedFromWithin(sqlstate="25P01")
 
     @property
     def in_transaction(self) -> bool:
         return self.raw.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+    @property
+    def has_failed(self) -> bool:
+        return self.raw.pgconn.transaction_status == TransactionStatus.INERROR
 
     def as_json(self, value: Any) -> str:
         return encodings.json_text(value, encodings.codec(self.raw))

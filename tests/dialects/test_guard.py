@@ -1,0 +1,130 @@
+"""A guarded transaction: whoever ends it from within and begins another is noticed, however it is ended."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import AlreadyExists, EndedFromWithin
+from pgqueue_admin.dialects.postgresql.session import Session
+from tests.dialects.sales import QUEUE, SQL
+
+PUT = "insert into guarded values (%s)"
+RECEIVE = SQL.receive(table=QUEUE)
+LOW = {"low": 0}
+
+
+@pytest.fixture(params=["ours", "psycopg's"])
+def guarded(request: pytest.FixtureRequest, queue: Connection, database: str) -> Iterator[Connection]:
+    """A session of each kind, and a table to write into."""
+    queue.run("create table guarded (id int primary key deferrable initially deferred)")
+    if request.param == "ours":
+        yield queue
+        return
+    with psycopg.connect(database, autocommit=True) as raw:
+        yield Session(raw)
+
+
+def written(connect: Callable[..., Connection], database: str) -> list[int]:
+    return [row[0] for row in connect(database).all("select id from guarded order by id")]
+
+
+@pytest.mark.parametrize("word", ["rollback", "commit"])
+@pytest.mark.parametrize("begin", ["transaction", "transaction_with"])
+def test_ended_and_begun_again(
+    guarded: Connection, connect: Callable[..., Connection], database: str, word: str, begin: str
+) -> None:
+    """What is written in the other transaction is not committed."""
+    block = guarded.transaction() if begin == "transaction" else guarded.transaction_with(RECEIVE, LOW)
+
+    def ended() -> None:
+        with block:
+            guarded.guard()
+            guarded.run(word)
+            guarded.run("begin")
+            guarded.run(PUT, [1])
+
+    with pytest.raises(EndedFromWithin):
+        ended()
+    assert written(connect, database) == []
+    assert not guarded.in_transaction
+
+
+def test_with_the_last_statements(queue: Connection, connect: Callable[..., Connection], database: str) -> None:
+    """They travel with the commit, and are refused with it."""
+    row = {"id": None, "ttbr_ms": None, "headers": "{}", "body": b""}
+
+    def ended() -> None:
+        with queue.transaction_with(RECEIVE, LOW):
+            queue.guard()
+            queue.run("rollback")
+            queue.run("begin")
+            queue.run_last([(SQL.send(table=QUEUE), row)])
+
+    with pytest.raises(EndedFromWithin):
+        ended()
+    assert connect(database).value('select count(*) from "Sales"') == 0
+    with queue.transaction_with(RECEIVE, LOW):
+        queue.guard()
+        queue.run_last([(SQL.send(table=QUEUE), row)])
+    assert connect(database).value('select count(*) from "Sales"') == 1
+
+
+def test_nobody_ended_it(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
+    """It is committed, in blocks inside of it, too, and the next one is on its own."""
+    with guarded.transaction():
+        guarded.guard()
+        guarded.guard()
+        with guarded.transaction():
+            guarded.run(PUT, [1])
+    with guarded.transaction():
+        guarded.run("rollback")
+        guarded.run("begin")
+        guarded.run(PUT, [2])
+    assert written(connect, database) == [1, 2]
+
+
+def test_left_by_an_error(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
+    def failing() -> None:
+        with guarded.transaction():
+            guarded.guard()
+            guarded.run(PUT, [1])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    with guarded.transaction():
+        guarded.run(PUT, [2])
+    assert written(connect, database) == [2]
+
+
+def test_a_commit_that_is_refused(guarded: Connection, connect: Callable[..., Connection], database: str) -> None:
+    """A deferred constraint speaks last: the guard hides nothing of it."""
+
+    def refused() -> None:
+        with guarded.transaction():
+            guarded.guard()
+            guarded.run(PUT, [1])
+            guarded.run(PUT, [1])
+
+    with pytest.raises(AlreadyExists, match="duplicate key"):
+        refused()
+    assert written(connect, database) == []
+    assert not guarded.in_transaction
+
+
+def test_the_next_receive_does_not_travel_with_a_guarded_commit(queue: Connection) -> None:
+    """Which of the two was refused could not be told."""
+    with queue.transaction_with(RECEIVE, LOW):
+        pass
+    with queue.transaction_with(RECEIVE, LOW):
+        queue.guard()
+        assert queue.transaction_behind(RECEIVE, LOW) is None
+
+
+def test_what_is_rolled_back_by_its_owner(guarded: Connection) -> None:
+    guarded.run("begin")
+    guarded.roll_back()
+    assert not guarded.in_transaction
+    guarded.roll_back()
