@@ -38,6 +38,7 @@ from pgqueue_admin.records.models import (
     Rollup,
     StoryPart,
 )
+from tests.pipeline.beside import figures_are_those_of_plain_sql
 from tests.pipeline.tables import audit_queue, put
 from tests.waiting import PATIENCE, until
 
@@ -61,6 +62,7 @@ def test_the_recorded_shop(
     timings_agree(database)
     failures_agree(database)
     queues_lead_to_their_messages(database)
+    figures_are_those_of_plain_sql(database)
 
     assert driver().turn() == 0
     folded_is_the_same()
