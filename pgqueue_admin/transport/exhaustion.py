@@ -1,9 +1,10 @@
 """Where a message goes that will not be tried again: the archive's port, or the error queue."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, TableMissing
 from pgqueue_admin.transport.actions import Exhaust
 from pgqueue_admin.transport.addresses import Addressing
 from pgqueue_admin.transport.failure import Failure
@@ -13,6 +14,7 @@ from pgqueue_admin.transport.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.ports import Exhausted
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.transaction import Transaction
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -28,9 +30,9 @@ class Exhaustion:
         self._archive = archive
 
     def take(
-        self, connection: Connection, message: IncomingMessage, failure: Failure, settings: EndpointSettings
+        self, message: IncomingMessage, failure: Failure, settings: EndpointSettings, transaction: Transaction
     ) -> None:
-        """In the receive transaction, so that the message is always in exactly one place."""
+        """In the receive transaction, so that the message is always in exactly one place. Raises what refuses it."""
         log.error(
             "Message %s of %s will not be tried again after %d attempt(s): %s: %s",
             message.message_id,
@@ -40,23 +42,27 @@ class Exhaustion:
             failure.message,
             extra=about(message),
         )
-        if self._went_where_the_policy_says(connection, message, failure):
+        if self._went_where_the_policy_says(message, failure, transaction):
             return
-        if settings.on_exhausted == "archive" and self._archive:
-            self._archive(connection, message, failure)
-        else:
-            self._to_error_queue(connection, message, failure, settings.error_queue)
+        with _savepoint(transaction) as connection:
+            if settings.on_exhausted == "archive" and self._archive:
+                self._archive(connection, message, failure)
+            else:
+                self._to_error_queue(connection, message, failure, settings.error_queue)
 
-    def _went_where_the_policy_says(self, connection: Connection, message: IncomingMessage, failure: Failure) -> bool:
-        """A queue that is not there would keep the message at the head of its own for ever."""
-        named = failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
+    def _went_where_the_policy_says(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> bool:
+        """A queue that is not there, or refuses it, would keep the message at the head of its own for ever."""
+        named = queue_named_by_the_policy(failure)
         if not named:
             return False
         try:
-            with connection.transaction():
+            with _savepoint(transaction) as connection:
                 self._to_error_queue(connection, message, failure, named)
-        except (AddressNotUnderstood, TableMissing) as error:
-            log.error("The policy's error queue %r takes nothing, so the settings decide: %s", named, error)
+        except Exception as error:
+            if transaction.gives_back(error):
+                raise
+            said = "The policy's error queue %r did not take message %s, so the settings decide: %s"
+            log.error(said, named, message.message_id, error, extra=about(message))
             return False
         return True
 
@@ -69,3 +75,15 @@ class Exhaustion:
         else:
             headers = faulted(self._dialect, message, failure)
             queue.send(connection, [OutgoingMessage(queue.address, headers, message.body)])
+
+
+def queue_named_by_the_policy(failure: Failure) -> str:
+    """Empty: it leaves that to the settings."""
+    return failure.action.error_queue if isinstance(failure.action, Exhaust) else ""
+
+
+@contextmanager
+def _savepoint(transaction: Transaction) -> Iterator[Connection]:
+    """It keeps the row ours: a failed statement outside of one would give its lock up at once."""
+    with transaction.to_give_up() as connection, connection.transaction():
+        yield connection

@@ -72,7 +72,7 @@ class Processing:
     def refused(self, message: IncomingMessage, error: Exception) -> Failure | None:
         """Its commit was: the message's doing, or its destination's. None: nobody's, as for ``_forward``."""
         if not self.forwarding.leaves(message):
-            return self.recovery.remember(message, self.recovery.failure(message, error))
+            return self.recovery.refused(message, error)
         if isinstance(error, PASSING):
             return None
         failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pgqueue_admin.transport import actions, delayed_retries
-from pgqueue_admin.transport.actions import After, Attempted, Discard, Policy
+from pgqueue_admin.transport.actions import After, Attempted, Discard, Exhaust, Policy
 from pgqueue_admin.transport.breaker import CircuitBreaker
-from pgqueue_admin.transport.exhaustion import Exhaustion
+from pgqueue_admin.transport.exhaustion import Exhaustion, queue_named_by_the_policy
 from pgqueue_admin.transport.failure import Failure, failure_of
-from pgqueue_admin.transport.forwarding import Forwarding
+from pgqueue_admin.transport.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.handlers import Handlers
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.message import IncomingMessage
@@ -50,6 +50,18 @@ class Recovery:
         decided = self._decided(message, self.failures.remember(message.row_id, failure))
         self.failures.decided(message.row_id, decided)
         return decided
+
+    def refused(self, message: IncomingMessage, error: Exception) -> Failure:
+        """Its commit was. One that put it into a queue of the policy's is not tried again: the settings decide then."""
+        before = self.failures.final(message.row_id)
+        named = queue_named_by_the_policy(before) if before else ""
+        if before is None or not named or isinstance(error, PASSING):
+            return self.remember(message, self.failure(message, error))
+        said = "The commit that put message %s into the policy's error queue %r was refused, so the settings decide: %s"
+        log.error(said, message.message_id, named, error, extra=about(message))
+        left_to_settings = replace(before, action=Exhaust())
+        self.failures.decided(message.row_id, left_to_settings)
+        return left_to_settings
 
     def _decided(self, message: IncomingMessage, failure: Failure) -> Failure:
         attempted = Attempted(message, failure, self.settings())
@@ -100,13 +112,9 @@ class Recovery:
         return lambda: self._put_aside(message)
 
     def give_up(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:
-        """Put the message away. Raises NotTaken.
-
-        The savepoint keeps the row ours: a failed statement outside of one would give its lock up at once.
-        """
+        """Put the message away. Raises NotTaken."""
         try:
-            with transaction.to_give_up() as connection, connection.transaction():
-                self.exhaustion.take(connection, message, failure, self.settings())
+            self.exhaustion.take(message, failure, self.settings(), transaction)
         except Exception as error:
             said = f"message {message.message_id} could not be put away: {error}"
             raise NotTaken(said, self.breaker.failed(error)) from error

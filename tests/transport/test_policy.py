@@ -5,10 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable
 from pgqueue_admin.transport import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.spy import finished, rows
+from tests.transport.tampering import trigger
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -20,7 +23,7 @@ def judged(make_endpoint, handlers):
     """``judged(policy)``: an endpoint whose handler always fails; ``judged.given`` is what the policy was given."""
     given = []
 
-    def judged(policy, error=None, settings=ALONE):
+    def judged(policy, error=None, settings=ALONE, **options):
         def policy_noting(attempted):
             given.append(attempted)
             return policy(attempted)
@@ -29,7 +32,7 @@ def judged(make_endpoint, handlers):
         def place(order, context):
             raise error or ValueError("no")
 
-        return make_endpoint(pipeline=Pipeline(policy=policy_noting), settings=settings)
+        return make_endpoint(pipeline=Pipeline(policy=policy_noting), settings=settings, **options)
 
     judged.given = given
     return judged
@@ -62,19 +65,108 @@ def test_another_error_queue(judged, make_endpoint):
     assert rows(endpoint.dsn, "error") == []
 
 
-@pytest.mark.parametrize("batch_size", [1, 10])
-@pytest.mark.parametrize("named", ["Typo", '"unclosed'])
-def test_an_error_queue_that_takes_nothing_leaves_it_to_the_settings(judged, handlers, caplog, named, batch_size):
-    """Or the first that failed would keep all behind it waiting."""
-    handled = []
-    handlers.handle("Shop.Ping")(lambda body, context: handled.append(body))
-    endpoint = judged(lambda attempted: Exhaust(named), settings=replace(ALONE, batch_size=batch_size))
+@pytest.fixture
+def pinged(handlers):
+    """What was handled of all that lay behind the message that failed."""
+    bodies = []
+    handlers.handle("Shop.Ping")(lambda body, context: bodies.append(body))
+    return bodies
+
+
+def run_with_one_behind(endpoint):
     endpoint.send("Sales", 1, type=PLACE)
     endpoint.send("Sales", 2, type="Shop.Ping")
     run(endpoint)
-    assert handled == [2]
+    finished(endpoint)
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+@pytest.mark.parametrize("named", ["Typo", '"unclosed'])
+def test_an_error_queue_that_takes_nothing_leaves_it_to_the_settings(judged, pinged, caplog, named, batch_size):
+    """Or the first that failed would keep all behind it waiting."""
+    endpoint = judged(lambda attempted: Exhaust(named), settings=replace(ALONE, batch_size=batch_size))
+    run_with_one_behind(endpoint)
+    assert pinged == [2]
     assert len(rows(endpoint.dsn, "error")) == 1
     assert "so the settings decide" in caplog.text
+
+
+REFUSALS = {
+    "constraint": lambda connection: connection.run('alter table "Refused" add check (body is null)'),
+    "trigger": lambda connection: trigger(connection, "Refused", "before insert", "raise 'no room';"),
+    "at the commit": lambda connection: trigger(connection, "Refused", "after insert", "raise 'no room';", True),
+    "read only": lambda connection: trigger(connection, "Refused", "before insert", "raise read_only_sql_transaction;"),
+}
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_an_error_queue_that_refuses_leaves_it_to_the_settings(
+    judged, pinged, make_endpoint, connection, caplog, refusal, batch_size
+):
+    make_endpoint("Refused")
+    endpoint = judged(lambda attempted: Exhaust("Refused"), settings=replace(ALONE, batch_size=batch_size))
+    REFUSALS[refusal](connection)
+    run_with_one_behind(endpoint)
+    assert set(pinged) == {2}  # twice where the commit of its batch was refused
+    (row,) = rows(endpoint.dsn, "error")
+    assert h.parse(row.headers)[h.EXCEPTION_MESSAGE] == "no"
+    assert rows(endpoint.dsn, "Refused") == []
+    assert "so the settings decide" in caplog.text
+
+
+@pytest.mark.parametrize("refusal", ["trigger", "at the commit"])
+def test_one_that_refuses_loses_nothing_where_the_message_has_left_its_queue(
+    judged, make_endpoint, connection, caplog, refusal
+):
+    make_endpoint("Refused")
+    settings = replace(ALONE, transaction_mode="none", immediate_retries=0)
+    endpoint = judged(lambda attempted: Exhaust("Refused"), settings=settings)
+    REFUSALS[refusal](connection)
+    run(endpoint, 1)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert "LOST" not in caplog.text
+
+
+def test_an_error_queue_without_the_right_to_insert_leaves_it_to_the_archive(
+    judged, pinged, make_endpoint, connect, engine_database
+):
+    def bury(connection, message, failure):
+        store.bury(connection, dead_message(message, failure, endpoint.dialect))
+
+    connection = connect(engine_database)
+    for name in ("Sales", "Refused"):
+        make_endpoint(name, engine_database)
+    connection.run("create role may_not_refuse; grant usage on schema messages to may_not_refuse")
+    for schema in ("public", "messages"):
+        connection.run(f"grant all on all tables in schema {schema} to may_not_refuse")
+        connection.run(f"grant all on all sequences in schema {schema} to may_not_refuse")
+    connection.run('revoke insert on "Refused" from may_not_refuse')
+    endpoint = judged(
+        lambda attempted: Exhaust("Refused"),
+        settings=replace(ALONE, on_exhausted="archive"),
+        dsn=f"{engine_database}?options=-c%20role%3Dmay_not_refuse",
+        exhausted=bury,
+    )
+    try:
+        run_with_one_behind(endpoint)
+    finally:
+        endpoint.stop(0)
+        connection.run("drop owned by may_not_refuse; drop role may_not_refuse")
+    assert pinged == [2]
+    assert connection.value("select count(*) from messages.message_archive where state = 'dead'") == 1
+
+
+def test_one_that_is_only_in_a_deadlock_is_tried_again(judged, make_endpoint, connection):
+    """Nothing is wrong with it, so the policy still has its way."""
+    make_endpoint("Refused")
+    endpoint = judged(lambda attempted: Exhaust("Refused"))
+    connection.run("create sequence tries")
+    later = "if nextval('tries') < 3 then raise 'later' using errcode = '40P01'; end if; return new;"
+    trigger(connection, "Refused", "before insert", later)
+    run(endpoint, 1)
+    assert len(rows(endpoint.dsn, "Refused")) == 1
+    assert rows(endpoint.dsn, "error") == []
 
 
 def test_later_by_its_own_delay(judged):
