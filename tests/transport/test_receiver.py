@@ -70,6 +70,43 @@ def test_an_empty_receive_goes_straight_back_to_peek(endpoint, gate, connection,
     assert asked() == ["peek", "receive", "receive", "receive", "peek"]
 
 
+@pytest.mark.usefixtures("one_look")
+@pytest.mark.parametrize("held", [True, False], ids=["while handlers run", "when they are done"])
+def test_so_do_four_slots(endpoint, gate, connection, asked, held):
+    """T13: of the thousand that the peek counted two are there. Whoever has begun may find nothing, nobody follows."""
+    endpoint.apply(replace(QUICK, peek_delay=600, concurrency=4))
+    numbers = (-1, -2) if held else (1, 2)
+    for number in numbers:
+        endpoint.send("Sales", number, type=PING)
+    connection.run('update "Sales" set seq = 1000 where seq = 2')
+    endpoint.start()
+    until(lambda: set(numbers) <= set(gate.seen))
+    until(lambda: asked()[-1:] == ["peek"] and len(asked()) > 1)
+    gate.set()
+    finished(endpoint)
+    first, *receives, last = asked()
+    assert (first, set(receives), last) == ("peek", {"receive"}, "peek")
+    in_vain = len(receives) - 2
+    assert 1 <= in_vain <= (2 if held else 4)
+
+
+@pytest.mark.usefixtures("one_look")
+def test_of_two_that_receive_the_slower_does_not_ask_for_what_the_other_took(make_endpoint, gate, asked):
+    """T13: each has counted nearly all; a peek leads to no more empty receives than there are slots."""
+    many, slots = 200, 4
+    both = [make_endpoint(settings=replace(QUICK, peek_delay=600, concurrency=slots)) for _ in range(2)]
+    both[0].send_many("Sales", range(-many, 0), type=PING)
+    for each in both:
+        each.start()
+    until(lambda: len(gate.seen) == 2 * slots)
+    gate.set()
+    until(lambda: rows(both[0].dsn, "Sales") == [])
+    until(lambda: asked().count("peek") >= 4)
+    for each in both:
+        finished(each)
+    assert asked().count("receive") - many <= slots * asked().count("peek")
+
+
 def test_what_waits_is_received_behind_the_commit_of_what_was_handled(endpoint, handlers, connection):
     """A refused commit in between takes nothing with it, and what is behind it comes all the same."""
     connection.run("create table parent (id integer primary key)")
