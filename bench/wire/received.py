@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from bench.wire.case import Case
-from bench.wire.shop import Shop, command, tagged
+from bench.wire.shop import TRACE, Shop, command, tagged
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import headers as h
 
 ORDERS = 3
 _RAW = 'insert into public."Sales" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)'
+_RAW_DUE = 'insert into public."Sales.Delayed" (headers, body, due) values (%(headers)s, null, now())'
 _DUE = 'select count(*) from public."Sales.Delayed" where due <= now()'
 _LEFT = f'select (select count(*) from public."Sales") + ({_DUE})'
 ERROR, AUDIT, BILLING, MAILER = (Address("public", name) for name in ("error", "audit", "Billing", "Mailer"))
@@ -44,9 +45,14 @@ def _send(shop: Shop) -> None:
     shop.sales.send(
         "Decommissioned.Reminders", {}, type=command("Remind"), delay=timedelta(), headers=tagged("forward-failed")
     )
+    for kind in ("Trace", "FailForGood"):
+        send("Sales", {}, type=command(kind), headers=tagged("traced") | TRACE)
     with shop.sales.connect() as connection:
         connection.run(_RAW, {"headers": '{"Wire.Case":"headers-cut-off", "NServiceBus.Mess', "body": b"{}"})
         connection.run(_RAW, {"headers": '{"Wire.Case":"body-null"}', "body": None})
+        connection.run(_RAW, {"headers": "null", "body": b"{}"})
+        connection.run(_RAW, {"headers": "{}", "body": b"{}"})
+        connection.run(_RAW_DUE, {"headers": '{"Wire.Case":"due-body-null"}'})
 
 
 def _drained(shop: Shop, seconds: float = 120) -> None:
@@ -73,9 +79,17 @@ def _cases() -> Iterator[Case]:
     yield Case("forward-failed", ERROR, 1, "due, and its queue does not exist", "imported; FailedQ names no queue")
     yield Case("headers-cut-off", ERROR, 1, "moved as it is, no headers added", "cannot be imported")
     yield Case("body-null", ERROR, 1, "NULL became empty", imported)
+    yield Case("due-body-null", ERROR, 1, "due, moved by us with its NULL, which became empty", imported)
+    says = '%"NServiceBus.ExceptionInfo.Message":"{}%'.format
+    null, nothing = says("the headers are null"), says("the headers name no message type")
+    yield Case("headers-null", ERROR, 1, "the header text was null; now it is the fault headers", imported, null)
+    yield Case("headers-none", ERROR, 1, "the header text was {}; now it is the fault headers", imported, nothing)
+    yield Case("traced", ERROR, 1, "traceparent, and StartNewTrace since it failed", imported)
     audited = "the platform imports it as an audit message of Sales"
     yield Case("handled", AUDIT, ORDERS, "the copy of an order that was handled; expires in 30 days", audited)
     yield Case("empty", AUDIT, 1, "no body, so no handler was called", audited)
     yield Case("retried", AUDIT, 1, "the platform's retry was handled, and confirmed by us", audited)
+    yield Case("traced", AUDIT, 1, "traceparent as it came", audited)
+    yield Case("traced", BILLING, 1, "sent by a handler, in the trace of its message", "handles, in that trace")
     like = '%"ServiceControl.Retry.Successful"%'
     yield Case("retry-confirmed", ERROR, 1, "a retried message was handled", "the platform marks it resolved", like)

@@ -8,14 +8,18 @@ from pgqueue_admin.transport import (
     EndpointSettings,
     Handlers,
     MessageContext,
+    Pipeline,
     Raw,
     Serializers,
+    Tracing,
     Unrecoverable,
 )
+from pgqueue_admin.transport import headers as h
 
 ASSEMBLY = "Wire.Messages, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null"
 LEGACY = "Legacy"  # a schema with a capital
 A_DAY = 86_400.0
+TRACE: h.Headers = {h.TRACE_PARENT: "00-afe4f940e3069fde3fe791d9694ebb2b-1a846638c3273d6a-01"}
 
 # one immediate and one delayed retry, due in a day: what waits for it is still there when the dump is restored
 RETRYING = EndpointSettings(
@@ -69,6 +73,11 @@ def fail_for_good(message: Any, context: MessageContext) -> None:
     raise Unrecoverable("this order can never be charged")
 
 
+@handlers.handle("Wire.Messages.Commands.Trace")
+def trace(message: Any, context: MessageContext) -> None:
+    context.send("Billing", {}, type=command("ChargeCard"), headers=tagged("traced"))
+
+
 @handlers.handle("Wire.Messages.Commands.Succeed")
 def succeed(message: Any, context: MessageContext) -> None:
     """For a message that the platform retried: it confirms."""
@@ -78,13 +87,14 @@ class Shop:
     """Everybody who sends or receives; ``sales`` receives in the first half, then nobody does."""
 
     def __init__(self, dsn: str):
-        self.sales = Endpoint("Sales", dsn, settings=RETRYING, handlers=handlers)
+        self.sales = Endpoint("Sales", dsn, settings=RETRYING, handlers=handlers, pipeline=Pipeline(tracing=Tracing()))
+        self.strange = Endpoint("Strange", dsn, settings=PLAIN)  # what stops an endpoint lies where it stops no other
         self.billing = Endpoint("Billing", dsn, settings=PLAIN)
         self.mailer = Endpoint("Mailer", dsn, settings=PLAIN)
         self.web = Endpoint("Shop.Web", dsn, settings=PLAIN, instance="node-1")
         self.invoicing = Endpoint("Invoicing", dsn, settings=PLAIN, schemas={"Invoicing": LEGACY})
         self.feed = Endpoint("Partner.Feed", dsn, send_only=True, serializers=Serializers(Raw()))
-        self.all = [self.sales, self.billing, self.mailer, self.web, self.invoicing, self.feed]
+        self.all = [self.sales, self.strange, self.billing, self.mailer, self.web, self.invoicing, self.feed]
 
     def set_up(self) -> None:
         with self.sales.connect() as connection:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 
 from bench.wire.case import Case
-from bench.wire.shop import LEGACY, Shop, command, tagged
+from bench.wire.shop import LEGACY, TRACE, Shop, command, tagged
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import bulk
 from pgqueue_admin.transport import headers as h
@@ -23,6 +23,9 @@ ODD: h.Headers = {
     "Null": None,
 }
 SALES, DELAYED, INVOICING = Address("public", "Sales"), Address("public", "Sales.Delayed"), Address(LEGACY, "Invoicing")
+STRANGE, STRANGE_DELAYED = Address("public", "Strange"), Address("public", "Strange.Delayed")
+_RAW = """insert into public."Strange" (id, headers, body) values (gen_random_uuid(), %(headers)s, '{}')"""
+_RAW_DUE = 'insert into public."Strange.Delayed" (headers, body, due) values (%(headers)s, null, now())'
 
 
 def leave(shop: Shop) -> list[Case]:
@@ -30,6 +33,7 @@ def leave(shop: Shop) -> list[Case]:
     _lives(shop)
     _odd(shop)
     _delayed(shop)
+    _strange(shop)
     return list(_cases())
 
 
@@ -64,6 +68,7 @@ def _odd(shop: Shop) -> None:
     shop.web.send("Sales", b"\xef\xbb\xbf{}", type=command("PlaceOrder"), headers=tagged("byte-order-mark"))
     control: h.Headers = {h.CONTROL_MESSAGE: "True"}
     shop.web.send("Sales", b"", type=command("PlaceOrder"), headers=tagged("control") | control)
+    shop.web.send("Sales", {"OrderId": 3}, type=command("PlaceOrder"), headers=tagged("traced") | TRACE)
     bare = "Wire.Messages.Commands.PlaceOrder"
     shop.web.send("Sales", {"OrderId": 2}, type=bare, headers=tagged("bare-type"))
 
@@ -74,6 +79,14 @@ def _delayed(shop: Shop) -> None:
     send("Billing", range(FEW), type=command("ChargeCard"), headers=tagged("delayed"), delay=timedelta(hours=2))
     send("Sales", range(FEW), type=command("PlaceOrder"), headers=tagged("delayed-until"), delay=in_a_month)
     send('"Legacy"."Invoicing"', range(FEW), type=command("Invoice"), headers=tagged("due"), delay=timedelta())
+
+
+def _strange(shop: Shop) -> None:
+    """Nobody's endpoint writes these, and ours has not yet received them: they lie as somebody put them there."""
+    with shop.strange.connect() as connection:
+        connection.run(_RAW, {"headers": "null"})
+        connection.run(_RAW, {"headers": "{}"})
+        connection.run(_RAW_DUE, {"headers": '{"Wire.Case":"due-body-null"}'})
 
 
 def _cases() -> Iterator[Case]:
@@ -91,6 +104,11 @@ def _cases() -> Iterator[Case]:
     yield Case("byte-order-mark", SALES, 1, "UTF-8 with a mark in front", "handles")
     yield Case("control", SALES, 1, "no body", "acknowledges, audits")
     yield Case("bare-type", SALES, 1, "a full name without an assembly", "handles")
+    yield Case("traced", SALES, 1, "traceparent", "handles, in that trace")
     yield Case("delayed", DELAYED, FEW, "by a duration, 2 hours", "moves to Sales when due, forwards to Billing")
     yield Case("delayed-until", DELAYED, FEW, "until an instant a month from then", "moves to Sales when due, handles")
     yield Case("due", DELAYED, FEW, "due already, and Sales was stopped", "forwards to Legacy.Invoicing at its start")
+    hangs = "receives it again and again, for ever; take the row away"
+    yield Case("headers-null", STRANGE, 1, "the header text is null", hangs, "null")
+    yield Case("headers-none", STRANGE, 1, "the header text is {}", "no type: moves it to its error queue", "{}")
+    yield Case("due-body-null", STRANGE_DELAYED, 1, "due, and its body is NULL", f"moves it to Strange, then {hangs}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.wire import dump, make
+from bench.wire.shop import TRACE
 from bench.wire.waiting import ODD
 from pgqueue_admin.demo import recorded
 from pgqueue_admin.dialects import Address, Connection
@@ -54,7 +55,7 @@ def test_it_restores_to_what_the_manifest_says(
     for case in manifest["cases"]:
         query = f"select count(*) from {case['table']} where headers like %(like)s"
         assert connection.value(query, {"like": case["headers_like"]}) == case["rows"], case
-    for table in ("Sales", "Sales.Delayed", "error", "Billing"):
+    for table in ("Sales", "Sales.Delayed", "error", "Billing", "Strange", "Strange.Delayed"):
         everything = f"select md5(string_agg(t::text, '|' order by id)) from \"{table}\" t"
         assert connection.value(everything) == original.value(everything), table
     assert (
@@ -70,6 +71,37 @@ def test_nothing_lies_there_that_the_manifest_does_not_explain(made: tuple[Path,
     explained['"public"."SubscriptionRouting"'] = 2
     assert explained == manifest["tables"]
     assert all(case["why"] and case["endpoint"] for case in manifest["cases"])
+
+
+def test_what_others_stumble_over_lies_there_as_it_came_and_as_the_engine_leaves_it(
+    made: tuple[Path, Path], restored: str, connect: Callable[..., Connection]
+) -> None:
+    """Header texts null and {}, and a due NULL body: raw in a queue of their own, and in the error queue."""
+    connection = connect(restored)
+    manifest = json.loads(made[1].read_text(encoding="utf-8"))
+    where = {(case["name"], case["table"]): case["headers_like"] for case in manifest["cases"]}
+    raw = connection.all('select headers, body from "Strange" order by seq')
+    assert [(row.headers, row.body) for row in raw] == [("null", b"{}"), ("{}", b"{}")]
+    (due,) = connection.all('select body, due <= now() as is_due from "Strange.Delayed"')
+    assert (due.body, due.is_due) == (None, True)
+    for name, body in (("headers-null", b"{}"), ("headers-none", b"{}"), ("due-body-null", b"")):
+        like = where[name, '"public"."error"']
+        (failed,) = connection.all("select headers, body from error where headers like %s", [like])
+        assert failed.body == body
+        assert h.parse(failed.headers)[h.FAILED_Q] == '"public"."Sales"'
+    assert {table for name, table in where if name == "headers-null"} == {'"public"."Strange"', '"public"."error"'}
+
+
+def test_a_traceparent_is_passed_on(restored: str) -> None:
+    """By who sends it, by a handler that sends, into the audit and the error queue."""
+
+    def traced(table: str) -> h.Headers:
+        (headers,) = [h.parse(row.headers) for row in rows(restored, table) if '"Wire.Case":"traced"' in row.headers]
+        return headers
+
+    trace = TRACE[h.TRACE_PARENT]
+    assert [traced(table)[h.TRACE_PARENT] for table in ("Sales", "Billing", "audit", "error")] == [trace] * 4
+    assert traced("error")[h.START_NEW_TRACE] == "True"
 
 
 def test_every_row_can_be_received(restored: str, connect: Callable[..., Connection]) -> None:
