@@ -50,6 +50,7 @@ class BatchTask(ReceiveTask):
                 tell()
 
     def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
+        self._xact = rows[0].xact if rows else ""
         self._messages = messages = tuple(self._work.queue.read(rows))
         if messages:
             self._work.low_water.taken(messages[-1].seq, self._since)
@@ -75,7 +76,7 @@ class BatchTask(ReceiveTask):
 
     def insist(self, session: Connection) -> None:
         """What follows would be committed, and come twice."""
-        if self._message and not session.in_transaction and self._work.queue.has(session, self._message.row_id):
+        if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._xact):
             raise EndedFromWithin
 
     def _came_back(self) -> None:

@@ -96,9 +96,9 @@ class TableQueue:
         rows.clear()
         return messages
 
-    def has(self, connection: Connection, row_id: str) -> bool:
-        """Also while somebody has it in hand."""
-        return bool(connection.value(self._dialect.moving_out.is_there(table=self.address), {"id": row_id}))
+    def is_received(self, connection: Connection, xact: str) -> bool:
+        """What ``receiving`` gave is gone: its transaction, which is over, was committed. ``xact``: as its rows say."""
+        return bool(connection.value(self._sql.is_committed(), {"xact": xact}))
 
     def peek(self, connection: Connection) -> int:
         """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""

@@ -182,6 +182,36 @@ def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(
     assert len(rows(endpoint.dsn, "error")) == 1
 
 
+@pytest.mark.parametrize("where", ["its own session", "that of another message"])
+def test_what_it_rolled_back_is_not_sent_for_by_us_where_another_process_has_it_already(
+    make_endpoint, handlers, connect, database, where
+):
+    """As after a commit its row is gone, but whoever took it sends for it, and for all that came back with it."""
+    make_endpoint("Billing")
+    kept, handled, taken = [], [], []
+
+    @handlers.handle(PING)
+    def ping(number, context):
+        context.send("Billing", number, type="Shop.Pong")
+        handled.append(number)
+        if number == 0:
+            kept.append(context.connection)
+        if number == 3:
+            session = context.connection if where == "its own session" else kept[0]
+            session.run("rollback")
+            taken.append(connect(database).run('delete from "Sales"'))
+
+    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=0))
+    endpoint.send_many("Sales", range(10), type=PING)
+    endpoint.start()
+    until(lambda: taken == [10])
+    endpoint.send("Sales", 10, type=PING)
+    until(lambda: rows(database, "Billing"))
+    finished(endpoint)
+    assert handled == [0, 1, 2, 3, 10]
+    assert [row.body for row in rows(database, "Billing")] == [b"10"]
+
+
 def test_a_transaction_that_takes_longer_than_the_server_allows(endpoint, handlers, connection, spy):
     """idle_in_transaction_session_timeout, here the handler's own: the same each time, so it counts as an attempt."""
 

@@ -60,11 +60,16 @@ where id = (select id from {table} where seq >= %(low)s::bigint order by seq lim
 returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
 
 -- name: receive_many
--- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction.
+-- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction (xact).
 delete from {table}
 where id = any(array(
     select id from {table} where seq >= %(low)s::bigint order by seq limit {most} for update skip locked))
-returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body,
+    pg_current_xact_id()::text as xact
+
+-- name: is_committed
+-- A transaction that somebody ended: what it received tells nothing, since another process may have it by now.
+select pg_xact_status(%(xact)s::xid8) = 'committed'
 
 -- name: peek
 -- Highest minus lowest seq that nobody has, plus one, by locks; one when a row came back between the two looks.
