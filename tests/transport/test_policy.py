@@ -157,13 +157,14 @@ def test_an_error_queue_without_the_right_to_insert_leaves_it_to_the_archive(
     assert connection.value("select count(*) from messages.message_archive where state = 'dead'") == 1
 
 
-def test_one_that_is_only_in_a_deadlock_is_tried_again(judged, make_endpoint, connection):
+@pytest.mark.parametrize("deferred", [False, True], ids=["at the insert", "at the commit"])
+def test_one_that_is_only_in_a_deadlock_is_tried_again(judged, make_endpoint, connection, deferred):
     """Nothing is wrong with it, so the policy still has its way."""
     make_endpoint("Refused")
     endpoint = judged(lambda attempted: Exhaust("Refused"))
     connection.run("create sequence tries")
     later = "if nextval('tries') < 3 then raise 'later' using errcode = '40P01'; end if; return new;"
-    trigger(connection, "Refused", "before insert", later)
+    trigger(connection, "Refused", "after insert", later, deferred)
     run(endpoint, 1)
     assert len(rows(endpoint.dsn, "Refused")) == 1
     assert rows(endpoint.dsn, "error") == []
