@@ -5,18 +5,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
-from django.db.models import Q
+from django.db.models import Max, Q
+from django.db.models.functions import Coalesce
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import unusual, weeks_before
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.pipeline.unusual import GROWTH, SILENCE, Found, Seen
+from pgqueue_admin.pipeline.usual import WEEKS
 from pgqueue_admin.pipeline.weeks_before import Subject, asked
-from pgqueue_admin.records.models import Endpoint, Queue, Unusual
+from pgqueue_admin.records.models import Endpoint, HistoryBatch, HistorySource, Queue, Unusual
 from pgqueue_admin.records.source import source
 
-HOUR = timedelta(hours=1)
+HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
 LASTING = timedelta(minutes=75)  # after its end: the next hour has to end, too, and to be judged
 LOOKED_BACK = timedelta(days=7)  # for where a stretch began that reaches into a window
 
@@ -75,10 +77,24 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Unusual]:
     usual = postgresql().usual
     rows = asked(usual.seen(of=usual.of_each), {"at": list(hours)})
     seen = {(at, Subject(*names)): _seen(*figures) for at, *names, figures in ((*row[:4], row[4:]) for row in rows)}
+    unread = {int(hour.timestamp()) for last in _ends_of_gone() for hour in hours if _is_without(last, hour)}
     for (at, subject), known in weeks_before.of_each(hours).items():
         here = seen.get((at, subject), Seen())
         for found in unusual.of_messages(here, known):
-            yield _row(found, at, subject, here.messages)
+            if found.kind != SILENCE or at not in unread:
+                yield _row(found, at, subject, here.messages)
+
+
+def _ends_of_gone() -> list[datetime]:
+    """Up to when tables were read that are gone: since then nobody knows what finished there."""
+    last = Coalesce("complete_to", Max("batches__complete_to", filter=Q(batches__state=HistoryBatch.State.DONE)))
+    gone = HistorySource.objects.filter(is_there=False).annotate(last=last).exclude(last=None)
+    return list(gone.values_list("last", flat=True))
+
+
+def _is_without(last: datetime, hour: datetime) -> bool:
+    """Whether the weeks that this hour is compared with have what a table told that is gone, and the hour has not."""
+    return hour - WEEKS * WEEK <= last < hour + HOUR
 
 
 def _seen(messages: int, failed: int, *buckets: int | None) -> Seen:

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from pgqueue_admin.pipeline import findings, seen
 from pgqueue_admin.pipeline.findings import Stretch
-from pgqueue_admin.records.models import SeenStep
+from pgqueue_admin.records.models import HistorySource, SeenStep, Unusual
 from tests.databases import Databases
 from tests.pipeline import quarter
 from tests.pipeline.quarter import DEEP, FAILING, HOUR, SILENT, SINCE, SLOW, UNTIL, WEEK, depth, happened
@@ -34,6 +34,19 @@ def test_each_incident_is_found_at_its_hours_and_nothing_else_is(told: list[Stre
         ("silence", "Billing", "", *SILENT),
         ("growth", "Billing", "", *DEEP),
     }
+
+
+@pytest.mark.usefixtures("console_database")
+def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
+    """An audit queue was dropped: nobody knows what finished since. Of the hours before it is known."""
+    quarter.write()
+    seen.see(UNTIL)
+    hours = [SILENT.since - HOUR, SILENT.since, SILENT.since + HOUR]
+    for gone_at, silent in ((SILENT.since + HOUR, [SILENT.since]), (SILENT.since - HOUR, []), (UNTIL, hours[1:])):
+        HistorySource.objects.update(is_there=False, complete_to=gone_at)
+        findings.judge_messages(hours)
+        found = Unusual.objects.filter(kind="silence", at__in=hours)
+        assert sorted(found.values_list("at", flat=True)) == silent
 
 
 def weeks(at: datetime) -> list[datetime]:
