@@ -1,11 +1,17 @@
 """Delivery times of rollups, merged in SQL, beside the smallest TTBR of the endpoint's queue: no Spark."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connections
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pgqueue_admin.pipeline import waits_of_types
+from pgqueue_admin.pipeline.histogram import RELATIVE_ERROR, bucket
+from pgqueue_admin.pipeline.waits import Waits
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, Rollup, SmallestTtbr
 from tests.pipeline import counted
@@ -24,6 +30,38 @@ def hold() -> SmallestTtbr:
     queue = Queue.objects.create(schema="public", table="warehouse_in", kind="input")
     about = {"ttbr_ms": 5_000, "seen_at": datetime(2026, 11, 1, tzinfo=UTC)}
     return SmallestTtbr.objects.create(queue=queue, message_type="Shop.Hold", **about)
+
+
+SHARES = [0.5, 0.95, 0.99, 0.999]
+Spans = st.lists(st.integers(1, 10**7), min_size=1, max_size=300)  # milliseconds of one batch
+Week = st.lists(st.tuples(st.integers(0, 6), Spans), min_size=1, max_size=12)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(Week)
+def test_a_week_merged_by_sql_has_the_percentiles_of_its_raw_spans(hold: SmallestTtbr, week: list[Any]) -> None:
+    """From p50 to p99.9 within one per cent of what PostgreSQL finds in all of them together."""
+    Rollup.objects.all().delete()
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    for days_ago, spans in week:
+        numbers = Counter(map(bucket, spans))
+        rolled_up("Warehouse", "Shop.Hold", dict(numbers), at=today - timedelta(days=days_ago))
+    waits_of_types.measure()
+    hold.refresh_from_db()
+    merged = Waits(dict(zip(hold.delivery, hold.delivery_n, strict=True)))
+    assert [merged.within(share) for share in SHARES] == [
+        pytest.approx(exact, rel=RELATIVE_ERROR + 1e-9)
+        for exact in exactly([span for _, spans in week for span in spans])
+    ]
+
+
+def exactly(spans: list[int]) -> list[float]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "select percentile_disc(%s::float8[]) within group (order by span) from unnest(%s::int8[]) span",
+            [SHARES, spans],
+        )
+        return list(cursor.fetchall()[0][0])
 
 
 def test_batches_of_a_week_are_merged_by_bucket(hold: SmallestTtbr) -> None:
