@@ -27,12 +27,17 @@
       const name = place.dataset.read;
       if (i === null) place.textContent = "";
       else if (name in between) place.textContent = range(i, ...between[name]);
-      else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}`;
+      else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${known(data.at[i])}`;
+      else if (name === "depth_known") place.textContent = goes_on(data.at[i]) ? "so far" : "";
       else if (name.startsWith("share")) place.textContent = share(data[name][i]);
       else place.textContent = name[0] === "p" ? `≈ ${span(data[name][i])}` : figure(data[name][i]);
     }
   }
   const newest = () => data.at.length - 1;
+  // what nobody has read yet is not none, and what goes on is no whole step
+  const from = (mark, at) => mark !== null && at >= mark;
+  const known = (at) => (from(data.unread_from, at) ? ": not read yet" : from(data.so_far_from, at) ? ": so far" : "");
+  const goes_on = (at) => from(data.depth_so_far_from, at);
 
   const bars = (stroke) => ({ stroke, fill: alpha(stroke, 0.35), paths: uPlot.paths.bars({ size: [0.8, 40], align: 1 }), points: { show: false } });
   const filled = (stroke) => ({ ...line(stroke), fill: alpha(stroke, 0.2) });
@@ -99,9 +104,11 @@
       if (column === null) return;
       const at = cells.at[column], numbers = cells.numbers[column];
       mark.setAttribute("x", (at - data.at[0]) / step);
-      mark.setAttribute("width", ((cells.at[column + 1] || data.until) - at) / step);
+      const end = cells.at[column + 1] || data.until;
+      mark.setAttribute("width", (end - at) / step);
       mark.setAttribute("y", height - 1 - band);
-      said.textContent = `from ${day(at)} ${time(at)}, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}`;
+      said.textContent = `from ${day(at)} ${time(at)}` + (from(data.unread_from, at) ? ": not read yet"
+        : `, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}${from(data.so_far_from, end - 1) ? " so far" : ""}`);
     }
     leads(place, cells, () => column);
     place.addEventListener("pointermove", ({ clientX, clientY }) => {

@@ -1,16 +1,17 @@
 """Figures of history written by hand, as a batch of the driver would leave them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import FailureRollup, HistoryBatch, HistorySource, Rollup, StoryPart
 
+READ_TO = datetime(2030, 1, 1, tzinfo=UTC)  # of a table that no test stops reading
 _NAMES = {"queue": "", "endpoint": "", "type": ""}
 
 
 def batch(**changes: Any) -> HistoryBatch:
-    source, _ = HistorySource.objects.get_or_create(table="audit")
+    source, _ = HistorySource.objects.get_or_create(table="audit", defaults={"complete_to": READ_TO})
     about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": clock.now()}
     about |= {"source": source, "state": "done", "ended_at": clock.now(), "kept": 1}
     return HistoryBatch.objects.create(**{**about, **changes})

@@ -9,6 +9,8 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console.trends import window
+from pgqueue_admin.console.trends.heat import Column
+from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.pipeline import bands, trends
 from pgqueue_admin.pipeline.freshness import Freshness
@@ -20,7 +22,9 @@ from pgqueue_admin.wording import times
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     found = window.as_kept(window.read(request.GET, clock.now()))
-    view = View(found, request.GET.get("m", ""), request.GET.get("table", ""))
+    freshness = Freshness()
+    reach = Reach(found, freshness.complete_to)
+    view = View(reach, request.GET.get("m", ""), request.GET.get("table", ""))
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
     choices = [(name, kinds, getattr(found.asked, name)) for name, kinds in trends.kinds(found.asked).items()]
@@ -31,13 +35,13 @@ def page(request: HttpRequest) -> HttpResponse:
         "measures": MEASURE_WORDS.items(),
         "choices": choices,
         "narrowed": any(chosen for _, _, chosen in choices),
-        "freshness": Freshness(),
+        "freshness": freshness,
     }
     return render(request, "pgqueue_admin/trends/page.html", about)
 
 
 def _finished(view: View) -> HttpResponse:
-    """Every step of the window in which something finished, spans in milliseconds."""
+    """Every step of the window in which something finished, spans in milliseconds; then those not read yet, blank."""
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
@@ -45,11 +49,12 @@ def _finished(view: View) -> HttpResponse:
         counts, before = step.counts, step.before.counts
         week_before = [before.succeeded, before.failed] if before else ["", ""]
         long_before = _or_nothing(step.before.p95)
-        figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before, step.retried]
+        figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before, step.retried, step.known]
         rows.append([times.iso(step.at), *figures])
     ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms") for end in ("low", "high")]
     heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms", *ends]
-    heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before", "retried"]
+    heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before", "retried", "known"]
+    rows += [[times.iso(at), *[""] * (len(heads) - 2), NOT_READ] for at in view.reach.unread]
     return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
 
 
@@ -62,19 +67,29 @@ def _rounded(band: Band | None) -> tuple[object, object]:
 
 
 def _depth(view: View) -> HttpResponse:
-    rows = [[times.iso(row.at), *row.depth, _or_nothing(row.before)] for row in reversed(view.depth.rows)]
-    return _csv(f"{view.window.file_name}-depth", ["at", "least", "median", "most", "live", "median_week_before"], rows)
+    rows = [
+        [times.iso(row.at), *row.depth, _or_nothing(row.before), SO_FAR if row.is_so_far else WHOLE]
+        for row in reversed(view.depth.rows)
+    ]
+    heads = ["at", "least", "median", "most", "live", "median_week_before", "known"]
+    return _csv(f"{view.window.file_name}-depth", heads, rows)
 
 
 def _heat(view: View) -> HttpResponse:
-    """Every cell that is not empty; what is over ``over_ms`` and up to ``upto_ms``."""
-    rows: list[list[object]] = [
-        [times.iso(column.at), times.iso(column.until), *bands.limits(band), number]
-        for column in view.heat.columns
-        for band, number in zip(view.heat.bands, column.numbers, strict=True)
-        if number
-    ]
-    return _csv(f"{view.window.file_name}-{view.measure}-heat", ["at", "until", "over_ms", "upto_ms", "messages"], rows)
+    """Every cell that is not empty; what is over ``over_ms`` and up to ``upto_ms``; columns not read yet, blank."""
+    rows = [[*_column(column), *cell, column.known] for column in view.heat.columns for cell in _cells(view, column)]
+    rows += [[*_column(column), "", "", "", NOT_READ] for column in view.heat.columns if column.known == NOT_READ]
+    heads = ["at", "until", "over_ms", "upto_ms", "messages", "known"]
+    return _csv(f"{view.window.file_name}-{view.measure}-heat", heads, rows)
+
+
+def _column(column: Column) -> list[object]:
+    return [times.iso(column.at), times.iso(column.until)]
+
+
+def _cells(view: View, column: Column) -> Iterable[list[object]]:
+    numbers = zip(view.heat.bands, column.numbers, strict=True)
+    return ([*bands.limits(band), number] for band, number in numbers if number)
 
 
 def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpResponse:

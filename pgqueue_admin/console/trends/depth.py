@@ -9,7 +9,7 @@ from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.pipeline.trends import Asked
-from pgqueue_admin.records import depths
+from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.records.source import source
@@ -21,6 +21,7 @@ class Row:
     at: datetime
     depth: Depth
     before: int | None  # the median of the same step a week earlier
+    is_so_far: bool
 
 
 class Depths:
@@ -57,7 +58,7 @@ class Depths:
     def rows(self) -> list[Row]:
         """Newest first."""
         return [
-            Row(datetime.fromtimestamp(at, UTC), depth, before.median if (before := self.both.before.get(at)) else None)
+            Row(datetime.fromtimestamp(at, UTC), depth, self._before(at), self._goes_on(at))
             for at, depth in reversed(self.steps.items())
         ]
 
@@ -72,8 +73,24 @@ class Depths:
     def lines(self, at: list[int]) -> dict[str, list[int | None]]:
         found = [self.steps.get(each) for each in at]
         lines = {name: [getattr(each, name) if each else None for each in found] for name in ("low", "median", "high")}
-        before = [self.both.before.get(each) for each in at]
-        return lines | {"median_before": [each.median if each else None for each in before]}
+        return lines | {"median_before": [self._before(each) for each in at]}
+
+    @property
+    def marks(self) -> dict[str, int | None]:
+        """Where something changes along the lines, in Unix seconds."""
+        so_far = next((at for at in self.window.instants if self._goes_on(at)), None)
+        return {"live_from": self.live_from, "depth_so_far_from": so_far}
+
+    def _before(self, at: int) -> int | None:
+        before = self.both.before.get(at)
+        return before.median if before else None
+
+    def _goes_on(self, at: int) -> bool:
+        return at + self.window.step.total_seconds() > self._now
+
+    @cached_property
+    def _now(self) -> float:
+        return clock.now().timestamp()
 
 
 def _address(asked: Asked) -> Address | None:

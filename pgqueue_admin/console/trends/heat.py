@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from pgqueue_admin.console.trends import links
-from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.console.trends.reach import SO_FAR, Reach
 from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.trends import Asked, Counts, Timings
 from pgqueue_admin.wording.figures import counted, integer
@@ -24,6 +24,7 @@ class Column:
     numbers: list[int]
     failed: int
     asked: Asked
+    known: str  # as Reach has it
 
     @property
     def messages(self) -> str:
@@ -31,13 +32,17 @@ class Column:
         return links.died(self.asked, self.at, self.until - self.at)
 
     @property
+    def is_so_far(self) -> bool:
+        return self.known == SO_FAR
+
+    @property
     def cells(self) -> list[str]:
         return [integer(number) for number in self.numbers]
 
 
 class Heat:
-    def __init__(self, window: Window, timings: Mapping[int, Timings], counts: Mapping[int, Counts]):
-        self.window, self.timings, self.counts = window, timings, counts
+    def __init__(self, reach: Reach, timings: Mapping[int, Timings], counts: Mapping[int, Counts]):
+        self.reach, self.window, self.timings, self.counts = reach, reach.window, timings, counts
 
     @cached_property
     def bands(self) -> range:
@@ -94,7 +99,8 @@ class Heat:
         found = [timing.bands for each in steps if (timing := self.timings.get(each))]
         numbers = [sum(each.get(band, 0) for each in found) for band in self.bands]
         failed = sum(each.failed for step in steps if (each := self.counts.get(step)))
-        return Column(at, until, numbers, failed, self.window.asked)
+        known = self.reach.known(steps[0], int(until.timestamp()))
+        return Column(at, until, numbers, failed, self.window.asked, known)
 
     @property
     def _step(self) -> int:

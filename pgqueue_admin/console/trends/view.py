@@ -10,10 +10,10 @@ from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.depth import Depths
 from pgqueue_admin.console.trends.drawing import Drawing
 from pgqueue_admin.console.trends.heat import Heat
+from pgqueue_admin.console.trends.reach import SO_FAR, Reach
 from pgqueue_admin.console.trends.unusual import Unusually
 from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
-from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
 from pgqueue_admin.wording.figures import UNKNOWN, integer
@@ -43,11 +43,15 @@ class Step:
     counts: Counts
     percentiles: trends.Percentiles | None
     retried: int | None
-
     messages: str  # the address of those that failed
     finished: str  # of those that succeeded
     usual: Bands
     before: Before
+    known: str  # as Reach has it
+
+    @property
+    def is_so_far(self) -> bool:
+        return self.known == SO_FAR
 
     @property
     def spans(self) -> list[str]:
@@ -55,19 +59,20 @@ class Step:
 
 
 class View:
-    def __init__(self, window: Window, measure: str, table: str = ""):
+    def __init__(self, reach: Reach, measure: str, table: str = ""):
         """``table``: which chart is shown as a table too."""
-        self.window, self.measure = window, measure if measure in MEASURES else "critical"
-        self.depth, self.table = Depths(window), table
-        self.usual, self.unusual = Usually(window, self.measure), Unusually(window)
+        self.reach, self.window = reach, reach.window
+        self.measure, self.table = measure if measure in MEASURES else "critical", table
+        self.depth, self.unusual = Depths(self.window), Unusually(self.window)
+        self.usual = Usually(self.window, self.measure)
 
     @cached_property
     def _counts(self) -> Both[Counts]:
-        return both(self.window, trends.counts)
+        return self.reach.only(both(self.window, trends.counts))
 
     @cached_property
     def _timings(self) -> Both[trends.Timings]:
-        return both(self.window, lambda asked: trends.timings(asked, self.measure))
+        return self.reach.only(both(self.window, lambda asked: trends.timings(asked, self.measure)))
 
     @property
     def counts(self) -> dict[int, Counts]:
@@ -83,7 +88,7 @@ class View:
 
     @cached_property
     def heat(self) -> Heat:
-        return Heat(self.window, self.timings, self.counts)
+        return Heat(self.reach, self.timings, self.counts)
 
     @property
     def drawing(self) -> Drawing:
@@ -106,7 +111,10 @@ class View:
     @cached_property
     def _retried(self) -> dict[int, int] | None:
         """None: not known of this queue."""
-        return None if self.window.asked.queue else trends.retried(self.window.asked)
+        if self.window.asked.queue:
+            return None
+        found = trends.retried(self.window.asked)
+        return {at: number for at, number in found.items() if not self.reach.is_unread(at)}
 
     @property
     def retried(self) -> int | None:
@@ -153,6 +161,10 @@ class View:
     @cached_property
     def sentence(self) -> str:
         """The shape in words: what the drawing tells those who do not see it."""
+        return f"{self._said} {self.reach.sentence}".strip()
+
+    @property
+    def _said(self) -> str:
         if self.is_empty:
             return "Nothing finished in this window."
         said = f"{integer(self.failed)} failed; what succeeded names its endpoint, not its queue."
@@ -165,18 +177,20 @@ class View:
     @property
     def as_json(self) -> str:
         at = self.window.instants
-        counted = [self.counts.get(each, self._nothing) for each in at]
+        counted = [self._counts_at(each) for each in at]
         before = [self._counts.before.get(each) for each in at]
         p95_before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
         lines: dict[str, Any] = {
             "at": at,
             "until": int(self.window.asked.until.timestamp()),
-            "succeeded": [each.succeeded for each in counted],
-            "failed": [each.failed for each in counted],
+            "so_far_from": self.reach.so_far,
+            "unread_from": int(unread.timestamp()) if (unread := self.reach.unread_from) else None,
+            "succeeded": [each.succeeded if each else None for each in counted],
+            "failed": [each.failed if each else None for each in counted],
             "retried": [self._retried_at(each) for each in at],
             "before": [each.finished if each else None for each in before],
-            "share": [each.per_cent_failed for each in counted],
+            "share": [each.per_cent_failed if each else None for each in counted],
             "share_before": [each.per_cent_failed if each else None for each in before],
             "p95_before": [round(each.percentiles.p95, 1) if each else None for each in p95_before],
         }
@@ -184,15 +198,19 @@ class View:
             lines[name] = [round(each[place], 1) if each else None for each in spans]
         lines["messages"] = links.pattern(self.window.asked)
         lines["finished"] = links.finished_pattern(self.window.asked)
-        lines |= self.depth.lines(at) | {"live_from": self.depth.live_from} | self.usual.lines(at)
+        lines |= self.depth.lines(at) | self.depth.marks | self.usual.lines(at)
         return json.dumps(lines, separators=(",", ":"))
 
     @property
     def _nothing(self) -> Counts:
         return trends.nothing(self.window.asked)
 
+    def _counts_at(self, at: int) -> Counts | None:
+        """None: not read yet, which is not none."""
+        return self.counts.get(at) or (self._nothing if self.reach.knows(at) else None)
+
     def _retried_at(self, at: int) -> int | None:
-        return None if self._retried is None else self._retried.get(at, 0)
+        return None if self._retried is None else self._retried.get(at, 0 if self.reach.knows(at) else None)
 
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)
@@ -202,7 +220,7 @@ class View:
         counts = self.counts.get(at, self._nothing)
         spans, retried = self.percentiles.get(at), self._retried_at(at)
         leads = links.died(*where), links.finished(*where)
-        return Step(instant, counts, spans, retried, *leads, self.usual.bands(at), before)
+        return Step(instant, counts, spans, retried, *leads, self.usual.bands(at), before, self.reach.known(at))
 
 
 def _span(milliseconds: float | None) -> str:

@@ -1,0 +1,70 @@
+"""How far a window is read: what began later is not known, and a step that goes on there is known so far."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pgqueue_admin.console.trends.week_before import WEEK, Both
+from pgqueue_admin.console.trends.window import Window
+
+NOT_READ, SO_FAR, WHOLE = "not read yet", "so far", "whole"
+T = TypeVar("T")
+_WEEK = int(WEEK.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """``complete_to``: up to when every table is read; None where one of them never was, so that no step is whole."""
+
+    window: Window
+    complete_to: datetime | None
+
+    def knows(self, at: int) -> bool:
+        """Whether nothing found in this step means that nothing finished in it, so far at least."""
+        return self.complete_to is not None and at < self.complete_to.timestamp()
+
+    def is_whole(self, at: int, until: int | None = None) -> bool:
+        """``until``: where it ends, if that is not one step later."""
+        end = until or at + self._step
+        return self.complete_to is not None and end <= self.complete_to.timestamp()
+
+    def is_unread(self, at: int) -> bool:
+        """Some tables may be read further: half of the truth would look like all of it."""
+        return self.complete_to is not None and not self.knows(at)
+
+    def known(self, at: int, until: int | None = None) -> str:
+        """In a word or three, as tables, files and the legend have it."""
+        return NOT_READ if self.is_unread(at) else WHOLE if self.is_whole(at, until) else SO_FAR
+
+    def only(self, found: Both[T]) -> Both[T]:
+        """What may be shown of it: a week before only what is over and whole, to be compared with."""
+        return Both(
+            {at: each for at, each in found.now.items() if not self.is_unread(at)},
+            {at: each for at, each in found.before.items() if self.is_whole(at - _WEEK)},
+        )
+
+    @property
+    def unread(self) -> list[datetime]:
+        """Steps of which nothing is shown, the oldest first."""
+        return [datetime.fromtimestamp(at, UTC) for at in self.window.instants if self.is_unread(at)]
+
+    @property
+    def unread_from(self) -> datetime | None:
+        return next(iter(self.unread), None)
+
+    @property
+    def so_far(self) -> int | None:
+        """The first step that is not whole."""
+        return next((at for at in self.window.instants if not self.is_whole(at)), None)
+
+    @property
+    def sentence(self) -> str:
+        if begin := self.unread_from:
+            return f"What began from {begin:%Y-%m-%d %H:%M} UTC on is not read yet and left blank."
+        if self.complete_to is None:
+            return "A table is being read for the first time: every figure is what is known so far."
+        return ""
+
+    @property
+    def _step(self) -> int:
+        return int(self.window.step.total_seconds())
