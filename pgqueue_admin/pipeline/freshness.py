@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from django.conf import settings
 from django.db.models import Max
 
 from pgqueue_admin.pipeline import ledger
@@ -30,6 +31,10 @@ class Freshness:
     @cached_property
     def begun(self) -> bool:
         return HistoryBatch.objects.exists()
+
+    @property
+    def is_on(self) -> bool:
+        return bool(settings.PGQUEUE["SPARK_MASTER"])
 
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:

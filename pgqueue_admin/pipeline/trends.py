@@ -5,10 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connections
+from django.db.models import Max
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import value
+from pgqueue_admin.records.models import Rollup
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 STORIES = 10_000  # parts of them that are looked at
@@ -134,6 +136,12 @@ def kinds(asked: Asked) -> dict[str, list[Kind]]:
     found: dict[str, list[Kind]] = {name: [] for name in NAMES}
     for what, *kind in _ask(trends.kinds(counted=counted, **_parts()), asked):
         found[what].append(Kind(*kind))
+    return found
+
+
+def last_day(names: dict[str, str]) -> datetime | None:
+    """The last day, in UTC, on which anything finished of these (NAMES), however long ago: days are kept for ever."""
+    found: datetime | None = Rollup.objects.filter(grain="day", **names).aggregate(last=Max("at"))["last"]
     return found
 
 

@@ -151,7 +151,6 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
     rows = page(as_viewer, at="", format="depth").splitlines()
     assert rows[0] == "at,least,median,most,live,median_week_before,known"
     assert [row.partition(",")[2] for row in rows[1:]] == ["4,4,4,False,,whole", "9,9,9,True,,whole"]
-    assert "Nothing was sampled in this window" in page(as_viewer, at="", queue="Nobody")
 
 
 def test_what_succeeded_after_retries_is_counted_by_message(as_viewer: Client, database: Connection) -> None:

@@ -10,10 +10,12 @@ from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.heat import Column
+from pgqueue_admin.console.trends.nothing import Nothing
 from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.pipeline import bands, trends
 from pgqueue_admin.pipeline.freshness import Freshness
+from pgqueue_admin.pipeline.trends import Asked
 from pgqueue_admin.pipeline.usual import Band
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
@@ -27,7 +29,7 @@ def page(request: HttpRequest) -> HttpResponse:
     view = View(reach, request.GET.get("m", ""), request.GET.get("table", ""))
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
-    choices = [(name, kinds, getattr(found.asked, name)) for name, kinds in trends.kinds(found.asked).items()]
+    choices = _choices(found.asked)
     about = {
         "view": view,
         "window": found,
@@ -36,8 +38,17 @@ def page(request: HttpRequest) -> HttpResponse:
         "choices": choices,
         "narrowed": any(chosen for _, _, chosen in choices),
         "freshness": freshness,
+        "nothing": Nothing(reach, freshness),
     }
     return render(request, "pgqueue_admin/trends/page.html", about)
+
+
+def _choices(asked: Asked) -> list[tuple[str, list[str], str]]:
+    """Queue, endpoint and type: what there is to choose, and what is chosen, also where nothing of it finished."""
+    found = {what: [kind.name for kind in kinds] for what, kinds in trends.kinds(asked).items()}
+    chosen = {what: getattr(asked, what) for what in found}
+    absent = {what: [name] if name and name not in found[what] else [] for what, name in chosen.items()}
+    return [(what, [*absent[what], *names], chosen[what]) for what, names in found.items()]
 
 
 def _finished(view: View) -> HttpResponse:

@@ -29,14 +29,23 @@ class Depths:
         self.window = window
 
     @cached_property
+    def _address(self) -> Address | None:
+        """None: nothing is chosen that has a queue, or an endpoint of which nobody knows it."""
+        return _address(self.window.asked)
+
+    @cached_property
     def queue(self) -> Queue | None:
-        """None: all together, also where the chosen one was never sampled."""
-        address = _address(self.window.asked)
+        """None: all together, or that of nobody."""
+        address = self._address
         return Queue.objects.filter(schema=address.schema, table=address.table).first() if address else None
+
+    @property
+    def _chosen(self) -> str:
+        return self.window.asked.queue or self.window.asked.endpoint
 
     @cached_property
     def both(self) -> Both[Depth]:
-        if _address(self.window.asked) and not self.queue:
+        if self._chosen and not self.queue:
             return Both({}, {})
         queue = self.queue.pk if self.queue else depths.ALL
         return both(self.window, lambda asked: depths.steps(queue, asked.grain, asked.since, asked.until))
@@ -47,7 +56,7 @@ class Depths:
 
     @property
     def of(self) -> str:
-        return str(self.queue) if self.queue else "all input queues together"
+        return str(self.queue) if self.queue else self._chosen or "all input queues together"
 
     @property
     def live_from(self) -> int | None:
@@ -65,10 +74,22 @@ class Depths:
     @property
     def sentence(self) -> str:
         if not self.steps:
-            return "Nothing was sampled in this window."
+            return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
         when = datetime.fromtimestamp(worst, UTC).strftime("%Y-%m-%d %H:%M UTC")
         return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}."
+
+    @property
+    def _why_none(self) -> str:
+        if self.queue and (gone := self.queue.gone_since):
+            return f"No samples in this window: the queue is gone since {gone:%Y-%m-%d %H:%M} UTC."
+        if self.queue or not self._chosen:
+            return "No samples in this window."
+        if self._address and self._address.schema:
+            return f"No samples: {self._address.table} in schema {self._address.schema} was never found as a queue."
+        if self.window.asked.queue:
+            return "No samples: this is no address of a queue here."
+        return "No samples: of this endpoint nobody said here which queue it receives from. Choose that queue instead."
 
     def lines(self, at: list[int]) -> dict[str, list[int | None]]:
         found = [self.steps.get(each) for each in at]

@@ -1,0 +1,56 @@
+"""Why Trends has nothing to show of a window: history was never read, is not read so far, or has nothing there."""
+
+from datetime import UTC, datetime, time, timedelta
+from functools import cached_property
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from pgqueue_admin.console.trends.reach import Reach
+from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline.freshness import Freshness
+from pgqueue_admin.pipeline.trends import NAMES
+from pgqueue_admin.wording import times
+from pgqueue_admin.wording.names import listed
+
+OFF, NEVER, UNREAD, UNKNOWN, ELSEWHERE, NONE = "off", "never", "unread", "unknown", "elsewhere", "none"
+_AROUND = timedelta(days=7)  # shown before the last day of which anything is known
+
+
+class Nothing:
+    def __init__(self, reach: Reach, freshness: Freshness):
+        self._asked, self._reach, self._freshness = reach.window.asked, reach, freshness
+
+    @cached_property
+    def why(self) -> str:
+        """The first of the reasons that holds."""
+        if not self._freshness.begun:
+            return NEVER if self._freshness.is_on else OFF
+        if self.unknown:
+            return UNKNOWN
+        if self._reach.is_unread(int(self._asked.since.timestamp())):
+            return UNREAD
+        return ELSEWHERE if self.last else NONE
+
+    @cached_property
+    def chosen(self) -> dict[str, str]:
+        return {name: value for name in NAMES if (value := getattr(self._asked, name))}
+
+    @cached_property
+    def unknown(self) -> str:
+        """The chosen names of which history has never had anything, by what they are."""
+        unknown = {name: value for name, value in self.chosen.items() if not trends.last_day({name: value})}
+        return listed([f"{name} “{value}”" for name, value in unknown.items()])
+
+    @cached_property
+    def last(self) -> datetime | None:
+        """The last day, in UTC, on which anything finished of all that is chosen."""
+        return trends.last_day(self.chosen)
+
+    @property
+    def last_week(self) -> str:
+        """The address of the days up to then, of what is chosen."""
+        assert self.last is not None
+        until = datetime.combine(self.last, time(), UTC) + timedelta(days=1)
+        ends = {"since": times.iso(until - _AROUND), "until": times.iso(until)}
+        return f"{reverse('trends')}?{urlencode({**self.chosen, **ends})}"
