@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.console.overview import changes
 from pgqueue_admin.records import freshness
-from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Queue
+from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Process, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
@@ -190,3 +190,20 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
     said = page()
     assert "200 queues need you" in said
     assert "195 more need you" in said
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, "ended: nobody saw how it ended"),
+        ({"exit_code": 3}, "ended: exit code 3"),
+        ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
+    ],
+)
+def test_how_a_process_ended_is_said_as_far_as_anybody_saw_it(page: Page, known: dict[str, object], said: str) -> None:
+    queue()
+    now = timezone.now()
+    times = {"started_at": now, "heartbeat_at": now, "ended_at": now}
+    process = Process.objects.create(role="sampler", host="here", pid=7, start_ticks=1, state="lost", **times, **known)
+    assert f"sampler, pid 7, {said}" in page()
+    assert ("nobody saw how" in page(f"/workers/{process.pk}/log/")) == (not process.exit_code)

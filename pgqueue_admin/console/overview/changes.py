@@ -64,11 +64,16 @@ def _what(entry: AuditEntry) -> str:
 
 def of_crash(process: Process) -> Change:
     name = process.endpoint or process.role
-    why = process.last_error.strip().split("\n")[0][:80] or f"exit code {process.exit_code}"
     ended = process.ended_at or process.heartbeat_at
-    return Change(
-        ended, process.host, f"{name}, pid {process.pid}, ended: {why}", "dead", navigation.path_of("workers")
-    )
+    did = f"{name}, pid {process.pid}, ended: {_why_ended(process)}"
+    return Change(ended, process.host, did, "dead", navigation.path_of("workers"))
+
+
+def _why_ended(process: Process) -> str:
+    """Where its supervisor went before it, a process is gone without anybody to whom it said its exit code."""
+    if why := process.last_error.strip():
+        return why.split("\n")[0][:80]
+    return "nobody saw how it ended" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
 def _crashes():  # type: ignore[no-untyped-def]
