@@ -10,6 +10,7 @@ from subprocess import Popen
 from pgqueue_admin.embedded.child import spawn
 
 PARTS = ("pyspark", "pyarrow", "pandas", "adbc_driver_postgresql")
+UNDER_WAY = "Spark is being installed (491 MB); history is read as soon as it is there."
 _ROOT = Path(__file__).resolve().parents[2]
 _PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 _PINS = ("-r", str(_ROOT / "requirements.txt"), "-c", str(_ROOT / "constraints.txt"))
@@ -37,5 +38,5 @@ class Installing:
             self._child = spawn([*_PIP, *_PINS])
         code = self._child.poll()
         if code is None:
-            return "Spark is being installed (491 MB); history is read as soon as it is there."
+            return UNDER_WAY
         return f"Spark could not be installed: pip ended with {code}, see this process's log. `make setup` tries again."

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import access, answers, navigation
+from pgqueue_admin.console.history_state import HistoryState
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
@@ -21,7 +22,6 @@ from pgqueue_admin.records.models import (
     HistoryCompaction,
     HistoryDay,
     HistorySource,
-    Process,
 )
 from pgqueue_admin.wording.figures import counted
 
@@ -36,8 +36,10 @@ _NO_FILES = "Nothing is recomputed: the history files hold no messages for these
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     navigation.stands_under(request, "trends")
+    freshness = Freshness()
     about = {
-        "freshness": Freshness(),
+        "freshness": freshness,
+        "reading": HistoryState(freshness),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
@@ -48,7 +50,6 @@ def page(request: HttpRequest) -> HttpResponse:
         "files": history.files().aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
         "folder": folder(),
         "missing": missing(),
-        "process": Process.objects.filter(role="pipeline").order_by("-heartbeat_at").first(),
         "refusal": access.may(request.user, "run"),
     }
     return render(request, "pgqueue_admin/pipeline/page.html", about)

@@ -1,0 +1,51 @@
+"""How the reading of history stands: off, nobody at it, its libraries on their way, at work, or nothing yet."""
+
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from pgqueue_admin.pipeline.freshness import Freshness
+from pgqueue_admin.pipeline.installing import UNDER_WAY
+from pgqueue_admin.records import processes
+from pgqueue_admin.records.models import HistoryBatch
+
+OFF, NOBODY, DEAD, INSTALLING, FAILING, NOTHING, WELL = "off", "nobody", "dead", "installing", "failing", "nothing", ""
+
+
+class HistoryState:
+    def __init__(self, freshness: Freshness):
+        self._freshness = freshness
+
+    @cached_property
+    def why(self) -> str:
+        """Why nothing is read, the first that holds. A process that runs counts for more than our own setting."""
+        if not self.runs:
+            return OFF if not self._freshness.is_on else DEAD if self.process else NOBODY
+        if self.process.last_error:
+            return INSTALLING if self.process.last_error == UNDER_WAY else FAILING
+        return WELL if self.batches or HistoryBatch.objects.filter(state=HistoryBatch.State.DONE).exists() else NOTHING
+
+    @cached_property
+    def process(self) -> Any:
+        """The one that was heard of last, annotated as by records.processes; None: never any."""
+        return processes.known().filter(role="pipeline").order_by("-heartbeat_at").first()
+
+    @property
+    def runs(self) -> bool:
+        return bool(self.process and self.process.ended_at is None and not self.process.heartbeat_lost)
+
+    @property
+    def silent_since(self) -> datetime:
+        """Of a process that does not run: when it ended, or was last heard of."""
+        since: datetime = self.process.ended_at or self.process.heartbeat_at
+        return since
+
+    @cached_property
+    def has_supervisor(self) -> bool:
+        return processes.heard_of().filter(role="supervisor").exists()
+
+    @cached_property
+    def batches(self) -> list[HistoryBatch]:
+        """Those that somebody has begun and not ended: read just now, or left behind by a process that is gone."""
+        running = HistoryBatch.objects.filter(state=HistoryBatch.State.RUNNING)
+        return list(running.select_related("source").order_by("started_at"))

@@ -1,0 +1,110 @@
+"""Pipeline says how reading stands: off, nobody at it, dead, installing, failing, at work, or nothing yet."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from pgqueue_admin.pipeline import installing
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Process
+from tests.console.pages import Page
+from tests.pipeline.counted import batch
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def page(as_viewer: Client) -> Page:
+    return lambda: " ".join(unescape(re.sub(r"<[^>]*>", "", as_viewer.get("/pipeline/").content.decode())).split())
+
+
+@pytest.fixture(autouse=True)
+def is_on(settings: Settings, console_database: str) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
+
+
+def process(role: str = "pipeline", pid: int = 77, **facts: Any) -> Process:
+    now = clock.now()
+    known = {"host": "app-1", "pid": pid, "start_ticks": 1, "state": "running"}
+    times = {"started_at": now - 90 * MINUTE, "heartbeat_at": now}
+    return Process.objects.create(**{**known, **times, "role": role, **facts})
+
+
+def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Settings) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    batch()
+    HistorySource.objects.update(complete_to=clock.now() - timedelta(days=3))
+    process(heartbeat_at=clock.now() - 30 * MINUTE)
+    text = page()
+    assert "History is switched off. SPARK_MASTER is empty, so nothing that finishes after" in text
+    assert "does not run" not in text
+
+
+def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
+    assert "Nobody has read history yet. The supervisor keeps a process for it, and none runs" in page()
+    process("supervisor")
+    assert "A supervisor runs, and no process for history has reported so far" in page()
+
+
+def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer: Client) -> None:
+    dead = process(heartbeat_at=clock.now() - 20 * MINUTE)
+    text = page()
+    assert "its process does not run since" in text
+    assert "(20 min ago). It was last heard of then, on app-1, pid 77." in text
+    assert "No supervisor runs that would start it again: manage.py supervise" in text
+    shown = as_viewer.get("/pipeline/").content.decode()
+    assert f'href="/workers/{dead.pk}/log/"' in shown
+    assert '<a class="b" href="/workers/">Workers</a>' in shown
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "Nobody saw how it ended. The supervisor starts another"),
+        ({"exit_code": 3}, "It ended with exit code 3."),
+        ({"last_error": "ended by SIGKILL"}, "It ended: ended by SIGKILL"),
+    ],
+)
+def test_a_process_that_ended_says_how(page: Page, facts: dict[str, Any], said: str) -> None:
+    process("supervisor", pid=1)
+    process(ended_at=clock.now() - 5 * MINUTE, heartbeat_at=clock.now() - 5 * MINUTE, state="lost", **facts)
+    assert "(5 min 0 s ago)" in page() or "(5 min ago)" in page()
+    assert said in page()
+
+
+def test_libraries_on_their_way_are_no_failure(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installing, "PARTS", ("no_such_module",))
+    process(last_error=installing.UNDER_WAY)
+    text = page()
+    assert f"{installing.UNDER_WAY} Its process runs since" in text
+    assert "make setup" not in text
+
+
+def test_what_a_running_process_cannot_do_is_said(page: Page) -> None:
+    process(last_error="RuntimeError: no room")
+    assert "History is not read. RuntimeError: no room It is tried again" in page()
+
+
+def test_a_process_that_has_read_nothing_so_far_says_so(page: Page) -> None:
+    process()
+    assert "Nothing is read yet. Its process runs since" in page()
+    batch()
+    assert "Nothing is read yet" not in page()
+
+
+def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
+    process()
+    open_batch = batch(state="running", attempt=2, step="written", rows=9, started_at=clock.now() - 3 * MINUTE)
+    text = page()
+    assert f"Batch {open_batch.pk} is being read since" in text
+    assert "9 rows of audit, try 2, read and written." in text
+    assert text.count("3 min ago)") == 2, "above, and in its row"
+    Process.objects.update(heartbeat_at=clock.now() - 5 * MINUTE)
+    assert f"Batch {open_batch.pk} was left open since" in page()
+    HistoryBatch.objects.update(state="done")
+    assert "was left open" not in page()
