@@ -7,7 +7,7 @@ from functools import cached_property
 from django.conf import settings
 from django.db.models import Max
 
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import ledger, unbegun
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
@@ -43,18 +43,27 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A source that history is not read from any more; ``since``: up to when it is complete, or when it last moved."""
+    """A table that history is not read from any more, or was never begun with.
+
+    ``since``: up to when it is complete, or when it last moved; where it was not begun, when it could have been read.
+    """
 
     table: str
     since: datetime
     why: str
+    begun: bool = True
 
 
 def stalls(now: datetime) -> list[Stall]:
-    """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch."""
+    """The sources that are further behind than LIMIT. One that is read for the first time moves with every batch. Then
+    tables that nobody has begun with for as long, although messages lie there."""
     there = HistorySource.objects.filter(is_there=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
-    return [Stall(each.table, since, each.note or _error_of(each)) for each, since in behind]
+    left = [(table, since) for table, since in unbegun.unbegun() if now - since > LIMIT]
+    return [
+        *[Stall(each.table, since, each.note or _error_of(each)) for each, since in behind],
+        *[Stall(table, since, unbegun.why(), begun=False) for table, since in left],
+    ]
 
 
 def _moved(source: HistorySource) -> datetime:

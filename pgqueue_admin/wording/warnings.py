@@ -199,16 +199,6 @@ def sampler_stale(age: float | None, threshold: float) -> Said:
     )
 
 
-def history_stalled(age: float, threshold: float, table: str, why: str) -> Said:
-    said = f"{why.rstrip('.')}. " if why else ""
-    return Said(
-        f"History of {table} stands still: complete up to {duration(age)} ago, the limit is {plain(threshold)}",
-        duration(age),
-        plain(threshold),
-        f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
-    )
-
-
 class Numbers(Protocol):
     """Of one unusual hour, and of the weeks before."""
 

@@ -1,4 +1,4 @@
-"""History is switched on and stands still: Trends end somewhere, and look as if nothing had happened since."""
+"""History is switched on and stands still, or never began: of what happened since, Trends know nothing."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,7 +9,7 @@ from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.pipeline.freshness import LIMIT, stalls
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.wording import history
 
 
 def stalled(now: datetime) -> Iterator[Found]:
@@ -18,7 +18,8 @@ def stalled(now: datetime) -> Iterator[Found]:
         return
     for stall in stalls(now):
         age = (now - stall.since).total_seconds()
-        said = warnings.history_stalled(age, LIMIT.total_seconds(), stall.table, stall.why)
+        words = history.stalled if stall.begun else history.unbegun
+        said = words(age, LIMIT.total_seconds(), stall.table, stall.why)
         yield Found("history_stalled", "history", said, cause=stall.table)
 
 

@@ -1,0 +1,85 @@
+"""History that never began is warned of as history that stands still."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.pipeline.freshness import LIMIT
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import ArchiveSample, HistorySource, LatestSample, Process, Queue, Sample
+
+MINUTE = timedelta(minutes=1)
+AUDIT = '"public"."audit"'
+
+
+@pytest.fixture(autouse=True)
+def is_on(settings: Settings, console_database: str) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
+
+
+def found() -> list[Found]:
+    now = clock.now()
+    return list(BY_NAME["history_stalled"].find(Look(now=now, watching_since=now)))
+
+
+def audited(since: timedelta, depth: int = 5, **facts: Any) -> None:
+    """An audit queue in which messages lie since then, and that was found long before."""
+    now = clock.now()
+    queue = Queue.objects.create(schema="public", table="audit", kind="audit", **facts)
+    Sample.objects.create(queue=queue, at=now - since - MINUTE, depth=0)
+    Sample.objects.create(queue=queue, at=now - since, depth=depth)
+    LatestSample.objects.create(queue=queue, at=now, changed_at=now, depth=depth)
+
+
+def process(started: timedelta, **facts: Any) -> None:
+    now = clock.now()
+    times = {"started_at": now - started, "heartbeat_at": now}
+    Process.objects.create(role="pipeline", host="app-1", pid=7, start_ticks=1, **times, **facts)
+
+
+def test_an_audit_queue_that_nobody_began_to_read_is_told_after_the_limit() -> None:
+    audited(LIMIT + 5 * MINUTE)
+    (warned,) = found()
+    said = f"{warned.said.sentence} {warned.said.meaning}".replace("\u00a0", " ")
+    assert f"History of {AUDIT} has not begun: messages lie there for 20 min, the limit is 15 min" in said
+    assert "No process for history has ever run. Nothing is lost" in said
+    assert warned.identity == ("history_stalled", "history", AUDIT)
+
+
+@pytest.mark.parametrize(
+    ("since", "facts"),
+    [
+        (LIMIT - MINUTE, {}),
+        (LIMIT + MINUTE, {"depth": 0}),
+        (LIMIT + MINUTE, {"gone_since": clock.now}),
+    ],
+)
+def test_before_that_or_without_messages_there_is_nothing_to_tell(since: timedelta, facts: dict[str, Any]) -> None:
+    audited(since, **{name: value() if callable(value) else value for name, value in facts.items()})
+    assert found() == []
+
+
+def test_what_lies_dead_in_the_archive_counts_as_well_and_the_process_says_why() -> None:
+    process(LIMIT + 2 * MINUTE, last_error="Not installed: pyspark.\nmore")
+    ArchiveSample.objects.create(at=clock.now() - 3 * LIMIT, dead=2)
+    (warned,) = found()
+    assert warned.cause == "messages.message_archive"
+    assert warned.said.value.replace("\u00a0", " ") == "17 min", "since its process started"
+    assert warned.said.meaning.startswith("Not installed: pyspark. Nothing is lost")
+
+
+def test_a_table_that_the_ledger_has_is_judged_by_the_ledger() -> None:
+    audited(LIMIT + 5 * MINUTE)
+    HistorySource.objects.create(table=AUDIT, way="numbers")
+    assert found() == []
+
+
+def test_switched_off_nobody_is_warned(settings: Settings) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    audited(LIMIT + 5 * MINUTE)
+    assert found() == []
