@@ -65,8 +65,8 @@ class Filter:
     """Which archived messages are meant. Empty fields ask for nothing; the words must all be in the error's message."""
 
     state: str = "dead"  # dead, retried, succeeded, dead_again, discarded; empty for all
-    result: str = ""  # success, failed, rejected, lock_expired
-    kind: str = ""  # transport, control, lease
+    result: str = ""  # success, failed, rejected, lock_expired; unsuccessful for all but the first
+    kind: str = ""  # transport, control, lease; message for all but control, as history counts them
     queue: str = ""  # canonical address
     endpoint: str = ""
     type: str = ""  # full name, or its last part

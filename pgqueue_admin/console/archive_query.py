@@ -16,8 +16,8 @@ from pgqueue_admin.wording.names import listed
 
 DEAD = "state:dead"
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
-RESULTS = ("success", "failed", "rejected", "lock_expired")
-KINDS = ("transport", "control", "lease")
+RESULTS = ("success", "unsuccessful", "failed", "rejected", "lock_expired")
+KINDS = ("message", "transport", "control", "lease")
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<field>[A-Za-z_.]+):)?(?P<value>(?:"[^"]*"?|[^\s"])*)')
 
 

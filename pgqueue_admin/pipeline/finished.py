@@ -19,6 +19,7 @@ from pgqueue_admin.pipeline.trends import NAMES, Asked
 from pgqueue_admin.records.models import HistoryFile
 
 MOST = 100
+UNSUCCESSFUL = "unsuccessful"
 WITHIN = 8.0  # seconds that a page may take; what was not read by then is told
 _START = 20.0  # more of them until a process that does not answer is ended
 _AT_ONCE = BoundedSemaphore(2)  # each reads with a processor of its own
@@ -79,12 +80,15 @@ class Found(NamedTuple):
     unread: int
 
 
-def newest(asked: Asked, result: str = "", most: int = MOST) -> Found:
-    """Those of ``asked``, last ended first. Raises NotReadable."""
+def newest(asked: Asked, result: str = "", most: int = MOST, fingerprint: str = "") -> Found:
+    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable."""
     equal = {name: getattr(asked, name) for name in NAMES if getattr(asked, name)}
-    if result:
+    unequal = {"result": "success"} if result == UNSUCCESSFUL else {}
+    if result and not unequal:
         equal["result"] = result
-    return _ask(asked.since, asked.until, equal, most, whole=False)
+    if fingerprint:
+        equal["fingerprint"] = fingerprint
+    return _ask(asked.since, asked.until, equal, most, whole=False, unequal=unequal)
 
 
 def one(source: str, seq: int, at: datetime) -> Finished | None:
@@ -95,12 +99,19 @@ def one(source: str, seq: int, at: datetime) -> Finished | None:
     return found.newest[0] if found.newest else None
 
 
-def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, whole: bool) -> Found:
+def _ask(
+    since: datetime,
+    until: datetime,
+    equal: dict[str, Any],
+    most: int,
+    whole: bool,
+    unequal: dict[str, Any] | None = None,
+) -> Found:
     """What becomes of files meanwhile is no matter: those that were compacted stay for an hour."""
     paths = list(_paths(since, until))
     if not paths:
         return Found([], 0, 0, 0)
-    asked = {"paths": paths, "equal": equal, "most": most, "whole": whole, "within": WITHIN}
+    asked = {"paths": paths, "equal": equal, "unequal": unequal or {}, "most": most, "whole": whole, "within": WITHIN}
     told = _answered({**asked, "since": since.isoformat(), "until": until.isoformat()})
     rows = [Finished(**{name: _read(name, value) for name, value in row.items()}) for row in told["rows"]]
     return Found(rows, told["matched"], len(paths), told["unread"])

@@ -9,7 +9,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,17 +34,31 @@ _ROWS = 16_384  # at a time: a group of rows may be larger than memory
 _WHOLE_ROWS = 512
 
 
+class Wanted(NamedTuple):
+    """A stretch of time, and what columns must be in it and must not."""
+
+    begin: datetime
+    end: datetime
+    equal: dict[str, Any]
+    unequal: dict[str, Any]
+
+
 def answer(
-    paths: list[str], since: str, until: str, equal: dict[str, Any], most: int, whole: bool, within: float
+    paths: list[str],
+    since: str,
+    until: str,
+    equal: dict[str, Any],
+    unequal: dict[str, Any],
+    most: int,
+    whole: bool,
+    within: float,
 ) -> Any:
     """``rows``: the newest ``most``; ``matched``: how many there are; ``unread``: files that took too long.
 
-    ``paths`` in the order in which they count; ``equal``: column to value; ``within``: seconds.
+    ``paths`` in the order in which they count; ``equal``, ``unequal``: column to value; ``within``: seconds.
     """
-    begin, end = map(datetime.fromisoformat, (since, until))
-    parts = (
-        (number, places) for number, path in enumerate(paths) for places in _places(path, number, begin, end, equal)
-    )
+    asked = Wanted(datetime.fromisoformat(since), datetime.fromisoformat(until), equal, unequal)
+    parts = ((number, places) for number, path in enumerate(paths) for places in _places(path, number, asked))
     kept, matched, unread = _found(parts, most, len(paths), time.monotonic() + within)
     return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
 
@@ -60,39 +74,44 @@ def _found(parts: Iterator[tuple[int, Any]], most: int, files: int, ends: float)
     return kept, matched, 0
 
 
-def _places(path: str, number: int, begin: datetime, end: datetime, equal: dict[str, Any]) -> Iterator[Any]:
+def _places(path: str, number: int, asked: Wanted) -> Iterator[Any]:
     """Where those are that are asked for, a part of a file at a time; few columns are read for it."""
     file = ParquetFile(path)
     for group in range(file.num_row_groups):
-        if not _may_hold(file.metadata.row_group(group), begin, end, equal):
+        if not _may_hold(file.metadata.row_group(group), asked):
             continue
         row = 0
-        for part in file.iter_batches(_ROWS, [group], ["ended_at", "seq", *equal]):
-            found = pc.indices_nonzero(_wanted(part, begin, end, equal)).cast(pa.int64())
+        for part in file.iter_batches(_ROWS, [group], ["ended_at", "seq", *asked.equal, *asked.unequal]):
+            found = pc.indices_nonzero(_wanted(part, asked)).cast(pa.int64())
             told = [part["ended_at"].take(found), part["seq"].take(found)]
             where = [pa.repeat(pa.scalar(each, pa.int64()), len(found)) for each in (number, group)]
             yield pa.Table.from_arrays([*told, *where, pc.add(found, row)], schema=_PLACE)
             row += part.num_rows
 
 
-def _may_hold(group: Any, begin: datetime, end: datetime, equal: dict[str, Any]) -> bool:
+def _may_hold(group: Any, asked: Wanted) -> bool:
     """By what the file says of a group of rows: least and most of each column."""
     for column in (group.column(place) for place in range(group.num_columns)):
         name, known = column.path_in_schema, column.statistics
         if known is None or not known.has_min_max:
             continue
-        if name == "ended_at" and not (known.min < end and known.max >= begin):
+        if name == "ended_at" and not (known.min < asked.end and known.max >= asked.begin):
             return False
-        if name in equal and not known.min <= equal[name] <= known.max:
+        if name in asked.equal and not known.min <= asked.equal[name] <= known.max:
+            return False
+        if name in asked.unequal and known.min == known.max == asked.unequal[name]:
             return False
     return True
 
 
-def _wanted(part: Any, begin: datetime, end: datetime, equal: dict[str, Any]) -> Any:
+def _wanted(part: Any, asked: Wanted) -> Any:
     ended = part["ended_at"]
-    wanted = pc.and_(pc.greater_equal(ended, pa.scalar(begin, ended.type)), pc.less(ended, pa.scalar(end, ended.type)))
-    for name, value in equal.items():
+    begin, end = (pa.scalar(instant, ended.type) for instant in (asked.begin, asked.end))
+    wanted = pc.and_(pc.greater_equal(ended, begin), pc.less(ended, end))
+    for name, value in asked.equal.items():
         wanted = pc.and_(wanted, pc.equal(part[name], value))
+    for name, value in asked.unequal.items():
+        wanted = pc.and_(wanted, pc.not_equal(part[name], value))
     return wanted
 
 

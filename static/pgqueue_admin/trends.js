@@ -84,7 +84,8 @@
   function go({ at, failed, succeeded, numbers }, i) {
     if (i === null || i === undefined) return;
     const some = numbers ? numbers[i].some(Boolean) : succeeded[i];
-    const place = failed[i] ? data.messages : some ? data.finished : "";
+    const died = data.kept_from && at[i] < data.kept_from ? data.pruned : data.messages; // the archive keeps no more of it
+    const place = failed[i] ? died : some ? data.finished : "";
     const until = at[i + 1] || data.until;
     if (place) location.href = place.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }

@@ -101,7 +101,8 @@ def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, cons
     text = page(as_viewer)
     assert "1 is new" in text
     assert "Card &lt;n&gt; refused" in text
-    assert linked(text, "Shop").startswith("error:Shop.Refused since:2026-11-14T09:41:00Z")
+    assert "fingerprint=a" in matched(r'<a href="(/trends/messages/[^"]*)">\s*(?:<[^>]*>)*Shop', text)
+    assert linked(text, "all of this error").startswith("error:Shop.Refused result:unsuccessful kind:message since:")
 
 
 def test_one_story_a_message_stands_there(as_viewer: Client, console_database: str) -> None:

@@ -12,7 +12,7 @@ from pgqueue_admin.records.models import HistoryFile
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 _TIMES, _NUMBERS = ("sent_at", "started_at", "ended_at"), ("seq", "critical_ms", "processing_ms", "delivery_ms")
 SCHEMA = pa.schema(
-    dict.fromkeys(in_files.WHOLE, pa.string())
+    dict.fromkeys((*in_files.WHOLE, "fingerprint"), pa.string())
     | dict.fromkeys(_TIMES, pa.timestamp("us", "UTC"))
     | dict.fromkeys(_NUMBERS, pa.int64())
     | {"body": pa.binary(), "body_bytes": pa.int32()}

@@ -12,7 +12,15 @@ from pgqueue_admin.pipeline import finished
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.records import clock
 
-RESULTS = {"success": "Succeeded", "failed": "Failed", "rejected": "Rejected", "lock_expired": "Lock expired"}
+RESULTS = {
+    "success": "Succeeded",
+    "unsuccessful": "Not succeeded",
+    "failed": "Failed",
+    "rejected": "Rejected",
+    "lock_expired": "Lock expired",
+}
+
+FINGERPRINT = 16  # characters
 
 
 @require_safe
@@ -20,9 +28,10 @@ def page(request: HttpRequest) -> HttpResponse:
     asked = window.read(request.GET, clock.now())
     result = request.GET.get("result", "")
     result = result if result in RESULTS else ""
+    fingerprint = request.GET.get("fingerprint", "").replace("\0", "")[:FINGERPRINT]
     found, problem = None, ""
     try:
-        found = finished.newest(asked.asked, result)
+        found = finished.newest(asked.asked, result, fingerprint=fingerprint)
     except finished.NotReadable as error:
         problem = str(error)
     about = {
@@ -30,6 +39,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "found": found,
         "problem": problem,
         "result": result,
+        "fingerprint": fingerprint,
         "results": RESULTS.items(),
         "freshness": Freshness(),
     }

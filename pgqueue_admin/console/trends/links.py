@@ -1,21 +1,43 @@
-"""From a figure to its messages, narrowed as Trends is: what died lies in the archive, all else in history's files."""
+"""From a figure to exactly its messages: what failed lies in the archive while it is kept, all in history's files."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlencode
 
+from django.conf import settings
 from django.urls import reverse
 
+from pgqueue_admin.pipeline.finished import UNSUCCESSFUL
 from pgqueue_admin.pipeline.trends import NAMES, Asked
+from pgqueue_admin.records import clock
+
+FAILED = (f"result:{UNSUCCESSFUL}", "kind:message")  # what history counts as failed: it reads no control messages
 
 
 def died(asked: Asked, at: datetime, step: timedelta) -> str:
-    """The failed messages of one step."""
-    return _archive([*narrowed(asked), f"since:{_iso(at)}", f"until:{_iso(at + step)}"])
+    """What did not succeed in one step, also of the lease queue: there, what was rejected or lost its lock too."""
+    since, until = _iso(at), _iso(at + step)
+    return _history(asked, since, until, UNSUCCESSFUL) if is_pruned(at) else _died(asked, since, until)
 
 
 def pattern(asked: Asked) -> str:
     """The same, with SINCE and UNTIL for a drawing to fill in."""
-    return _archive([*narrowed(asked), "since:SINCE", "until:UNTIL"])
+    return _died(asked, "SINCE", "UNTIL")
+
+
+def pruned_pattern(asked: Asked) -> str:
+    """The same, of a time of which the archive keeps not all."""
+    return _history(asked, "SINCE", "UNTIL", UNSUCCESSFUL)
+
+
+def kept_from() -> datetime | None:
+    """From when on the archive has all that died; None: it keeps everything."""
+    days = settings.PGQUEUE["ARCHIVE_DAYS"]
+    return clock.now() - timedelta(days=days) if days else None
+
+
+def is_pruned(at: datetime) -> bool:
+    kept = kept_from()
+    return kept is not None and at < kept
 
 
 def finished(asked: Asked, at: datetime, step: timedelta) -> str:
@@ -29,9 +51,14 @@ def finished_pattern(asked: Asked) -> str:
 
 
 def caused(asked: Asked, exception: str) -> str:
-    """Those of one error in the whole window."""
+    """All of one error in the whole window, to be retried; empty where the archive keeps not all of them."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
-    return _archive([f"error:{_term(exception)}", *narrowed(asked), *window])
+    return "" if is_pruned(asked.since) else _archive([f"error:{_term(exception)}", *FAILED, *narrowed(asked), *window])
+
+
+def fingerprinted(asked: Asked, fingerprint: str) -> str:
+    """Those of one fingerprint in the whole window: of its error there may be others."""
+    return _history(asked, _iso(asked.since), _iso(asked.until), UNSUCCESSFUL, fingerprint)
 
 
 def narrowed(asked: Asked) -> list[str]:
@@ -51,8 +78,12 @@ def _archive(terms: list[str]) -> str:
     return f"{reverse('archive')}?q={quote(' '.join(terms), safe='')}"
 
 
-def _history(asked: Asked, since: str, until: str, result: str = "") -> str:
-    query = {"since": since, "until": until, **_named(asked), "result": result}
+def _died(asked: Asked, since: str, until: str) -> str:
+    return _archive([*FAILED, *narrowed(asked), f"since:{since}", f"until:{until}"])
+
+
+def _history(asked: Asked, since: str, until: str, result: str = "", fingerprint: str = "") -> str:
+    query = {"since": since, "until": until, **_named(asked), "result": result, "fingerprint": fingerprint}
     return f"{reverse('finished')}?{urlencode({name: value for name, value in query.items() if value})}"
 
 

@@ -95,14 +95,16 @@ class View:
         return Drawing(self.heat)
 
     @cached_property
-    def failures(self) -> list[tuple[trends.Failure, str]]:
-        """Each with the address of its messages."""
-        asked = self.window.asked
-        return [(each, links.caused(asked, each.exception)) for each in trends.failures(asked)]
+    def failures(self) -> list[tuple[trends.Failure, str, str]]:
+        """Each with the address of its messages, and that of all of its error in the archive, where all are there."""
+        asked, found = self.window.asked, trends.failures(self.window.asked)
+        return [
+            (each, links.fingerprinted(asked, each.fingerprint), links.caused(asked, each.exception)) for each in found
+        ]
 
     @property
     def new_failures(self) -> int:
-        return sum(each.is_new for each, _ in self.failures)
+        return sum(each.is_new for each, *_ in self.failures)
 
     @cached_property
     def stories(self) -> list[trends.Story]:
@@ -197,6 +199,8 @@ class View:
         for place, name in enumerate(("p50", "p95", "p99")):
             lines[name] = [round(each[place], 1) if each else None for each in spans]
         lines["messages"] = links.pattern(self.window.asked)
+        lines["pruned"] = links.pruned_pattern(self.window.asked)
+        lines["kept_from"] = int(kept.timestamp()) if (kept := links.kept_from()) else None
         lines["finished"] = links.finished_pattern(self.window.asked)
         lines |= self.depth.lines(at) | self.depth.marks | self.usual.lines(at)
         return json.dumps(lines, separators=(",", ":"))

@@ -67,8 +67,9 @@ select id, %(who)s, 'succeeded', operation, queue from former
 -- name: matches
 -- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
 (%(state)s::text is null or a.state = %(state)s)
-  and (%(result)s::text is null or a.result::text = %(result)s)
-  and (%(kind)s::text is null or a.kind = %(kind)s)
+  and (%(result)s::text is null or a.result::text = %(result)s
+       or %(result)s::text = 'unsuccessful' and a.result::text <> 'success')
+  and (%(kind)s::text is null or a.kind = %(kind)s or %(kind)s::text = 'message' and a.kind <> 'control')
   and (%(queue)s::text is null or a.queue = %(queue)s)
   and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s)
   and (%(operation)s::bigint is null or a.operation = %(operation)s)

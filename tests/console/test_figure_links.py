@@ -1,0 +1,125 @@
+"""From a figure of Trends to exactly the messages that it counts: in the archive, where that is pruned in history."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import archive_query
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import clock
+from tests.console.pages import Connect, Page, matched
+from tests.pipeline.counted import failed, rolled_up
+from tests.pipeline.files import message, write
+
+TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+ASKED = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "table": "steps"}
+BILLING = '"public"."Billing"'
+COUNTED = [("failed", "transport"), ("lock_expired", "lease"), ("rejected", "lease")]  # as failed, by history
+Pruned = Callable[[timedelta], None]
+
+
+@pytest.fixture
+def page(as_viewer: Client) -> Page:
+    return lambda **asked: as_viewer.get("/trends/", {**ASKED, **asked}).content.decode()
+
+
+@pytest.fixture
+def pruned(settings: Settings) -> Pruned:
+    """The archive begins so long after TEN, in whole days."""
+
+    def prune(after: timedelta) -> None:
+        days = (clock.now() - TEN - after) // DAY
+        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": days}
+
+    return prune
+
+
+@pytest.fixture
+def archived(console_database: str, connect: Connect) -> Connection:
+    """Of one minute: what history counts as failed, and what it does not."""
+    connection = connect(console_database)
+    for result, kind in [*COUNTED, ("success", "lease"), ("failed", "control")]:
+        store.bury(connection, DeadMessage(queue=BILLING, result=result, kind=kind, died_at=TEN + 5.5 * MINUTE))
+    return connection
+
+
+def drawn(text: str) -> dict[str, Any]:
+    return json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
+
+
+def found_in_archive(connection: Connection, address: str) -> list[tuple[str, str]]:
+    query = archive_query.read(parse_qs(urlsplit(address).query)["q"][0])
+    assert query.error is None
+    return sorted((each.result, each.kind) for each in store.page(connection, query.filter, None, 10).messages)
+
+
+def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Page, archived: Connection) -> None:
+    for result in ("failed", "rejected", "lock_expired"):
+        rolled_up(TEN + 5 * MINUTE, result=result, queue=BILLING)
+    text = page(queue=BILLING)
+    assert drawn(text)["failed"][5] == len(COUNTED)
+    address = unescape(matched(r'<a href="(/archive/[^"]*)">\s*(?:<[^>]*>)*3<', text))
+    assert found_in_archive(archived, address) == COUNTED
+    pressed = drawn(text)["messages"].replace("SINCE", "2026-11-14T10:05:00Z").replace("UNTIL", "2026-11-14T10:06:00Z")
+    assert found_in_archive(archived, pressed) == COUNTED
+
+
+def test_a_time_of_which_the_archive_is_pruned_leads_to_history(
+    page: Page, console_database: str, pruned: Pruned
+) -> None:
+    rolled_up(TEN + 5 * MINUTE, 41, result="failed", queue=BILLING)
+    pruned(DAY)
+    for text in (page(queue=BILLING), page(queue=BILLING, table="heat", m="delivery")):
+        assert drawn(text)["kept_from"] > drawn(text)["at"][-1]
+        assert 'href="/archive/?q=result' not in text
+    address = unescape(matched(r'<a href="(/trends/messages/[^"]*)">\s*(?:<[^>]*>)*41', page(queue=BILLING)))
+    asked = {"since": ["2026-11-14T10:05:00Z"], "until": ["2026-11-14T10:06:00Z"], "queue": [BILLING]}
+    assert parse_qs(urlsplit(address).query) == {**asked, "result": ["unsuccessful"]}
+    pruned(-DAY)
+    assert "/archive/?q=result" in page(queue=BILLING)
+
+
+def test_history_shows_exactly_what_a_failed_step_counts(page: Page, history: Path, as_viewer: Client) -> None:
+    results = ("success", "failed", "rejected", "lock_expired")
+    write(history, *(message(seq, TEN, result=result) for seq, result in enumerate(results, 1)))
+    write(history, message(9, TEN))
+    listed = as_viewer.get("/trends/messages/", {**ASKED, "result": "unsuccessful"}).content.decode()
+    assert '<option value="unsuccessful" selected>Not succeeded</option>' in listed
+    assert [f"/trends/messages/{seq}/" in listed for seq in (1, 2, 3, 4, 9)] == [False, True, True, True, False]
+
+
+def test_one_failure_leads_to_its_own_messages(page: Page, history: Path, as_viewer: Client) -> None:
+    """Of the same error there are others: the archive finds these by its name, history by the fingerprint."""
+    failed(TEN + MINUTE, "aaaa", 1)
+    failed(TEN + MINUTE, "bbbb", 1)
+    rolled_up(TEN + MINUTE, 2, result="failed")
+    kept = {"result": "failed", "exception_type": "Shop.Refused"}
+    for seq, fingerprint in ((1, "aaaa"), (2, "bbbb")):
+        write(history, message(seq, TEN + MINUTE, fingerprint=fingerprint, **kept))
+    write(history, message(3, TEN + MINUTE))
+    address = unescape(matched(r'<a href="(/trends/messages/[^"]*fingerprint=bbbb)">', page()))
+    listed = as_viewer.get(address).content.decode()
+    assert [f"/trends/messages/{seq}/" in listed for seq in (1, 2, 3)] == [False, True, False]
+    assert "<code>bbbb</code>" in listed
+    assert 'name="fingerprint" value="bbbb"' in listed
+    every = unescape(matched(r'href="([^"]*)">Show every failure', listed))
+    assert b"/trends/messages/1/" in as_viewer.get(f"/trends/messages/{every}").content
+
+
+def test_to_retry_leads_to_the_archive_while_it_is_whole(page: Page, console_database: str, pruned: Pruned) -> None:
+    failed(TEN + MINUTE, "aaaa", 1)
+    rolled_up(TEN + MINUTE, result="failed")
+    assert "all of this error" in page()
+    pruned(DAY)
+    assert "all of this error" not in page()
