@@ -45,16 +45,20 @@
   const week_before = (stroke = colours.out, dash = [5, 3]) => ({ ...line(stroke, dash), points: { show: false } });
   // where history ends and live samples begin
   function seam(u) {
-    const { ctx, bbox } = u, ratio = devicePixelRatio;
     const folded = (value, i) => value !== null && data.at[i] < data.live_from;
-    if (!data.live_from || !data.median.some(folded)) return; // all of it is live
-    const x = Math.round(u.valToPos(data.live_from, "x", true)) + 0.5;
+    if (data.live_from && data.median.some(folded)) mark(u, data.live_from, "history", true); // else all of it is live
+  }
+  function unread(u) {
+    if (data.unread_from > data.at[0]) mark(u, data.unread_from, "not read yet", (data.until - data.unread_from) * 4 < data.until - data.at[0]);
+  }
+  function mark(u, at, words, before) {
+    const { ctx, bbox } = u, ratio = devicePixelRatio, x = Math.round(u.valToPos(at, "x", true)) + 0.5;
     ctx.save();
     ctx.strokeStyle = colours.edge; ctx.lineWidth = ratio; ctx.setLineDash([2 * ratio, 3 * ratio]);
     ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
     ctx.font = `600 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-    ctx.fillStyle = colours["ink-2"]; ctx.textAlign = "right";
-    ctx.fillText("history", x - 6 * ratio, bbox.top + 12 * ratio);
+    ctx.fillStyle = colours["ink-2"]; ctx.textAlign = before ? "right" : "left";
+    ctx.fillText(words, x + (before ? -6 : 6) * ratio, bbox.top + 12 * ratio);
     ctx.restore();
   }
 
@@ -71,11 +75,11 @@
   }
   function draw_all() {
     add("many", ["succeeded", "failed", "retried", "before"],
-      [bars(colours.ready), bars(colours.dead), line(colours.delayed, [5, 3]), line(colours.out, [5, 3])], whole, { usual: [["usual", colours.out]] });
-    add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share);
+      [bars(colours.ready), bars(colours.dead), line(colours.delayed, [5, 3]), line(colours.out, [5, 3])], whole, { hooks: [unread], usual: [["usual", colours.out]] });
+    add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share, { hooks: [unread] });
     add("long", ["p50", "p95", "p99", "p95_before"],
       [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], span,
-      { usual: [["p50", colours.ready], ["p95", colours.delayed]] });
+      { hooks: [unread], usual: [["p50", colours.ready], ["p95", colours.delayed]] });
     add("depth", ["median", "low", "high", "median_before"],
       [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
     readout(null);

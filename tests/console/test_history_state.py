@@ -65,7 +65,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, "Nobody saw how it ended. The supervisor starts another"),
+        ({}, "Nobody saw how it ended. Nothing is lost meanwhile. The supervisor starts another"),
         ({"exit_code": 3}, "It ended with exit code 3."),
         ({"last_error": "ended by SIGKILL"}, "It ended: ended by SIGKILL"),
     ],

@@ -64,8 +64,8 @@ def test_what_is_not_read_yet_is_blank_and_not_none(page: Page, read_to: Read) -
         int((TEN + minute * MINUTE).timestamp()) for minute in (6, 5)
     )
     assert "87 succeeded and 2 failed" in text
-    assert "What began from 2026-11-14 10:06 UTC on is not read yet and left blank." in text
-    assert "on is not read yet: left blank, not none" in flat(text)
+    assert "From 2026-11-14 10:06 UTC on not every table is read yet: left blank." in text
+    assert "on not every table is read yet: left blank, which is not none" in flat(text)
     assert "and later: not read yet" in text
     assert "47</a>" not in text
 

@@ -60,7 +60,7 @@ class Reach:
     @property
     def sentence(self) -> str:
         if begin := self.unread_from:
-            return f"What began from {begin:%Y-%m-%d %H:%M} UTC on is not read yet and left blank."
+            return f"From {begin:%Y-%m-%d %H:%M} UTC on not every table is read yet: left blank."
         if self.complete_to is None:
             return "A table is being read for the first time: every figure is what is known so far."
         return ""
