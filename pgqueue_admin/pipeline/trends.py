@@ -1,6 +1,6 @@
 """Figures of history for charts: read from the rollups, with no Spark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -82,6 +82,17 @@ class Failure(NamedTuple):
     is_new: bool  # history reaches further back than the window, and it was not in there
 
 
+class Slow(NamedTuple):
+    """One type in a window: how many were timed, within how many milliseconds half and 19 in 20 were done, and in the
+    window before (None: none was timed in it)."""
+
+    type: str
+    messages: int
+    p50: float
+    p95: float
+    before: float | None
+
+
 class Story(NamedTuple):
     """One message that failed, by all that any batch knows of it. ``succeeded``: after its last failure, or None."""
 
@@ -161,6 +172,22 @@ def failures(asked: Asked) -> list[Failure]:
     """The most frequent first."""
     statements = postgresql().trends
     return [Failure(*row) for row in _ask(statements.failures(between=statements.between, of=statements.of), asked)]
+
+
+def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> list[Slow]:
+    """Twenty types at most, those first of which 19 in 20 took longest, by one of MEASURES.
+
+    ``until``: no later than that of the window; ``earlier``: how much earlier that began which they are compared with.
+    """
+    statements = postgresql().trends
+    query = statements.slowest(
+        buckets=measure, numbers=f"{measure}_n", percentiles=statements.percentiles, of=statements.of
+    )
+    rows = _ask(query, replace(asked, until=until), earlier=earlier, whole_until=asked.until)
+    return [
+        Slow(type_, messages, value(p50), value(p95), None if before is None else value(before))
+        for type_, messages, p50, p95, before in rows
+    ]
 
 
 def stories(asked: Asked) -> list[Story]:

@@ -13,6 +13,7 @@ from pgqueue_admin.console.trends.heat import Column
 from pgqueue_admin.console.trends.nothing import Nothing
 from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
+from pgqueue_admin.console.trends.week_before import WEEK
 from pgqueue_admin.pipeline import bands, trends
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.trends import Asked
@@ -69,8 +70,28 @@ def _finished(view: View) -> HttpResponse:
     return _csv(f"{view.window.file_name}-{view.measure}", heads, rows)
 
 
-def _or_nothing(figure: float | None) -> object:
-    return "" if figure is None else round(figure, 1)
+def _shares(view: View) -> HttpResponse:
+    """Of every step of the window in which something finished; then those not read yet, blank."""
+    rows: list[list[object]] = []
+    for step in reversed(view.steps):
+        before = step.before.counts.per_cent_failed if step.before.counts else None
+        shares = [_or_nothing(each, 2) for each in (step.counts.per_cent_failed, before)]
+        rows.append([times.iso(step.at), step.counts.finished, step.counts.failed, *shares, step.known])
+    rows += [[times.iso(at), "", "", "", "", NOT_READ] for at in view.reach.unread]
+    heads = ["at", "finished", "failed", "per_cent_failed", "per_cent_failed_week_before", "known"]
+    return _csv(f"{view.window.file_name}-share", heads, rows)
+
+
+def _types(view: View) -> HttpResponse:
+    """The slowest first, in milliseconds; those of the window before began ``weeks_before`` earlier."""
+    weeks = view.types.earlier // WEEK
+    rows = [[*each[:2], *map(_or_nothing, each[2:]), weeks] for each in (row.slow for row in view.types.rows)]
+    heads = ["type", "timed", "p50_ms", "p95_ms", "p95_ms_before", "weeks_before"]
+    return _csv(f"{view.window.file_name}-{view.measure}-types", heads, rows)
+
+
+def _or_nothing(figure: float | None, digits: int = 1) -> object:
+    return "" if figure is None else round(figure, digits)
 
 
 def _rounded(band: Band | None) -> tuple[object, object]:
@@ -113,5 +134,5 @@ def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpRespo
     return answer
 
 
-CSVS = {"steps": _finished, "depth": _depth, "heat": _heat}
+CSVS = {"steps": _finished, "share": _shares, "depth": _depth, "heat": _heat, "types": _types}
 urlpatterns = [path("trends/", page, name="trends")]

@@ -11,12 +11,13 @@ from pgqueue_admin.console.trends.depth import Depths
 from pgqueue_admin.console.trends.drawing import Drawing
 from pgqueue_admin.console.trends.heat import Heat
 from pgqueue_admin.console.trends.reach import SO_FAR, Reach
+from pgqueue_admin.console.trends.slowest_types import Types
 from pgqueue_admin.console.trends.unusual import Unusually
 from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.trends import MEASURES, Counts
-from pgqueue_admin.wording.figures import UNKNOWN, integer
+from pgqueue_admin.wording.figures import NBSP, UNKNOWN, integer
 from pgqueue_admin.wording.unusual import span
 
 MEASURE_WORDS = {
@@ -54,6 +55,12 @@ class Step:
         return self.known == SO_FAR
 
     @property
+    def shares(self) -> list[str]:
+        """Of what failed, now and a week before."""
+        shares = [each.per_cent_failed if each else None for each in (self.counts, self.before.counts)]
+        return [UNKNOWN if each is None else f"{each:g}{NBSP}%" for each in shares]
+
+    @property
     def spans(self) -> list[str]:
         return [_span(each) for each in self.percentiles or (None, None, None)]
 
@@ -64,7 +71,7 @@ class View:
         self.reach, self.window = reach, reach.window
         self.measure, self.table = measure if measure in MEASURES else "critical", table
         self.depth, self.unusual = Depths(self.window), Unusually(self.window)
-        self.usual = Usually(self.window, self.measure)
+        self.usual, self.types = Usually(self.window, self.measure), Types(reach, self.measure)
 
     @cached_property
     def _counts(self) -> Both[Counts]:

@@ -131,6 +131,34 @@ select
     ) as is_new
 from shown order by messages desc, fingerprint
 
+-- name: slowest
+-- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut.
+with counted as (
+    select type, at < %(since)s as is_before, bucket, sum(number::float8) as number
+    from (
+        select type, at, unnest({buckets}) as bucket, unnest({numbers}) as number
+        from pgqueue_rollup
+        where grain = %(grain)s and type <> '' and {of} and (
+            at >= %(since)s and at < %(until)s
+            or at >= %(since)s - %(earlier)s::interval and at < %(whole_until)s - %(earlier)s::interval
+        )
+    ) each
+    group by 1, 2, 3
+), running as (
+    select
+        type, is_before, bucket,
+        sum(number) over (partition by type, is_before order by bucket rows unbounded preceding) as upto,
+        sum(number) over (partition by type, is_before) as whole
+    from counted
+), cut as (
+    select type, is_before, max(whole)::int8 as messages, {percentiles}
+    from running group by 1, 2
+)
+select now.type, now.messages, now.p50, now.p95, earlier.p95 as before
+from cut now left join cut earlier on earlier.type = now.type and earlier.is_before
+where not now.is_before
+order by now.p95 desc, now.messages desc, now.type limit 20
+
 -- name: between
 -- Of rows that know their minute.
 at >= %(since)s and at < %(until)s

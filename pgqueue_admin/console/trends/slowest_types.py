@@ -1,0 +1,59 @@
+"""Which types are slowest in a window, and whether they were before."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from pgqueue_admin.console.trends.reach import Reach
+from pgqueue_admin.console.trends.week_before import WEEK
+from pgqueue_admin.pipeline import trends
+from pgqueue_admin.wording.figures import NBSP, UNKNOWN, counted
+from pgqueue_admin.wording.unusual import span
+
+_NOISE = 0.02  # both sides are within one per cent
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    slow: trends.Slow
+
+    @property
+    def spans(self) -> list[str]:
+        return [
+            span(self.slow.p50),
+            span(self.slow.p95),
+            UNKNOWN if self.slow.before is None else span(self.slow.before),
+        ]
+
+    @property
+    def change(self) -> str:
+        """Of the time within which 19 in 20 were done."""
+        if not self.slow.before:
+            return "none then" if self.slow.before is None else UNKNOWN
+        by = self.slow.p95 / self.slow.before - 1
+        if abs(by) <= _NOISE:
+            return "as then"
+        return f"{by:+.0%}".replace("-", "−").replace("%", f"{NBSP}%") if by < 1 else f"{by + 1:.1f} times as long"
+
+
+class Types:
+    def __init__(self, reach: Reach, measure: str):
+        self._reach, self._asked, self._measure = reach, reach.window.asked, measure
+
+    @property
+    def earlier(self) -> timedelta:
+        """Whole weeks, so that hours of the week meet, and no fewer than the window has."""
+        return -(-(self._asked.until - self._asked.since) // WEEK) * WEEK
+
+    @property
+    def compared(self) -> str:
+        return f"{counted(self.earlier // WEEK, 'week')} before"
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [Row(each) for each in trends.slowest(self._asked, self._read_to, self.earlier, self._measure)]
+
+    @property
+    def _read_to(self) -> datetime:
+        """What began later is not read from every table, here as in the charts."""
+        return self._reach.unread_from or self._asked.until

@@ -1,0 +1,92 @@
+"""Tables of Trends beside its charts: what share failed, and the slowest types against the weeks before."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.records.models import HistorySource
+from tests.console.pages import Page, matched
+from tests.pipeline.counted import rolled_up
+
+TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
+MINUTE, WEEK = timedelta(minutes=1), timedelta(days=7)
+TEN_MINUTES = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:10:00Z", "m": "delivery"}
+
+
+@pytest.fixture
+def page(as_viewer: Client, console_database: str) -> Page:
+    return lambda **asked: as_viewer.get("/trends/", {**TEN_MINUTES, **asked}).content.decode()
+
+
+def rows(text: str, name: str) -> list[str]:
+    """Of the table, each as its words."""
+    table = matched(rf'<div id="table-{name}">(.*?)</table>', text, re.DOTALL)
+    found = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
+    return [" ".join(unescape(re.sub(r"<[^>]*>", " ", row)).replace("\u00a0", " ").split()) for row in found]
+
+
+def timed(at: datetime, type_: str, milliseconds: float, messages: int = 20, **names: str) -> None:
+    rolled_up(at, messages, {bucket(milliseconds): messages}, type=type_, **names)
+
+
+def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
+    rolled_up(TEN + 2 * MINUTE, 30)
+    rolled_up(TEN + 2 * MINUTE, 10, result="failed")
+    rolled_up(TEN - WEEK + 2 * MINUTE, 9)
+    rolled_up(TEN - WEEK + 2 * MINUTE, 1, result="failed")
+    rolled_up(TEN + 5 * MINUTE, 8)
+    HistorySource.objects.update(complete_to=TEN + 5.5 * MINUTE)
+    unread, going_on, whole = rows(page(table="share"), "share")
+    assert unread.endswith("and later: not read yet")
+    assert going_on.endswith("so far 8 0 0 % –")
+    assert whole.endswith("40 10 25 % 10 %")
+    file = page(format="share").splitlines()
+    assert file[:3] == [
+        "at,finished,failed,per_cent_failed,per_cent_failed_week_before,known",
+        "2026-11-14T10:02:00Z,40,10,25.0,10.0,whole",
+        "2026-11-14T10:05:00Z,8,0,0.0,,so far",
+    ]
+    assert file[3:] == [f"2026-11-14T10:0{minute}:00Z,,,,,not read yet" for minute in (6, 7, 8, 9)]
+
+
+def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:
+    for type_, now, then in (("Shop.Slow", 900, 300), ("Shop.Same", 500, 500), ("Shop.Better", 80, 100)):
+        timed(TEN + MINUTE, type_, now)
+        timed(TEN - WEEK + MINUTE, type_, then)
+    timed(TEN + MINUTE, "Shop.New", 50)
+    timed(TEN - WEEK + MINUTE, "Shop.Gone", 5_000)
+    timed(TEN - 2 * WEEK + MINUTE, "Shop.Same", 9_000)
+    rolled_up(TEN + MINUTE, 3, type="Shop.Untimed")
+    text = page(table="types")
+    found = [re.sub(r"^Shop\. ", "Shop.", row) for row in rows(text, "types")]
+    assert [row.split()[0] for row in found] == ["Shop.Slow", "Shop.Same", "Shop.Better", "Shop.New"]
+    assert [
+        found[place].endswith(end) for place, end in enumerate(("3.0 times as long", "as then", "−20 %", "none then"))
+    ] == [True] * 4
+    assert "against 1 week before" in text
+    assert "type=Shop.Slow" in text
+    file = page(format="types").splitlines()
+    assert file[0] == "type,timed,p50_ms,p95_ms,p95_ms_before,weeks_before"
+    assert re.fullmatch(r"Shop\.Slow,20,(89|90)\d\.\d,(89|90)\d\.\d,(29|30)\d\.\d,1", file[1])
+    assert file[4].endswith(",,1")
+
+
+def test_the_slowest_types_are_narrowed_and_read_as_far_as_the_charts(page: Page) -> None:
+    timed(TEN + MINUTE, "Shop.Bill", 10, endpoint="Sales")
+    timed(TEN + 2 * MINUTE, "Shop.Other", 10, endpoint="Billing")
+    timed(TEN + 8 * MINUTE, "Shop.Late", 900, endpoint="Sales")
+    HistorySource.objects.update(complete_to=TEN + 5 * MINUTE)
+    (row,) = rows(page(table="types", endpoint="Sales"), "types")
+    assert row.startswith("Shop. Bill 20")
+
+
+def test_a_long_window_is_compared_with_one_that_ended_before_it(page: Page) -> None:
+    """90 days are 13 weeks: of a week before most would be the same messages."""
+    rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 20, {bucket(50): 20}, grain="day", type="Shop.Bill")
+    window = {"since": "", "until": "", "w": "90d", "at": "2026-11-14T10:00:00Z"}
+    assert "against 13 weeks before" in page(**window)
+    assert rows(page(**window, table="types"), "types")[0].endswith("none then")
