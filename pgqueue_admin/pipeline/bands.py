@@ -1,6 +1,8 @@
 """Lengths of time in bands that people think in, cut where the kept buckets are cut: counts of them are exact."""
 
-from pgqueue_admin.pipeline.histogram import bucket
+from math import ceil
+
+from pgqueue_admin.pipeline.histogram import GAMMA, bucket
 from pgqueue_admin.wording.durations import plain
 
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
@@ -10,6 +12,17 @@ ENDS = (
     _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 30 * _MINUTE, _HOUR, 6 * _HOUR, _DAY,
 )  # fmt: skip
 STARTS = [bucket(end) + 1 for end in ENDS]  # the first bucket of each band but the first
+
+
+def whole(band: int) -> tuple[int, int | None]:
+    """The least and the most of the whole milliseconds that are counted in a band; None: no end."""
+    return _last(band - 1) + 1 if band else 0, _last(band) if band < len(ENDS) else None
+
+
+def _last(band: int) -> int:
+    """Powers are no sure thing at their own edge: the bucket decides."""
+    about = ceil(GAMMA ** bucket(ENDS[band])) + 1
+    return next(each for each in range(about, -1, -1) if bucket(each) < STARTS[band])
 
 
 def words(band: int) -> str:

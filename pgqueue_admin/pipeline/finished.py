@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.installing import missing
 from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.trends import NAMES, Asked
@@ -80,7 +81,14 @@ class Found(NamedTuple):
     unread: int
 
 
-def newest(asked: Asked, result: str = "", most: int = MOST, fingerprint: str = "") -> Found:
+class Took(NamedTuple):
+    """How long, by one of MEASURES: in which of pipeline.bands."""
+
+    measure: str
+    band: int
+
+
+def newest(asked: Asked, result: str = "", most: int = MOST, fingerprint: str = "", took: Took | None = None) -> Found:
     """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable."""
     equal = {name: getattr(asked, name) for name in NAMES if getattr(asked, name)}
     unequal = {"result": "success"} if result == UNSUCCESSFUL else {}
@@ -88,7 +96,8 @@ def newest(asked: Asked, result: str = "", most: int = MOST, fingerprint: str = 
         equal["result"] = result
     if fingerprint:
         equal["fingerprint"] = fingerprint
-    return _ask(asked.since, asked.until, equal, most, whole=False, unequal=unequal)
+    between = {f"{took.measure}_ms": bands.whole(took.band)} if took else {}
+    return _ask(asked.since, asked.until, equal, most, whole=False, unequal=unequal, between=between)
 
 
 def one(source: str, seq: int, at: datetime) -> Finished | None:
@@ -99,19 +108,21 @@ def one(source: str, seq: int, at: datetime) -> Finished | None:
     return found.newest[0] if found.newest else None
 
 
-def _ask(
-    since: datetime,
-    until: datetime,
-    equal: dict[str, Any],
-    most: int,
-    whole: bool,
-    unequal: dict[str, Any] | None = None,
-) -> Found:
+def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, whole: bool, **more: Any) -> Found:
     """What becomes of files meanwhile is no matter: those that were compacted stay for an hour."""
     paths = list(_paths(since, until))
     if not paths:
         return Found([], 0, 0, 0)
-    asked = {"paths": paths, "equal": equal, "unequal": unequal or {}, "most": most, "whole": whole, "within": WITHIN}
+    asked = {
+        "unequal": {},
+        "between": {},
+        **more,
+        "paths": paths,
+        "equal": equal,
+        "most": most,
+        "whole": whole,
+        "within": WITHIN,
+    }
     told = _answered({**asked, "since": since.isoformat(), "until": until.isoformat()})
     rows = [Finished(**{name: _read(name, value) for name, value in row.items()}) for row in told["rows"]]
     return Found(rows, told["matched"], len(paths), told["unread"])

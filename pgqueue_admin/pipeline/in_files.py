@@ -35,12 +35,17 @@ _WHOLE_ROWS = 512
 
 
 class Wanted(NamedTuple):
-    """A stretch of time, and what columns must be in it and must not."""
+    """A stretch of time, what columns must be in it and must not, and the least and most of others (None: no end)."""
 
     begin: datetime
     end: datetime
     equal: dict[str, Any]
     unequal: dict[str, Any]
+    between: dict[str, tuple[int, int | None]]
+
+    @property
+    def columns(self) -> list[str]:
+        return ["ended_at", "seq", *self.equal, *self.unequal, *self.between]
 
 
 def answer(
@@ -49,15 +54,17 @@ def answer(
     until: str,
     equal: dict[str, Any],
     unequal: dict[str, Any],
+    between: dict[str, tuple[int, int | None]],
     most: int,
     whole: bool,
     within: float,
 ) -> Any:
     """``rows``: the newest ``most``; ``matched``: how many there are; ``unread``: files that took too long.
 
-    ``paths`` in the order in which they count; ``equal``, ``unequal``: column to value; ``within``: seconds.
+    ``paths`` in the order in which they count; ``equal``, ``unequal`` and ``between`` as Wanted has them, by column;
+    ``within``: seconds.
     """
-    asked = Wanted(datetime.fromisoformat(since), datetime.fromisoformat(until), equal, unequal)
+    asked = Wanted(datetime.fromisoformat(since), datetime.fromisoformat(until), equal, unequal, between)
     parts = ((number, places) for number, path in enumerate(paths) for places in _places(path, number, asked))
     kept, matched, unread = _found(parts, most, len(paths), time.monotonic() + within)
     return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
@@ -81,7 +88,7 @@ def _places(path: str, number: int, asked: Wanted) -> Iterator[Any]:
         if not _may_hold(file.metadata.row_group(group), asked):
             continue
         row = 0
-        for part in file.iter_batches(_ROWS, [group], ["ended_at", "seq", *asked.equal, *asked.unequal]):
+        for part in file.iter_batches(_ROWS, [group], asked.columns):
             found = pc.indices_nonzero(_wanted(part, asked)).cast(pa.int64())
             told = [part["ended_at"].take(found), part["seq"].take(found)]
             where = [pa.repeat(pa.scalar(each, pa.int64()), len(found)) for each in (number, group)]
@@ -101,7 +108,14 @@ def _may_hold(group: Any, asked: Wanted) -> bool:
             return False
         if name in asked.unequal and known.min == known.max == asked.unequal[name]:
             return False
+        if name in asked.between and not _meet(asked.between[name], known):
+            return False
     return True
+
+
+def _meet(limits: tuple[int, int | None], known: Any) -> bool:
+    least, most = limits
+    return bool(known.max >= least and (most is None or known.min <= most))
 
 
 def _wanted(part: Any, asked: Wanted) -> Any:
@@ -112,6 +126,9 @@ def _wanted(part: Any, asked: Wanted) -> Any:
         wanted = pc.and_(wanted, pc.equal(part[name], value))
     for name, value in asked.unequal.items():
         wanted = pc.and_(wanted, pc.not_equal(part[name], value))
+    for name, (least, most) in asked.between.items():
+        wanted = pc.and_(wanted, pc.greater_equal(part[name], least))
+        wanted = wanted if most is None else pc.and_(wanted, pc.less_equal(part[name], most))
     return wanted
 
 

@@ -85,18 +85,19 @@
     readout(null);
   }
   // a press on a step leads to what failed in it, else to what finished, as Enter does; the table has the same links
-  function go({ at, failed, succeeded, numbers }, i) {
+  function go({ at, failed, succeeded }, i) {
     if (i === null || i === undefined) return;
-    const some = numbers ? numbers[i].some(Boolean) : succeeded[i];
     const died = data.kept_from && at[i] < data.kept_from ? data.pruned : data.messages; // the archive keeps no more of it
-    const place = failed[i] ? died : some ? data.finished : "";
+    open(failed[i] ? died : succeeded[i] ? data.finished : "", at, i);
+  }
+  function open(place, at, i) {
     const until = at[i + 1] || data.until;
     if (place) location.href = place.replace("SINCE", encodeURIComponent(iso(at[i]))).replace("UNTIL", encodeURIComponent(iso(until)));
   }
-  function leads(place, lines, current) {
+  function leads(place, lines, current, go_there = go) {
     brush(place, lines.at, () => data.until, current, location.href); // the stretch becomes the window; Back returns
-    place.addEventListener("click", () => go(lines, current()));
-    place.addEventListener("keydown", (event) => { if (event.key === "Enter") go(lines, current()); });
+    place.addEventListener("click", () => go_there(lines, current()));
+    place.addEventListener("keydown", (event) => { if (event.key === "Enter") go_there(lines, current()); });
   }
   // ---- the heat map is there already: its cells are read by pointer and arrow keys
   function heat(place) {
@@ -115,7 +116,9 @@
       said.textContent = `from ${day(at)} ${time(at)}` + (from(data.unread_from, at) ? ": not read yet"
         : `, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}${from(data.so_far_from, end - 1) ? " so far" : ""}`);
     }
-    leads(place, cells, () => column);
+    leads(place, cells, () => column, ({ at, cell, first, numbers }, i) => {
+      if (i !== null && numbers[i][band]) open(cell.replace("BAND", first + band), at, i);
+    });
     place.addEventListener("pointermove", ({ clientX, clientY }) => {
       const { left, top, width } = place.getBoundingClientRect(), cell = mark.ownerSVGElement.getBoundingClientRect().height / height;
       const at = data.at[0] + (clientX - left) / width * (data.until - data.at[0]);

@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -12,6 +13,7 @@ from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import GAMMA, bucket
 from tests.console.pages import Page, matched
 from tests.pipeline.counted import rolled_up
+from tests.pipeline.files import message, write
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -53,9 +55,10 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page: Page) -> None
     text = page(table="heat")
     told = json.loads(unescape(matched(r'data-heat="([^"]*)"', text)))
     at = told["at"].index(int(TEN.timestamp()))
-    assert (told["words"][0], told["numbers"][at], told["failed"][at]) == ("2\u00a0ms to 5\u00a0ms", [2, 0, 0, 9], 3)
+    assert (told["words"][0], told["numbers"][at]) == ("2\u00a0ms to 5\u00a0ms", [2, 0, 0, 9])
     assert "12 messages timed. Most, 9, took 20\u00a0ms to 50\u00a0ms" in text
-    assert re.findall(r'<td class="num">(\d+)</td>', text)[-8:] == ["1", "0", "0", "0", "2", "0", "0", "9"]
+    numbers = re.findall(r'<td class="num">(?:<a href="[^"]*">)?(\d+)<', text)
+    assert numbers[-8:] == ["1", "0", "0", "0", "2", "0", "0", "9"]
     assert "until%3A2026-11-14T10%3A04%3A00Z" in text, "the column's failures, not the step's"
     assert re.findall(r'fill-opacity="([^"]*)" d="([^"]*)"', text) == [
         ("0.38", "M248 3h4v1h-4z"),
@@ -70,6 +73,45 @@ def test_without_any_timing_there_is_no_map(page: Page) -> None:
     assert "data-heat" not in text
     assert "Nothing tells how long they took." in text
     assert rows(page(format="heat")) == []
+
+
+def test_a_cell_leads_to_exactly_its_messages(page: Page, history: Path, as_viewer: Client) -> None:
+    """Those at the edges of its band too: a kept bucket decides, not the round number in its words."""
+    edges = [4, 5, 6, 198, 199, 200, 201, 202, 203, 204]
+    for ms in edges:
+        waited(TEN, {ms: 1}, endpoint="Sales")
+    write(history, *(message(ms, TEN, delivery_ms=ms) for ms in edges), message(999, TEN))
+    told = json.loads(unescape(matched(r'data-heat="([^"]*)"', page(endpoint="Sales"))))
+    cells = dict(zip(told["words"], told["numbers"][told["at"].index(int(TEN.timestamp()))], strict=True))
+    assert sum(cells.values()) == len(edges)
+    table = page(table="heat", endpoint="Sales")
+    for address in re.findall(r'<td class="num"><a href="(/trends/messages/[^"]*)">', table):
+        answered = as_viewer.get(unescape(address)).content.decode()
+        words = unescape(matched(r"Delivery time: sent until a handler began, (.*?) only, as the heat map", answered))
+        assert len(re.findall(r'href="/trends/messages/\d+/', answered)) == cells.pop(words)
+    assert not any(cells.values())
+    pressed = told["cell"].replace("SINCE", "2026-11-14T10:00:00Z").replace("UNTIL", "2026-11-14T10:04:00Z")
+    assert "/trends/messages/4/" in as_viewer.get(pressed.replace("BAND", str(told["first"]))).content.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"m": "delivery", "band": "99"}, {"m": "x", "band": "1"}, {"m": "delivery", "band": "-1"}]
+)
+def test_a_cell_that_there_is_not_asks_for_nothing(history: Path, as_viewer: Client, wrong: dict[str, str]) -> None:
+    write(history, message(1, TEN))
+    asked = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T10:04:00Z", **wrong}
+    text = as_viewer.get("/trends/messages/", asked).content.decode()
+    assert "/trends/messages/1/" in text
+    assert "as the heat map" not in text
+
+
+def test_whole_milliseconds_of_a_band_are_those_that_its_buckets_count() -> None:
+    for band in range(len(bands.ENDS)):
+        least, most = bands.whole(band)
+        assert most is not None
+        assert bucket(most) < bands.STARTS[band] <= bucket(most + 1)
+        assert least == (bands.whole(band - 1)[1] or 0) + 1 if band else least == 0
+    assert bands.whole(len(bands.ENDS))[1] is None
 
 
 def test_bands_meet_and_their_words_are_true_within_two_per_cent() -> None:

@@ -1,6 +1,6 @@
 """Which messages does this point of Trends count? The newest of them, and each as history keeps it."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
@@ -8,7 +8,8 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.reading import body, facts
 from pgqueue_admin.console.trends import window
-from pgqueue_admin.pipeline import finished
+from pgqueue_admin.console.trends.view import MEASURE_WORDS
+from pgqueue_admin.pipeline import bands, finished
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.records import clock
 
@@ -29,9 +30,10 @@ def page(request: HttpRequest) -> HttpResponse:
     result = request.GET.get("result", "")
     result = result if result in RESULTS else ""
     fingerprint = request.GET.get("fingerprint", "").replace("\0", "")[:FINGERPRINT]
+    took = _took(request.GET)
     found, problem = None, ""
     try:
-        found = finished.newest(asked.asked, result, fingerprint=fingerprint)
+        found = finished.newest(asked.asked, result, fingerprint=fingerprint, took=took)
     except finished.NotReadable as error:
         problem = str(error)
     about = {
@@ -40,10 +42,18 @@ def page(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "result": result,
         "fingerprint": fingerprint,
+        "took": took,
+        "took_words": f"{MEASURE_WORDS[took.measure]}, {bands.words(took.band)}" if took else "",
         "results": RESULTS.items(),
         "freshness": Freshness(),
     }
     return render(request, "pgqueue_admin/finished/page.html", about)
+
+
+def _took(query: QueryDict) -> finished.Took | None:
+    """A cell of the heat map: a measure and the number of a band; anything else asks for nothing."""
+    measure, band = query.get("m", ""), whole(query.get("band", ""), len(bands.ENDS))
+    return finished.Took(measure, band) if measure in MEASURE_WORDS and band is not None else None
 
 
 @require_safe

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.reach import SO_FAR, Reach
@@ -25,6 +26,8 @@ class Column:
     failed: int
     asked: Asked
     known: str  # as Reach has it
+    measure: str
+    first: int  # the band of the first number
 
     @property
     def messages(self) -> str:
@@ -36,13 +39,19 @@ class Column:
         return self.known == SO_FAR
 
     @property
-    def cells(self) -> list[str]:
-        return [integer(number) for number in self.numbers]
+    def cells(self) -> list[tuple[str, str]]:
+        """Each number, and the address of its messages; none where there are none."""
+        step = self.until - self.at
+        return [
+            (integer(number), links.took(self.asked, self.at, step, self.measure, band) if number else "")
+            for band, number in enumerate(self.numbers, self.first)
+        ]
 
 
 class Heat:
-    def __init__(self, reach: Reach, timings: Mapping[int, Timings], counts: Mapping[int, Counts]):
+    def __init__(self, reach: Reach, timings: Mapping[int, Timings], counts: Mapping[int, Counts], measure: str):
         self.reach, self.window, self.timings, self.counts = reach, reach.window, timings, counts
+        self.measure = measure
 
     @cached_property
     def bands(self) -> range:
@@ -90,9 +99,10 @@ class Heat:
     @property
     def as_json(self) -> str:
         """What the readout says of a cell: columns by their beginning, and the end of the last."""
-        at = [int(column.at.timestamp()) for column in self.columns]
-        told = {"at": at, "words": self.words, "numbers": [column.numbers for column in self.columns]}
-        return json.dumps(told | {"failed": [column.failed for column in self.columns]}, separators=(",", ":"))
+        told: dict[str, Any] = {"at": [int(column.at.timestamp()) for column in self.columns], "words": self.words}
+        told |= {"first": self.bands.start, "cell": links.took_pattern(self.window.asked, self.measure)}
+        told["numbers"] = [column.numbers for column in self.columns]
+        return json.dumps(told, separators=(",", ":"))
 
     def _column(self, steps: list[int]) -> Column:
         at, until = (datetime.fromtimestamp(each, UTC) for each in (steps[0], steps[-1] + self._step))
@@ -100,7 +110,7 @@ class Heat:
         numbers = [sum(each.get(band, 0) for each in found) for band in self.bands]
         failed = sum(each.failed for step in steps if (each := self.counts.get(step)))
         known = self.reach.known(steps[0], int(until.timestamp()))
-        return Column(at, until, numbers, failed, self.window.asked, known)
+        return Column(at, until, numbers, failed, self.window.asked, known, self.measure, self.bands.start)
 
     @property
     def _step(self) -> int:

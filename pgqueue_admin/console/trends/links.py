@@ -50,6 +50,16 @@ def finished_pattern(asked: Asked) -> str:
     return _history(asked, "SINCE", "UNTIL")
 
 
+def took(asked: Asked, at: datetime, step: timedelta, measure: str, band: int) -> str:
+    """The messages of one cell of the heat map."""
+    return _history(asked, _iso(at), _iso(at + step), m=measure, band=str(band))
+
+
+def took_pattern(asked: Asked, measure: str) -> str:
+    """The same, with SINCE, UNTIL and BAND for a drawing to fill in."""
+    return _history(asked, "SINCE", "UNTIL", m=measure, band="BAND")
+
+
 def caused(asked: Asked, exception: str) -> str:
     """All of one error in the whole window, to be retried; empty where the archive keeps not all of them."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
@@ -58,7 +68,7 @@ def caused(asked: Asked, exception: str) -> str:
 
 def fingerprinted(asked: Asked, fingerprint: str) -> str:
     """Those of one fingerprint in the whole window: of its error there may be others."""
-    return _history(asked, _iso(asked.since), _iso(asked.until), UNSUCCESSFUL, fingerprint)
+    return _history(asked, _iso(asked.since), _iso(asked.until), UNSUCCESSFUL, fingerprint=fingerprint)
 
 
 def narrowed(asked: Asked) -> list[str]:
@@ -82,8 +92,8 @@ def _died(asked: Asked, since: str, until: str) -> str:
     return _archive([*FAILED, *narrowed(asked), f"since:{since}", f"until:{until}"])
 
 
-def _history(asked: Asked, since: str, until: str, result: str = "", fingerprint: str = "") -> str:
-    query = {"since": since, "until": until, **_named(asked), "result": result, "fingerprint": fingerprint}
+def _history(asked: Asked, since: str, until: str, result: str = "", **more: str) -> str:
+    query = {"since": since, "until": until, **_named(asked), "result": result, **more}
     return f"{reverse('finished')}?{urlencode({name: value for name, value in query.items() if value})}"
 
 

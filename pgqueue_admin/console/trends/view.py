@@ -95,7 +95,7 @@ class View:
 
     @cached_property
     def heat(self) -> Heat:
-        return Heat(self.reach, self.timings, self.counts)
+        return Heat(self.reach, self.timings, self.counts, self.measure)
 
     @property
     def drawing(self) -> Drawing:
