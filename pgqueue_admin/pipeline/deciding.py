@@ -8,7 +8,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.tables import NUMBERS
-from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
 WENT_BACK = -1  # in place of its sequence's file: noticed once, it stays until somebody says what was read
@@ -47,17 +47,27 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     return True
 
 
-def is_still(connection: Connection, source: HistorySource) -> bool:
-    """Whether a batch that was read can be of no other table; all of them are, of tables that are ours."""
-    return source.way != NUMBERS or not _why_not(_numbers(connection, source), source)
+def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -> str:
+    """Why what was read may not be what there is of a batch; empty: it is. Asked when it was read.
+
+    ``is_short``: fewer rows came than were planned. Its owner may have taken them, or they were not to be seen.
+    """
+    source = batch.source
+    if source.way != NUMBERS:
+        return ""
+    if _why_not(_numbers(connection, source), source):
+        return "While it was read, its table became another one, or its numbers began anew."
+    if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):
+        return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
+    return ""
 
 
 def _numbers(connection: Connection, source: HistorySource) -> Any:
-    return connection.all(postgresql().pipeline.queue_numbers(), {"table": source.table})[0]
+    return connection.all(_sql().queue_numbers(), {"table": source.table})[0]
 
 
 def _look(connection: Connection, source: HistorySource) -> None:
-    statements, table = postgresql().pipeline, {"table": source.table}
+    statements, table = _sql(), {"table": source.table}
     at = connection.all(statements.instant())[0].at
     head = connection.value(statements.queue_head(table=postgresql().parse_address(source.table)))
     if head is None or head <= source.seq_done:
@@ -112,7 +122,7 @@ def _left(connection: Connection, source: HistorySource) -> list[Any]:
     """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
     deadline, left = time.monotonic() + PATIENCE, list[Any]()
     while source.writers:
-        now = connection.all(postgresql().pipeline.writers(), {"table": source.table})
+        now = connection.all(_sql().writers(), {"table": source.table})
         left = [row for row in now if row.writer in source.writers or row.is_renamed]
         if not left or time.monotonic() > deadline:
             break
@@ -125,3 +135,7 @@ def _said(left: list[Any]) -> str:
     oldest = left[0]
     since = f" since {oldest.since:%Y-%m-%d %H:%M:%S} UTC" if oldest.since else ""
     return f"{many} open{since} ({oldest.who}): what came after is read once that has ended."
+
+
+def _sql() -> Any:
+    return postgresql().pipeline

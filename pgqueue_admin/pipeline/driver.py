@@ -87,7 +87,7 @@ class Driver:
         return done
 
     def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
-        """False: it was cancelled, another driver has it, or it is not yet where it is to be read."""
+        """False: it was cancelled, another driver has it, or what is to be read is not as planned, or not there yet."""
         from pgqueue_admin.pipeline import job, spark  # the first import of pyspark in this process
 
         try:
@@ -99,9 +99,9 @@ class Driver:
         is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
-            is_still = partial(deciding.is_still, connection, batch.source)
-            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, is_still)
-        except ledger.Superseded as error:
+            why_not = partial(deciding.why_not_of_it, connection, batch)
+            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)
+        except (ledger.Superseded, job.NotAsPlanned) as error:
             log.warning("History: %s", error)
             return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)

@@ -69,7 +69,8 @@ def stalls(now: datetime) -> list[Stall]:
 def _moved(source: HistorySource) -> datetime:
     if source.complete_to:
         return source.complete_to
-    last: datetime | None = source.batches.aggregate(last=Max("ended_at"))["last"]
+    done = source.batches.filter(state=HistoryBatch.State.DONE)
+    last: datetime | None = done.aggregate(last=Max("ended_at"))["last"]
     return max(filter(None, [source.first_seen_at, last]))
 
 

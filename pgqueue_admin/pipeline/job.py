@@ -26,8 +26,11 @@ from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 Step = HistoryBatch.Step
 
 
+WhyNot = Callable[[bool], str]  # told whether rows are missing: why what was read may not be the batch; asked then
+
+
 class NotAsPlanned(Exception):
-    """What was read or written is not what was planned: nothing of it counts, and it is tried again."""
+    """What was read or written is not what was planned: nothing of it counts, and what is there is planned anew."""
 
 
 def run(
@@ -37,35 +40,35 @@ def run(
     selects: list[str],
     folder: Path,
     code_version: str,
-    is_still: Callable[[], bool],
+    why_not: WhyNot,
 ) -> None:
-    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises.
-
-    ``is_still``: whether the table is the one that the batch was planned of; asked when all was read.
-    """
+    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
     token, overdue = ledger.begin(batch, code_version), Overdue(uri)
     try:
         with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
-            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, is_still)
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, why_not)
     except ledger.Superseded:
         raise
     except Exception as error:
         if not ledger.is_mine(batch, token):
             raise ledger.Superseded(f"Batch {batch.pk} was cancelled, or begun by another.") from error
+        if isinstance(error, NotAsPlanned):
+            ledger.not_as_planned(batch, token, str(error))
+            raise
         ledger.failed(batch, token, f"{type(error).__name__}: {error}")
         raise
 
 
 def _attempt(
-    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, is_still: Callable[[], bool]
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, why_not: WhyNot
 ) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     with gone_if_it_fails(*places):
         turned_away, made = _written(spark, batch, token, parsed(raw), places)
-        if not is_still():
-            raise NotAsPlanned("While it was read, its table became another one, or its numbers began anew.")
         files = list(manifest(batch, folder, *places))
-    kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+        kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+        if why := why_not(kept + sum(turned_away.values()) < batch.rows):
+            raise NotAsPlanned(why)
     ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
 
 

@@ -40,6 +40,7 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
         seq_hi=found.seq_hi,
         rows=found.rows,
         sum_seq=found.sum_seq,
+        table_files=found.table_files,
         is_last=is_last,
         complete_to=found.at,
     )
@@ -86,9 +87,7 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
     source.oid, source.sequence_file = oid, sequence_file
     if said:
         source.head, source.head_at, source.writers = None, None, []
-        why = "Somebody said how to go on with its table: it is planned anew."
-        ended = {"state": HistoryBatch.State.ABANDONED, "token": None, "ended_at": Now(), "error": why}
-        HistoryBatch.objects.filter(pk__in=[each.pk for each in left]).update(**ended)
+        _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
@@ -124,6 +123,19 @@ def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
     """It stays planned, to be tried again."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     mine.update(state=HistoryBatch.State.PLANNED, step="", error=error[:2000])
+
+
+@transaction.atomic
+def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
+    """It can never end: its table is not what it was when it was planned. What is there now is planned anew."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if _give_up(mine.select_for_update().values_list("pk", flat=True), why):
+        held_back(batch.source, f"{why} What is there now is read soon.")
+
+
+def _give_up(batches: Iterable[int], why: str) -> int:
+    ended = {"state": HistoryBatch.State.ABANDONED, "token": None, "step": "", "ended_at": Now(), "error": why}
+    return HistoryBatch.objects.filter(pk__in=list(batches)).update(**ended)
 
 
 @transaction.atomic

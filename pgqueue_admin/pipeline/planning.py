@@ -26,6 +26,7 @@ class Found:
     snapshot_to: str = ""
     at: datetime | None = None
     cluster: str = ""
+    table_files: str = ""
 
 
 def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
@@ -63,6 +64,7 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
 def by_numbers(connection: Connection, source: HistorySource, most: int) -> Found | None:
     if (found := deciding.decided(connection, source)) is None:
         return None
-    params: dict[str, Any] = {"done": source.seq_done, "decided": found.to, "most": most}
-    query = postgresql().pipeline.queue_next(table=postgresql().parse_address(source.table))
+    params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
+    statements = postgresql().pipeline
+    query = statements.queue_next(table=postgresql().parse_address(source.table), files=statements.table_files)
     return Found(**connection.all(query, params)[0]._asdict(), at=found.at)

@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline import deciding, ledger, planning
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.transport.table_queue import TableQueue
 from tests import in_memory
@@ -112,6 +113,35 @@ def told(source: HistorySource) -> str:
     """What the ledger says of it now."""
     source.refresh_from_db()
     return source.note
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_rows_of_one_number_are_of_one_batch(most: int, database: Any) -> None:
+    """Their owner began the numbers anew. What a batch reads lies between two numbers: it would have rows too many."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
+    database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 2, '{}', '')")
+    assert read(database, source, most) == [1, 2, 2, 3]
+    batches = HistoryBatch.objects.order_by("pk")
+    assert sum(each.rows for each in batches) == 4
+    assert all(one.seq_hi < next_one.seq_lo for one, next_one in pairwise(batches))
+
+
+def test_where_a_table_lies_is_told_with_its_partitions(database: Any) -> None:
+    """And of each batch, as it was when it was planned."""
+    source = audit(database)
+    put(database)
+    batch = planning.plan(database, source)
+    assert batch is not None
+    assert deciding.why_not_of_it(database, batch, is_short=True) == ""
+    database.run("create table part () inherits (audit)")
+    parted = database.value(postgresql().pipeline.table_files(), {"table": source.table})
+    database.run("vacuum full part")
+    assert database.value(postgresql().pipeline.table_files(), {"table": source.table}) != parted
+    assert deciding.why_not_of_it(database, batch, is_short=False) == ""
+    assert "rewritten" in deciding.why_not_of_it(database, batch, is_short=True)
 
 
 def test_a_vacuum_is_not_waited_for(database: Any, console_database: str, connect: Connect) -> None:

@@ -20,7 +20,6 @@ from pgqueue_admin.console.trends import links
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import planning, trends
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.job import NotAsPlanned
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.rejections import rejections
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
@@ -39,7 +38,6 @@ from pgqueue_admin.records.models import (
     StoryPart,
 )
 from tests.pipeline.beside import figures_are_those_of_plain_sql
-from tests.pipeline.tables import audit_queue, put
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.spark
@@ -231,28 +229,6 @@ WAITING = "select exists (select from pg_locks where not granted and relation = 
 def turn(driver: Driver) -> None:
     driver.turn()
     connections.close_all()
-
-
-def test_other_rows_than_were_planned_are_not_taken_for_them(
-    console_database: str, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
-) -> None:
-    """As many, and some of other numbers: the owner of an audit queue took one row and put another in its place."""
-    database = connect(console_database)
-    audit_queue(database)
-    for _ in range(3):
-        put(database)
-    source = next(each for each in sources(database) if each.table != ARCHIVE)
-    assert planning.plan(database, source) is not None
-    assert database.run("delete from audit where seq = 2") == 1
-    database.run("alter table audit drop constraint if exists audit_seq_key")
-    database.run("drop index if exists audit_seq_key")
-    database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 1, '{}', '')")
-    with pytest.raises(NotAsPlanned, match="not all with the numbers"):
-        driver().turn()
-    assert not list(history.glob("*/batch-*"))
-    asking.cancel(User(username="ana"), "console")
-    asking.read_now(User(username="ana"), "console")
-    assert driver().turn() == 1
 
 
 def test_what_cannot_be_kept_is_counted_and_stops_nothing(

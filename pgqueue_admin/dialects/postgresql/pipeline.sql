@@ -73,11 +73,25 @@ where locks.relation = %(table)s::regclass
 group by 1 order by since
 
 -- name: queue_next
--- For tables that we may not alter: what lies between two numbers that are decided, bounded.
-select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
+-- For tables that we may not alter: what lies between two numbers that are decided, bounded. Rows of one number, where
+-- its owner began them anew, are of one batch.
+select
+    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
+    ({files}) as table_files
 from (
-    select seq from {table} where seq > %(done)s and seq <= %(decided)s order by seq limit %(most)s
+    select seq from {table} where seq > %(done)s and seq <= %(decided)s
+    order by seq fetch first (%(most)s) rows with ties
 ) next
+
+-- name: table_files
+-- Where its rows lie, those of its partitions too: elsewhere once it was rewritten. A snapshot from before that sees none
+-- of them, and who waits for the table's lock with one (COPY does) reads nothing.
+with recursive parts (id) as (
+    select %(table)s::text::regclass::oid
+    union
+    select inhrelid from pg_inherits join parts on inhparent = id
+)
+select string_agg(concat(id, ':', pg_relation_filenode(id)), ' ' order by id) from parts
 
 -- name: read_queue
 -- The same columns of an audit queue, where the headers know all else. Its owner may have begun its numbers anew.

@@ -56,6 +56,7 @@ class HistoryBatch(models.Model):
     seq_hi = models.BigIntegerField()
     rows = models.BigIntegerField()
     sum_seq = models.DecimalField(max_digits=40, decimal_places=0)
+    table_files = models.TextField(blank=True, help_text="Of numbers: where its table lay; elsewhere once rewritten.")
     is_last = models.BooleanField(help_text="Nothing more was there when it was planned.")
     complete_to = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
