@@ -21,6 +21,7 @@ def for_looking(dsn: str, limit: int = LIMIT) -> str:
     asked = dict(parse_qsl(parts.query, keep_blank_values=True))
     asked["options"] = f"{asked.get('options', '')} {_only(limit)}".strip()
     asked["application_name"] = f"{NAME} {uuid4().hex[:12]}"
+    asked["client_encoding"] = "UTF8"  # whatever the database has: Arrow's texts, and those of files, are UTF-8
     return urlunsplit(parts._replace(query=urlencode(asked, quote_via=quote)))
 
 

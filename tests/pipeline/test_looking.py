@@ -1,5 +1,6 @@
 """A reader that stands still holds no snapshot for ever: its session is ended from outside, and no other one is."""
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from pgqueue_admin.pipeline.looking import Overdue, for_looking
+from pgqueue_admin.pipeline.source import Part, Reader
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
@@ -90,6 +92,25 @@ def test_the_session_of_a_reader_that_stands_still_is_ended(
     assert waits(database, slow)
     goes_on.communicate("\n" * 1000)
     assert goes_on.returncode == 0, "it reads to the end"
+
+
+@pytest.fixture
+def latin(database: Any, console_database: str) -> Iterator[str]:
+    """A DSN: of an empty database that has one byte a character."""
+    database.run("create database latin encoding 'LATIN1' locale 'C' template template0")
+    yield f"{console_database.rpartition('/')[0]}/latin"
+    database.run("drop database latin with (force)")
+
+
+def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect) -> None:
+    """Files are read by others, and whoever reads Parquet takes its texts for UTF-8."""
+    headers = '{"Straße":"Zürich"}'
+    connect(latin).run("create table audit as select %(headers)s::text as headers", {"headers": headers})
+    select = "select headers from audit where headers like '%ü%'"
+    for asked in ("", "?client_encoding=latin1"):
+        options = {"uri": for_looking(f"{latin}{asked}"), "selects": json.dumps([select])}
+        (batch,) = Reader(options).read(Part(select))
+        assert batch.column("headers").to_pylist() == [headers]
 
 
 def test_what_is_within_its_limit_is_left_alone(
