@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import ledger, transactions
 from pgqueue_admin.pipeline.tables import NUMBERS
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
@@ -54,7 +54,7 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -
     """
     source = batch.source
     if source.way != NUMBERS:
-        return ""
+        return transactions.why_not(connection, source)
     if _why_not(_numbers(connection, source), source):
         return "While it was read, its table became another one, or its numbers began anew."
     if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):

@@ -31,7 +31,6 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
     """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
     if _unmoved(source).select_for_update().first() is None:
         return None
-    _unmoved(source).update(cluster=found.cluster)
     return open_batch(source) or HistoryBatch.objects.create(
         source=source,
         snapshot_from=found.snapshot_from,
@@ -49,9 +48,7 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
     changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
-    _unmoved(source).update(
-        complete_to=found.at, looked_at=Now(), cluster=found.cluster, note="", **_NO_HEAD, **changes
-    )
+    _unmoved(source).update(complete_to=found.at, looked_at=Now(), note="", **_NO_HEAD, **changes)
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
@@ -60,8 +57,9 @@ def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
 
 
 def _same(source: HistorySource) -> QuerySet[HistorySource]:
-    """Its row, if nobody has said since that its table is another one."""
-    return HistorySource.objects.filter(pk=source.pk, oid=source.oid, sequence_file=source.sequence_file)
+    """Its row, if nobody has said since that its table, or its server, is another one."""
+    same = {"oid": source.oid, "sequence_file": source.sequence_file, "cluster": source.cluster}
+    return HistorySource.objects.filter(pk=source.pk, **same)
 
 
 def held_back(source: HistorySource, why: str) -> None:
@@ -87,6 +85,18 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
     source.oid, source.sequence_file = oid, sequence_file
     if said:
         source.head, source.head_at, source.writers = None, None, []
+        _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+
+
+@transaction.atomic
+def is_from(source: HistorySource, cluster: str) -> None:
+    """Which server the transaction ids of a source are of, or that they are no server's. What was planned of another
+    one, before somebody said how to go on, is given up."""
+    if source.cluster == cluster:
+        return
+    left = [] if source.cluster else list(source.batches.filter(state__in=OPEN).select_for_update())
+    if _unmoved(source).update(cluster=cluster):
+        source.cluster = cluster
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
 
 

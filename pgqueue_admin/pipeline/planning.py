@@ -6,8 +6,8 @@ from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import deciding, ledger
-from pgqueue_admin.pipeline.tables import NUMBERS, SNAPSHOTS
+from pgqueue_admin.pipeline import deciding, ledger, transactions
+from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 MOST = 250_000
@@ -25,13 +25,12 @@ class Found:
     snapshot_from: str = ""
     snapshot_to: str = ""
     at: datetime | None = None
-    cluster: str = ""
     table_files: str = ""
 
 
 def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
     """The batch to run now, or None when nothing came. Writes to the ledger only."""
-    if source.way == NUMBERS and not deciding.is_known(connection, source):
+    if not (transactions if source.way == SNAPSHOTS else deciding).is_known(connection, source):
         return None
     if left := ledger.open_batch(source):
         return left
@@ -48,17 +47,14 @@ def plan(connection: Connection, source: HistorySource, most: int = MOST) -> His
     return batch
 
 
-def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found | None:
+def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found:
     now = connection.all(postgresql().pipeline.instant())[0]
-    if source.cluster and source.cluster != now.cluster:
-        ledger.held_back(source, "The archive was moved to another server: transaction ids mean nothing there.")
-        return None
     begin, end = source.snapshot or BEFORE_ALL, source.ahead or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
     counted = connection.all(query, params)[0]._asdict()
     at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
-    return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at, cluster=now.cluster)
+    return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at)
 
 
 def by_numbers(connection: Connection, source: HistorySource, most: int) -> Found | None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline import class_archive
 from pgqueue_admin.pipeline.driver import Driver
+from tests.pipeline.followers import following
 from tests.waiting import PATIENCE
 
 
@@ -59,3 +61,10 @@ def driver(spark: Any, history: Path) -> Callable[..., Driver]:
 @pytest.fixture
 def database(console_database: str, connect: Callable[[str], Any]) -> Any:
     return connect(console_database)
+
+
+@pytest.fixture
+def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
+    """A standby of this run's server, with the database of this test."""
+    with following(server) as made:
+        yield made

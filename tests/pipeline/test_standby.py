@@ -1,55 +1,27 @@
 """Rows are read from a standby once it has what was planned, and never before. A real one, by streaming replication."""
 
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.embedded import account, binaries, places, ports
+from pgqueue_admin.embedded import ports
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline import planning, standby
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup
-from tests import in_memory
+from tests.pipeline.followers import there
 from tests.waiting import until
 
 SCANS = """select coalesce(seq_scan, 0) + coalesce(idx_scan, 0) from pg_stat_user_tables
     where relid = 'messages.message_archive'::regclass"""
 
 
-@pytest.fixture
-def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
-    """A standby of this run's server, with the database of this test."""
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
-    root.chmod(0o755)
-    made = PostgreSQL(root / "postgresql", conf={"fsync": "off", "hot_standby": "on"})
-    whose = account.unprivileged()
-    copy = [binaries.runnable(binaries.postgresql(), whose, made.home) / "pg_basebackup", "-d", server.dsn()]
-    copy += ["-D", made.home / "data", "-R", "-c", "fast"]
-    subprocess.run(list(map(str, copy)), check=True, cwd=made.home, **whose.popen(made.home))
-    shutil.copy(server.home / "password", made.home / "password")
-    whose.own(made.home / "password")
-    made.start()
-    yield made
-    made.stop()
-    places.remove(root / "postgresql")
-    shutil.rmtree(root, ignore_errors=True)
-
-
 def read_there(settings: Any, dsn: str) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_URL": dsn}
-
-
-def there(follower: PostgreSQL, database: str) -> str:
-    return follower.dsn(urlsplit(database).path.removeprefix("/"))
 
 
 def died(connection: Any) -> None:

@@ -1,8 +1,11 @@
 -- name: instant
--- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore.
+-- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore. Whoever is
+-- promoted goes on with a timeline of its own, the first eight digits of its log's files.
 select
     pg_current_snapshot()::text as snapshot,
-    (select system_identifier::text from pg_control_system()) as cluster,
+    concat(
+        (select system_identifier::text from pg_control_system()), '/',
+        case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end) as cluster,
     clock_timestamp() as at
 
 -- name: archive_next

@@ -1,0 +1,70 @@
+"""Whether transaction ids still mean what the ledger knows by them: of the same server, and none given out twice."""
+
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.records.models import HistorySource
+
+WENT_BACK = "went back"  # in place of its server: noticed once, it stays until somebody says what was read
+_SAY = "Nothing of it is read before somebody says how to go on (docs/history.md)."
+
+
+def is_known(connection: Connection, source: HistorySource) -> bool:
+    """Whether what the ledger read of the archive is what its server calls read. False: the ledger says why."""
+    now = _now(connection)
+    if why := _why_not(now, source):
+        if _is_behind(now, source) and not _is_elsewhere(now, source):
+            ledger.is_from(source, WENT_BACK)
+        ledger.held_back(source, why)
+        return False
+    ledger.is_from(source, now.cluster)
+    return True
+
+
+def why_not(connection: Connection, source: HistorySource) -> str:
+    """Why what was read of the archive may not be what was planned; empty: it is."""
+    why = _why_not(_now(connection), source)
+    return f"While it was read: {why}" if why else ""
+
+
+def _now(connection: Connection) -> Any:
+    return connection.all(postgresql().pipeline.instant())[0]
+
+
+def _why_not(now: Any, source: HistorySource) -> str:
+    if _is_elsewhere(now, source):
+        return f"The archive was moved to another server: transaction ids mean nothing there. {_SAY}"
+    if source.cluster == WENT_BACK or _is_behind(now, source):
+        return f"The server was put back: it gives out transaction ids again that were read up to. {_SAY}"
+    if _line(source.cluster) not in ("", _line(now.cluster)):
+        return (
+            "A standby was promoted, or a backup restored, since it was read: what was read last it may not have, and"
+            f" give out the same transaction ids again. {_SAY}"
+        )
+    return ""
+
+
+def _is_elsewhere(now: Any, source: HistorySource) -> bool:
+    return source.cluster not in ("", WENT_BACK) and _server(source.cluster) != _server(now.cluster)
+
+
+def _is_behind(now: Any, source: HistorySource) -> bool:
+    """Ids that come now were given out before: a standby that lagged was promoted, or an older copy put in place."""
+    read = [_next(snapshot) for snapshot in (source.snapshot, source.ahead) if snapshot]
+    return _next(now.snapshot) < max(read, default=0)
+
+
+def _next(snapshot: str) -> int:
+    """The first transaction id that had not been given out."""
+    return int(snapshot.split(":")[1])
+
+
+def _server(cluster: str) -> str:
+    return cluster.partition("/")[0]
+
+
+def _line(cluster: str) -> str:
+    """Its timeline; empty where nobody noted it."""
+    return cluster.partition("/")[2]

@@ -1,0 +1,177 @@
+"""Transaction ids that say nothing any more: a server that is another one, or an older state of the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.pipeline import deciding, ledger, planning
+from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+from tests.pipeline.followers import there
+from tests.pipeline.tables import died, read
+from tests.waiting import until
+
+Connect = Callable[[str], Any]
+NOTHING_WAS_LOST = {"cluster": ""}  # as docs/history.md says
+MARKED = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}
+MARK = """
+update messages.message_archive set xid = case
+    when archived_at < %(at)s and (pg_visible_in_snapshot(xid, %(snapshot)s)
+        or pg_visible_in_snapshot(xid, %(ahead)s) and seq <= %(seq_done)s)
+    then '1' else pg_current_xact_id() end
+"""
+
+
+def rests(database: Any, source: HistorySource, why: str) -> None:
+    """Nothing of it is planned, and the ledger says why."""
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    source.refresh_from_db()
+    assert why in source.note
+    assert "docs/history.md" in source.note
+
+
+def marked(database: Any, source: HistorySource, at: Any) -> None:
+    source.refresh_from_db()
+    known = {"snapshot": source.snapshot, "ahead": source.ahead or source.snapshot, "seq_done": source.seq_done}
+    database.run(MARK, {"at": at, **known})
+
+
+def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
+    """Somebody says how to go on."""
+    HistorySource.objects.filter(table=ARCHIVE).update(**how)
+    source.refresh_from_db()
+    return source
+
+
+def used_up(database: Any, number: int) -> None:
+    """So many transaction ids."""
+    for _ in range(number):
+        database.run("select pg_current_xact_id()")
+
+
+@pytest.mark.parametrize("more", [0, 50])
+def test_a_standby_that_lagged_and_was_promoted(
+    more: int, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
+) -> None:
+    """It gives out ids once more that were read up to, and is past them at the next look, or not yet."""
+    (archive,) = sources(database)
+    promoted = connect(there(follower, console_database))
+    died(database)
+    assert read(database, archive) == [1]
+    until(lambda: promoted.value("select count(*) from messages.message_archive") == 1, what="it has the first")
+    promoted.run("alter system set primary_conninfo = ''")
+    promoted.run("select pg_reload_conf()")
+    until(lambda: promoted.value("select count(*) from pg_stat_wal_receiver") == 0, what="it lags from now on")
+    used_up(database, 10)
+    died(database)
+    assert read(database, archive) == [2], "which is lost"
+    promoted.value("select pg_promote()")
+    at = promoted.value("select now() at time zone 'utc'")
+    used_up(promoted, more)
+    died(promoted, 2)
+    rests(promoted, archive, "promoted" if more else "put back")
+    used_up(promoted, 50)
+    rests(promoted, archive, "promoted" if more else "put back")
+    marked(promoted, archive, at)
+    assert len(read(promoted, said(archive, MARKED))) == 2
+    died(promoted)
+    assert len(read(promoted, archive)) == 1
+
+
+def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
+    follower: PostgreSQL, database: Any, console_database: str, connect: Connect
+) -> None:
+    (archive,) = sources(database)
+    promoted = connect(there(follower, console_database))
+    died(database)
+    assert read(database, archive) == [1]
+    until(lambda: promoted.value("select count(*) from messages.message_archive") == 1, what="it has all")
+    promoted.value("select pg_promote()")
+    died(promoted)
+    rests(promoted, archive, "A standby was promoted")
+    assert len(read(promoted, said(archive, NOTHING_WAS_LOST))) == 1
+
+
+def test_ids_that_went_back_are_noticed_once_and_stay_said(database: Any) -> None:
+    """An older state of the same server: a copy of its disk that was put in its place, say."""
+    (archive,) = sources(database)
+    died(database)
+    ahead = database.value("select pg_snapshot_xmax(pg_current_snapshot())::text::bigint") + 20
+    HistorySource.objects.update(snapshot=f"{ahead}:{ahead}:")
+    rests(database, archive, "put back")
+    used_up(database, 30)
+    rests(database, archive, "put back")
+    assert ledger.read_to(ARCHIVE, cluster(database)) == "", "nothing is pruned behind it"
+    assert read(database, said(archive, MARKED)) == [1]
+
+
+def cluster(database: Any) -> str:
+    known: str = database.one(postgresql().pipeline.instant()).cluster
+    return known
+
+
+def test_a_dump_in_another_server(database: Any) -> None:
+    """Its rows have ids that come there in years; some of them were not read before."""
+    (archive,) = sources(database)
+    died(database, 4)
+    database.run("update messages.message_archive set xid = (900000000 + seq)::text::xid8 where seq < 4")
+    HistorySource.objects.update(cluster="1/00000001", snapshot="900000002:900000003:900000002", seq_done=0)
+    rests(database, archive, "moved to another server")
+    at = database.value("select archived_at from messages.message_archive where seq = 4")
+    marked(database, archive, at)
+    assert read(database, said(archive, MARKED)) == [2, 3, 4]
+
+
+def test_a_dump_of_which_a_backlog_was_being_read(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database, 3)
+    database.run("update messages.message_archive set xid = '900000001'")
+    HistorySource.objects.update(
+        cluster="1/00000001", snapshot="900000000:900000000:", ahead="900000002:900000002:", seq_done=2
+    )
+    rests(database, archive, "moved to another server")
+    marked(database, archive, database.value("select now() at time zone 'utc'"))
+    assert read(database, said(archive, MARKED)) == [3]
+
+
+def test_a_batch_that_was_planned_on_another_server_is_planned_anew(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database, 2)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    assert deciding.why_not_of_it(database, batch, is_short=False) == ""
+    HistorySource.objects.update(cluster="1/00000001")
+    batch.refresh_from_db()
+    assert "moved to another server" in deciding.why_not_of_it(database, batch, is_short=False)
+    rests(database, archive, "moved to another server")
+    assert read(database, said(archive, NOTHING_WAS_LOST)) == [1, 2]
+    assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database)
+    batch = planning.plan(database, archive)
+    assert batch is not None
+    token = ledger.begin(batch, "test")
+    HistorySource.objects.update(**MARKED)
+    with pytest.raises(ledger.Superseded):
+        ledger.done(batch, token, 1, {}, [], [])
+    archive.refresh_from_db()
+    assert read(database, archive) == [1]
+
+
+def test_a_ledger_that_noted_no_timeline_goes_on(database: Any) -> None:
+    (archive,) = sources(database)
+    died(database)
+    assert read(database, archive) == [1]
+    HistorySource.objects.update(cluster=cluster(database).partition("/")[0])
+    archive.refresh_from_db()
+    died(database)
+    assert read(database, archive) == [2]
+    archive.refresh_from_db()
+    assert archive.cluster == cluster(database)
