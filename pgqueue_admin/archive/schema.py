@@ -96,9 +96,9 @@ def _already(found: int) -> Installed:
 
 
 def _create(connection: Connection, facts: Any) -> None:
-    steps = ["create_schema", "create_status", "create_original", "add_columns", "date_adopted", "create_ours"]
+    steps = ["create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours"]
     skipped = {"create_status"} if facts.has_status else set()
-    skipped |= set() if facts.has_archive else {"date_adopted"}
+    skipped |= set() if facts.has_archive else {"take_over"}
     for step in [*steps, "create_triggers"]:
         if step not in skipped:
             connection.run(getattr(_sql(), step)())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger, transactions
-from pgqueue_admin.pipeline.tables import NUMBERS
+from pgqueue_admin.pipeline.tables import ARCHIVE, NUMBERS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
@@ -44,7 +44,14 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
         ledger.held_back(source, why)
         return False
     ledger.is_of(source, numbers.oid, numbers.sequence_file)
+    if is_adopted(connection, source):
+        ledger.adopted(source)
     return True
+
+
+def is_adopted(connection: Connection, source: HistorySource) -> bool:
+    """Whether the archive, known as the original's, has our columns now: its rows kept their numbers (schema.sql)."""
+    return source.table == ARCHIVE and bool(connection.value(_sql().has_archive()))
 
 
 def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -> str:
@@ -55,6 +62,8 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -
     source = batch.source
     if source.way != NUMBERS:
         return transactions.why_not(connection, source)
+    if is_adopted(connection, source):
+        return "While it was read, engine_schema has adopted its table."
     if _why_not(_numbers(connection, source), source):
         return "While it was read, its table became another one, or its numbers began anew."
     if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):
@@ -63,13 +72,15 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -
 
 
 def _numbers(connection: Connection, source: HistorySource) -> Any:
-    return connection.all(_sql().queue_numbers(), {"table": source.table})[0]
+    about = {"table": source.table, "number": number_of(source.table)}
+    return connection.all(_sql().queue_numbers(), about)[0]
 
 
 def _look(connection: Connection, source: HistorySource) -> None:
     statements, table = _sql(), {"table": source.table}
     at = connection.all(statements.instant())[0].at
-    head = connection.value(statements.queue_head(table=postgresql().parse_address(source.table)))
+    address, number = postgresql().parse_address(source.table), number_of(source.table)
+    head = connection.value(statements.queue_head(table=address, number=number))
     if head is None or head <= source.seq_done:
         ledger.head_seen(source, source.seq_done, at, [])
     else:

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.pipeline.counted import Figures
+from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
@@ -57,8 +58,8 @@ def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
 
 
 def _same(source: HistorySource) -> QuerySet[HistorySource]:
-    """Its row, if nobody has said since that its table, or its server, is another one."""
-    same = {"oid": source.oid, "sequence_file": source.sequence_file, "cluster": source.cluster}
+    """Its row, if nobody has said or seen since that its table, or its server, is another one."""
+    same = {name: getattr(source, name) for name in ("way", "oid", "sequence_file", "cluster")}
     return HistorySource.objects.filter(pk=source.pk, **same)
 
 
@@ -89,7 +90,7 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
 
 
 @transaction.atomic
-def is_from(source: HistorySource, cluster: str) -> None:
+def comes_from(source: HistorySource, cluster: str) -> None:
     """Which server the transaction ids of a source are of, or that they are no server's. What was planned of another
     one, before somebody said how to go on, is given up."""
     if source.cluster == cluster:
@@ -98,6 +99,16 @@ def is_from(source: HistorySource, cluster: str) -> None:
     if _unmoved(source).update(cluster=cluster):
         source.cluster = cluster
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+
+
+@transaction.atomic
+def adopted(source: HistorySource) -> None:
+    """Its rows have transactions from now on. Those up to ``seq_done`` were read: they are left out of the first
+    difference, and whatever came later has higher numbers."""
+    left = list(source.batches.filter(state__in=OPEN).select_for_update())
+    if _unmoved(source).update(way=SNAPSHOTS, **_NO_HEAD):
+        source.way, source.head, source.head_at, source.writers = SNAPSHOTS, None, None, []
+        _give_up([each.pk for each in left], "engine_schema has adopted its table: it is planned anew, by transaction.")
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:

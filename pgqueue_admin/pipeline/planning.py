@@ -7,7 +7,7 @@ from typing import Any
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import deciding, ledger, transactions
-from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.tables import NUMBERS, SNAPSHOTS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 MOST = 250_000
@@ -30,7 +30,9 @@ class Found:
 
 def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
     """The batch to run now, or None when nothing came. Writes to the ledger only."""
-    if not (transactions if source.way == SNAPSHOTS else deciding).is_known(connection, source):
+    if source.way == NUMBERS and not deciding.is_known(connection, source):
+        return None
+    if source.way == SNAPSHOTS and not transactions.is_known(connection, source):
         return None
     if left := ledger.open_batch(source):
         return left
@@ -61,6 +63,6 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> Foun
     if (found := deciding.decided(connection, source)) is None:
         return None
     params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
-    statements = postgresql().pipeline
-    query = statements.queue_next(table=postgresql().parse_address(source.table), files=statements.table_files)
+    statements, address = postgresql().pipeline, postgresql().parse_address(source.table)
+    query = statements.queue_next(table=address, number=number_of(source.table), files=statements.table_files)
     return Found(**connection.all(query, params)[0]._asdict(), at=found.at)

@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
-from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.tables import ARCHIVE, SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch
 
 BODIES = {"keep": "body_kept", "cut": "body_cut", "hash": "body_hashed", "drop": "body_dropped"}
@@ -20,6 +20,8 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     shared = {"headers": statements.headers_masked if names else statements.headers_whole, "body": body}
     if batch.source.way == SNAPSHOTS:
         query = statements.read_archive(between=statements.between_snapshots, **shared)
+    elif batch.source.table == ARCHIVE:
+        query = statements.read_original(**shared)
     else:
         query = statements.read_queue(table=postgresql().parse_address(batch.source.table), **shared)
     known = {

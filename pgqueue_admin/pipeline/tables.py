@@ -1,4 +1,4 @@
-"""Which tables history is read from: our archive where it is, and audit queues that were found."""
+"""Which tables history is read from: the archive where it is, and audit queues that were found."""
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -12,11 +12,25 @@ SNAPSHOTS, NUMBERS = "snapshots", "numbers"
 def sources(connection: Connection) -> list[HistorySource]:
     """A row of the ledger for each, made when a table is first seen; what is gone is marked so."""
     named = [(table, NUMBERS) for table in _audits(connection)]
-    if connection.value(postgresql().pipeline.has_archive()):
-        named.insert(0, (ARCHIVE, SNAPSHOTS))
+    if way := _way_of_archive(connection):
+        named.insert(0, (ARCHIVE, way))
     HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
     HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
     return [HistorySource.objects.get_or_create(table=table, defaults={"way": way})[0] for table, way in named]
+
+
+def _way_of_archive(connection: Connection) -> str | None:
+    """The original's is read by number until it is adopted; one that was read by transaction never is again."""
+    statements = postgresql().pipeline
+    if connection.value(statements.has_archive()):
+        return SNAPSHOTS
+    was_ours = HistorySource.objects.filter(table=ARCHIVE, way=SNAPSHOTS).exists()
+    return NUMBERS if not was_ours and connection.value(statements.has_original()) else None
+
+
+def number_of(table: str) -> str:
+    """The column that numbers its rows, where they are read by number."""
+    return "id" if table == ARCHIVE else "seq"
 
 
 def _audits(connection: Connection) -> list[str]:

@@ -16,10 +16,10 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     now = _now(connection)
     if why := _why_not(now, source):
         if _is_behind(now, source) and not _is_elsewhere(now, source):
-            ledger.is_from(source, WENT_BACK)
+            ledger.comes_from(source, WENT_BACK)
         ledger.held_back(source, why)
         return False
-    ledger.is_from(source, now.cluster)
+    ledger.comes_from(source, now.cluster)
     return True
 
 

@@ -108,6 +108,25 @@ def test_the_original_is_adopted_only_when_asked(connection: Connection) -> None
     ]
 
 
+def test_adopted_rows_keep_their_numbers_and_new_ones_are_past_all(connection: Connection) -> None:
+    """History may have read them by these. The last of them is gone, and its number with it."""
+    connection.run(ORIGINAL)
+    connection.run("update messages.message_archive set id = 7 - id")
+    connection.run("select setval('messages.message_archive_id_seq', 9)")
+    schema.install(connection, adopt=True)
+    assert connection.all("select id, seq from messages.message_archive order by id") == [(5, 5), (6, 6)]
+    connection.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        """ values (now(), '["x"]', 'success', 'worker')"""
+    )
+    assert connection.one("select id, seq from messages.message_archive where id > 6") == (10, 10)
+    with pytest.raises(Exception, match="GENERATED ALWAYS"):
+        connection.run(
+            "insert into messages.message_archive (created_at, message, result, handled_by, seq)"
+            """ values (now(), '["x"]', 'success', 'worker', 1)"""
+        )
+
+
 def test_an_original_client_goes_on_writing_what_it_wrote(engine: Connection) -> None:
     """A4: the original's two inserts name none of our columns."""
     engine.run("""insert into messages.message (message) values ('["x"]')""")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import driver, ledger, planning
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.tables import sources
@@ -123,12 +122,9 @@ def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any)
     assert Freshness().complete_to is None
 
 
-def test_an_archive_without_our_columns_is_no_source(database: Any) -> None:
-    """The original's, before engine_schema adopts it: it has nothing to be read by."""
+def test_without_an_archive_audit_queues_are_read(database: Any) -> None:
     for name in ("message_dead", "message_archive"):
         database.run(f"drop {'view' if name.endswith('dead') else 'table'} messages.{name}")
-    assert sources(database) == []
-    database.run(postgresql().schema.create_original())
     assert sources(database) == []
     audit_queue(database)
     assert [each.way for each in sources(database)] == ["numbers"]

@@ -27,7 +27,8 @@ pg_visible_in_snapshot(xid, %(b)s::pg_snapshot) and (
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here.
 select
-    seq, coalesce(failed_queue, queue) as queue, endpoint, result::text as result,
+    seq, coalesce(failed_queue, queue) as queue,
+    coalesce(endpoint, case kind when 'lease' then handled_by end) as endpoint, result::text as result,
     message_id, message_type, exception_type, exception_message, stack_trace,
     case when isfinite(sent_at) then sent_at end as sent_at, case when isfinite(died_at) then died_at end as ended_at,
     {headers} as headers, octet_length(headers) as headers_bytes, {body} as body, octet_length(body) as body_bytes,
@@ -45,7 +46,7 @@ where has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation
 
 -- name: queue_head
 -- The highest number that can be seen; what is below may still be uncommitted by those who write just now.
-select max(seq) from {table}
+select max({number}) from {table}
 
 -- name: queue_numbers
 -- Which table it is, and how its numbers are given out: a sequence that is restarted gets another file. Last is null
@@ -55,7 +56,7 @@ select
     case when has_sequence_privilege(seqrelid, 'select, usage') then coalesce(pg_sequence_last_value(seqrelid), 0) end
         as last
 from (select %(table)s::text::regclass as id) queue
-left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, 'seq')::regclass
+left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, %(number)s)::regclass
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
@@ -82,8 +83,8 @@ select
     min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
     ({files}) as table_files
 from (
-    select seq from {table} where seq > %(done)s and seq <= %(decided)s
-    order by seq fetch first (%(most)s) rows with ties
+    select {number} as seq from {table} where {number} > %(done)s and {number} <= %(decided)s
+    order by {number} fetch first (%(most)s) rows with ties
 ) next
 
 -- name: table_files
@@ -106,6 +107,25 @@ select
     octet_length(body) as body_bytes, row_number() over (partition by seq) > 1 as is_twin
 from {table}
 where seq between %(lo)s and %(hi)s
+
+-- name: read_original
+-- The same of the archive of oliverlambson/pgmq, as read_archive gives its rows once it is adopted. A column that it has
+-- not is looked for further out, and is null there.
+select
+    original.seq, null::text as queue, original.endpoint, original.result, null::text as message_id,
+    null::text as message_type, null::text as exception_type, null::text as exception_message,
+    null::text as stack_trace, null::timestamptz as sent_at,
+    case when isfinite(original.ended_at) then original.ended_at end as ended_at,
+    {headers} as headers, octet_length(headers) as headers_bytes, {body} as body, octet_length(body) as body_bytes,
+    false as is_twin
+from
+    (select null::text as result, null::text as handled_by, null::timestamp as archived_at) missing,
+    lateral (
+        select
+            id::int8 as seq, result::text as result, handled_by::text as endpoint,
+            archived_at::timestamp at time zone 'utc' as ended_at, null::text as headers, null::bytea as body
+        from messages.message_archive where id between %(lo)s and %(hi)s
+    ) original
 
 -- name: headers_whole
 -- Headers that are too large stay here.
@@ -163,9 +183,15 @@ where application_name = %(name)s and usename = current_user and datname = curre
     and query_start < clock_timestamp() - make_interval(secs => %(limit)s)
 
 -- name: has_archive
--- With our columns: before engine_schema was run it may be the original's, or none; history is read from audit queues then.
+-- With our columns: before engine_schema was run it may be the original's, or none.
 select count(*) = 2 from pg_attribute
 where attrelid = to_regclass('messages.message_archive') and attname in ('seq', 'xid') and not attisdropped
+
+-- name: has_original
+-- The original's, as far as we need it and may read it: by its number alone.
+select count(*) = 1 from pg_attribute
+where attrelid = to_regclass('messages.message_archive') and attname = 'id' and not attisdropped
+    and atttypid in ('int4'::regtype, 'int8'::regtype) and has_table_privilege(attrelid, 'select')
 
 -- name: load_figures
 -- Of one batch, thousands of rows: they stream through, and nothing is planned.

@@ -48,9 +48,9 @@ create table if not exists messages.message_archive (
 )
 
 -- name: add_columns
--- Ours beside theirs, none that an original writer must know. The identity column rewrites a table that has rows.
+-- Ours beside theirs, none that an original writer must know. The transaction of each row rewrites a table that has rows.
 alter table messages.message_archive
-    add column seq bigint not null generated always as identity,
+    add column seq bigint,
     add column xid xid8 not null default pg_current_xact_id(),
     add column kind text not null default 'lease' check (kind in ('lease', 'transport', 'control')),
     add column queue text,
@@ -92,9 +92,19 @@ create index message_archive_message_id on messages.message_archive (message_id)
 create index message_archive_row_id on messages.message_archive (row_id) where row_id is not null;
 create index message_archive_operation on messages.message_archive (operation) where operation is not null
 
--- name: date_adopted
--- Rows that were there before us died when they were archived, not when the column came.
-update messages.message_archive set died_at = archived_at at time zone 'utc'
+-- name: take_over
+-- Rows that were there before us keep their numbers: history may have read them by these. They died when they were
+-- archived, not when the column came.
+update messages.message_archive set died_at = archived_at at time zone 'utc', seq = id
+
+-- name: number
+-- Past all that were ever given out there, also of rows that are gone.
+alter table messages.message_archive
+    alter column seq set not null,
+    alter column seq add generated always as identity;
+select setval(pg_get_serial_sequence('messages.message_archive', 'seq'), 1 + greatest(
+    0, (select max(id) from messages.message_archive),
+    pg_sequence_last_value(pg_get_serial_sequence('messages.message_archive', 'id')::regclass)), false)
 
 -- name: create_ours
 -- What was done to archived messages, and the frozen sets of operations: beside the queues, to commit with them.
