@@ -19,7 +19,7 @@ from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
 from tests.pipeline.figures import figures
-from tests.pipeline.tables import died, read
+from tests.pipeline.tables import audit, died, read
 
 Connect = Callable[[str], Any]
 TEXTS = ("message_id", "queue", "endpoint", "type", "exception")
@@ -159,6 +159,23 @@ def test_headers_that_are_too_large_stay_in_the_database(names: list[str], datab
     for size in (HEADERS_MOST, HEADERS_MOST + 1):
         store.bury(database, DeadMessage(queue="q", headers="x" * size))
     assert headers_read(database) == ["x" * HEADERS_MOST, None]
+
+
+def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) -> None:
+    """The first one counts, each time that it is read. Nobody has analysed the table."""
+    queue = audit(database)
+    database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
+    database.run("create index on audit (seq)")
+    database.run(
+        "insert into audit (id, seq, headers, body)"
+        " select gen_random_uuid(), n / 2, case when n % 2 = 0 then 'first' else 'second' end, '' from"
+        " generate_series(2, 20000) n"
+    )
+    batch = planning.plan(database, queue)
+    assert batch is not None
+    (select,) = selects(database, batch, 1)
+    assert {(row.headers, row.is_twin) for row in database.all(select)} == {("first", False), ("second", True)}
+    assert "Sort" not in "\n".join(row[0] for row in database.all(f"explain {select}"))
 
 
 def headers_read(database: Any) -> list[str | None]:

@@ -98,14 +98,20 @@ with recursive parts (id) as (
 select string_agg(concat(id, ':', pg_relation_filenode(id)), ' ' order by id) from parts
 
 -- name: read_queue
--- The same columns of an audit queue, where the headers know all else. Its owner may have begun its numbers anew.
+-- The same columns of an audit queue, where the headers know all else. Its owner may have begun its numbers anew: twins
+-- are looked for among numbers alone. A window over the rows would sort them whole where their table was never analysed.
 select
     seq::bigint as seq, null::text as queue, null::text as endpoint, 'success'::text as result,
     null::text as message_id, null::text as message_type, null::text as exception_type,
     null::text as exception_message, null::text as stack_trace, null::timestamptz as sent_at,
     null::timestamptz as ended_at, {headers} as headers, octet_length(headers) as headers_bytes, {body} as body,
-    octet_length(body) as body_bytes, row_number() over (partition by seq) > 1 as is_twin
-from {table}
+    octet_length(body) as body_bytes,
+    seq in (select seq from {table} where seq between %(lo)s and %(hi)s group by seq having count(*) > 1)
+        and exists (
+            select from {table} first
+            where first.seq = queued.seq and (first.tableoid, first.ctid) < (queued.tableoid, queued.ctid)
+        ) as is_twin
+from {table} queued
 where seq between %(lo)s and %(hi)s
 
 -- name: read_original
