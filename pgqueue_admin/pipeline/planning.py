@@ -54,7 +54,7 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
     begin, end = source.snapshot or BEFORE_ALL, source.ahead or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
-    counted = connection.all(query, params)[0]._asdict()
+    counted = _counted(connection, query, params)
     at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
     return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at)
 
@@ -65,4 +65,11 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> Foun
     params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
     statements, address = postgresql().pipeline, postgresql().parse_address(source.table)
     query = statements.queue_next(table=address, number=number_of(source.table), files=statements.table_files)
-    return Found(**connection.all(query, params)[0]._asdict(), at=found.at)
+    return Found(**_counted(connection, query, params), at=found.at)
+
+
+def _counted(connection: Connection, query: Any, params: dict[str, Any]) -> dict[str, Any]:
+    with connection.transaction():
+        connection.run(postgresql().pipeline.patiently())
+        counted: dict[str, Any] = connection.all(query, params)[0]._asdict()
+    return counted

@@ -1,12 +1,14 @@
 """Nothing is missed and nothing read twice, whoever commits late and whoever else tries: the ledger alone, no Spark."""
 
 import re
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
@@ -20,6 +22,7 @@ from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
 from tests.pipeline.figures import figures
 from tests.pipeline.tables import audit, died, read
+from tests.waiting import PATIENCE, until
 
 Connect = Callable[[str], Any]
 TEXTS = ("message_id", "queue", "endpoint", "type", "exception")
@@ -99,6 +102,32 @@ def rows_passed_over(database: Any, archive: HistorySource) -> int:
     query = literal(database, statements.archive_next(between=statements.between_snapshots), params)
     plan = "\n".join(row[0] for row in database.all(f"explain (analyze) {query}"))
     return sum(map(int, re.findall(r"Rows Removed by \w+(?: Recheck)?: (\d+)", plan)))
+
+
+def test_a_plan_may_take_longer_than_a_page(database: Any, console_database: str, connect: Connect) -> None:
+    """Beside many old rows it does; here it waits for a lock, so that it does for certain."""
+    locking, looking = connect(console_database), connect(console_database)
+    looking.run("set statement_timeout = '300ms'")
+    (archive,) = sources(database)
+    died(database)
+    planned: list[Any] = []
+
+    def plan() -> None:
+        planned.append(planning.plan(looking, archive))
+        connections.close_all()
+
+    planning_it = threading.Thread(target=plan)
+    with locking.transaction():
+        locking.run("lock table messages.message_archive in access exclusive mode")
+        planning_it.start()
+        until(lambda: not planning_it.is_alive() or database.value(LATE), what="it takes longer")
+    planning_it.join(PATIENCE)
+    assert [batch.rows for batch in planned] == [1]
+    assert looking.value("show statement_timeout") == "300ms"
+
+
+LATE = """select exists (select from pg_stat_activity where wait_event_type = 'Lock'
+    and datname = current_database() and clock_timestamp() - query_start > interval '0.5 s')"""
 
 
 def test_an_open_batch_is_replayed_as_planned(database: Any) -> None:

@@ -8,6 +8,12 @@ select
         case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end) as cluster,
     clock_timestamp() as at
 
+-- name: patiently
+-- For one plan, which nobody waits for before a page: beside many old rows, the first of many new ones may be looked for
+-- by passing over the old. It waits no longer for a lock than pages do.
+set local statement_timeout = '60s';
+set local lock_timeout = '5s'
+
 -- name: archive_next
 -- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
 select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
