@@ -37,13 +37,13 @@ def decided(connection: Connection, source: HistorySource) -> Decided | None:
 
 def is_known(connection: Connection, source: HistorySource) -> bool:
     """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
-    numbers = _numbers(connection, source)
+    numbers, cluster = _numbers(connection, source), transactions.cluster(connection)
     if source.oid is not None and _went_back(numbers, source):
-        ledger.is_of(source, source.oid, WENT_BACK)
-    if why := _why_not(numbers, source):
+        ledger.is_of(source, source.oid, WENT_BACK, source.cluster)
+    if why := _why_not(numbers, source) or _was_promoted(cluster, source):
         ledger.held_back(source, why)
         return False
-    ledger.is_of(source, numbers.oid, numbers.sequence_file)
+    ledger.is_of(source, numbers.oid, numbers.sequence_file, cluster)
     if is_adopted(connection, source):
         ledger.adopted(source)
     return True
@@ -64,7 +64,7 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -
         return transactions.why_not(connection, source)
     if is_adopted(connection, source):
         return "While it was read, engine_schema has adopted its table."
-    if _why_not(_numbers(connection, source), source):
+    if _why_not(_numbers(connection, source), source) or _was_promoted(transactions.cluster(connection), source):
         return "While it was read, its table became another one, or its numbers began anew."
     if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):
         return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
@@ -127,6 +127,16 @@ def _why_not(numbers: Any, source: HistorySource) -> str:
             f" numbers may be new ones. {_SAY}"
         )
     return ""
+
+
+def _was_promoted(cluster: str, source: HistorySource) -> str:
+    """Its sequence may be past what was read by now, with numbers that were given out twice; empty: it is the same."""
+    if source.oid is None or not transactions.is_other_line(source.cluster, cluster):
+        return ""
+    return (
+        f"Since it was read up to number {source.seq_done} a standby was promoted, or a backup restored: rows of lower"
+        f" numbers may be new ones. {_SAY}"
+    )
 
 
 def _left(connection: Connection, source: HistorySource) -> list[Any]:

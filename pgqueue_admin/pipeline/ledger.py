@@ -74,16 +74,17 @@ def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]
 
 
 @transaction.atomic
-def is_of(source: HistorySource, oid: int, sequence_file: int | None) -> None:
-    """Which table the numbers of a source are of, and which start of its sequence. What was planned or seen of another
-    one, before somebody said how to go on, is given up."""
-    if (source.oid, source.sequence_file) == (oid, sequence_file):
+def is_of(source: HistorySource, oid: int, sequence_file: int | None, cluster: str) -> None:
+    """Which table the numbers of a source are of, which start of its sequence, and on which server. What was planned or
+    seen of another one, before somebody said how to go on, is given up."""
+    if (source.oid, source.sequence_file, source.cluster) == (oid, sequence_file, cluster):
         return
     said = source.oid is None
     left = list(source.batches.filter(state__in=OPEN).select_for_update()) if said else []  # before it, as in done
-    if not _unmoved(source).update(oid=oid, sequence_file=sequence_file, **(_NO_HEAD if said else {})):
+    known = {"oid": oid, "sequence_file": sequence_file, "cluster": cluster}
+    if not _unmoved(source).update(**known, **(_NO_HEAD if said else {})):
         return
-    source.oid, source.sequence_file = oid, sequence_file
+    source.oid, source.sequence_file, source.cluster = oid, sequence_file, cluster
     if said:
         source.head, source.head_at, source.writers = None, None, []
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")

@@ -23,6 +23,17 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     return True
 
 
+def cluster(connection: Connection) -> str:
+    """Which server it is, and which timeline of its log."""
+    known: str = _now(connection).cluster
+    return known
+
+
+def is_other_line(before: str, now: str) -> bool:
+    """Of one server: a standby of it, or a backup, goes on in its place since then."""
+    return _server(before) == _server(now) and _line(before) not in ("", _line(now))
+
+
 def why_not(connection: Connection, source: HistorySource) -> str:
     """Why what was read of the archive may not be what was planned; empty: it is."""
     why = _why_not(_now(connection), source)
@@ -38,7 +49,7 @@ def _why_not(now: Any, source: HistorySource) -> str:
         return f"The archive was moved to another server: transaction ids mean nothing there. {_SAY}"
     if source.cluster == WENT_BACK or _is_behind(now, source):
         return f"The server was put back: it gives out transaction ids again that were read up to. {_SAY}"
-    if _line(source.cluster) not in ("", _line(now.cluster)):
+    if is_other_line(source.cluster, now.cluster):
         return (
             "A standby was promoted, or a backup restored, since it was read: what was read last it may not have, and"
             f" give out the same transaction ids again. {_SAY}"

@@ -11,7 +11,7 @@ from pgqueue_admin.pipeline import deciding, ledger, planning
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.followers import there
-from tests.pipeline.tables import died, read
+from tests.pipeline.tables import audit, died, put, read
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
@@ -94,6 +94,31 @@ def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
     died(promoted)
     rests(promoted, archive, "A standby was promoted")
     assert len(read(promoted, said(archive, NOTHING_WAS_LOST))) == 1
+
+
+def test_numbers_of_a_standby_that_lagged_and_was_promoted(
+    follower: PostgreSQL, database: Any, console_database: str, connect: Connect
+) -> None:
+    """At the next look its sequence is past what was read, and nothing but the timeline tells."""
+    queue = audit(database)
+    promoted = connect(there(follower, console_database))
+    put(database)
+    assert read(database, queue) == [1]
+    until(lambda: promoted.value("select to_regclass('audit')"), what="it has the table")
+    until(lambda: promoted.value("select count(*) from audit") == 1, what="it has the first")
+    promoted.run("alter system set primary_conninfo = ''")
+    promoted.run("select pg_reload_conf()")
+    until(lambda: promoted.value("select count(*) from pg_stat_wal_receiver") == 0, what="it lags from now on")
+    put(database)
+    queue.refresh_from_db()
+    assert read(database, queue) == [2], "which is lost"
+    promoted.value("select pg_promote()")
+    for _ in range(40):  # a sequence writes ahead of itself by 32
+        put(promoted)
+    rests(promoted, queue, "a standby was promoted")
+    HistorySource.objects.filter(pk=queue.pk).update(oid=None, seq_done=1)
+    queue.refresh_from_db()
+    assert len(read(promoted, queue)) == 40
 
 
 def test_ids_that_went_back_are_noticed_once_and_stay_said(database: Any) -> None:
