@@ -38,7 +38,9 @@ class Freshness:
 
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
-        return list(HistorySource.objects.filter(is_there=True).values_list("complete_to", "held_until"))
+        """Where no table is there any more, history is as complete as it ever was."""
+        known = HistorySource.objects.values_list("complete_to", "held_until")
+        return list(known.filter(is_there=True)) or list(known.exclude(complete_to=None))
 
 
 @dataclass(frozen=True, slots=True)

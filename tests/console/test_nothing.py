@@ -129,3 +129,22 @@ def database(console_database: str) -> None:
     DepthStep.objects.create(
         grain="hour", at=datetime(2026, 10, 31, 9, tzinfo=UTC), queue=old.pk, low=1, median=2, high=9
     )
+
+
+def test_a_window_that_is_read_in_part_says_up_to_where_nothing_finished(page: Page, console_database: str) -> None:
+    rolled_up(TEN - DAY, grain="day")
+    HistorySource.objects.update(complete_to=TEN)
+    assert "From 2026-11-14 10:00 UTC on not every table is read yet" in said(page())
+    HistorySource.objects.update(complete_to=None)
+    assert "A table is being read for the first time" in said(page())
+    HistorySource.objects.update(complete_to=TEN, is_there=False)
+    assert "From 2026-11-14 10:00 UTC on not every table is read yet" in said(page())
+
+
+def test_messages_of_history_say_why_there_are_none(as_viewer: Client, console_database: str) -> None:
+    def listed() -> str:
+        return said(as_viewer.get("/trends/messages/", {"w": "1h"}).content.decode())
+
+    assert listed().startswith("History is switched off")
+    batch()
+    assert listed().startswith("No file of history has these days")

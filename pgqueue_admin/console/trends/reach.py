@@ -1,7 +1,7 @@
 """How far a window is read: what began later is not known, and a step that goes on there is known so far."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeVar
 
 from pgqueue_admin.console.trends.week_before import WEEK, Both
@@ -12,25 +12,24 @@ T = TypeVar("T")
 _WEEK = int(WEEK.total_seconds())
 
 
-@dataclass(frozen=True, slots=True)
 class Reach:
-    """``complete_to``: up to when every table is read; None where one of them never was, so that no step is whole."""
-
-    window: Window
-    complete_to: datetime | None
+    def __init__(self, window: Window, complete_to: datetime | None):
+        """``complete_to``: up to when every table is read; None where one of them never was: no step is whole then."""
+        self.window = window
+        self._to = complete_to.timestamp() if complete_to else None
+        self._step = int(window.step.total_seconds())
 
     def knows(self, at: int) -> bool:
         """Whether nothing found in this step means that nothing finished in it, so far at least."""
-        return self.complete_to is not None and at < self.complete_to.timestamp()
+        return self._to is not None and at < self._to
 
     def is_whole(self, at: int, until: int | None = None) -> bool:
         """``until``: where it ends, if that is not one step later."""
-        end = until or at + self._step
-        return self.complete_to is not None and end <= self.complete_to.timestamp()
+        return self._to is not None and (until or at + self._step) <= self._to
 
     def is_unread(self, at: int) -> bool:
         """Some tables may be read further: half of the truth would look like all of it."""
-        return self.complete_to is not None and not self.knows(at)
+        return self._to is not None and at >= self._to
 
     def known(self, at: int, until: int | None = None) -> str:
         """In a word or three, as tables, files and the legend have it."""
@@ -43,7 +42,7 @@ class Reach:
             {at: each for at, each in found.before.items() if self.is_whole(at - _WEEK)},
         )
 
-    @property
+    @cached_property
     def unread(self) -> list[datetime]:
         """Steps of which nothing is shown, the oldest first."""
         return [datetime.fromtimestamp(at, UTC) for at in self.window.instants if self.is_unread(at)]
@@ -61,10 +60,6 @@ class Reach:
     def sentence(self) -> str:
         if begin := self.unread_from:
             return f"From {begin:%Y-%m-%d %H:%M} UTC on not every table is read yet: left blank."
-        if self.complete_to is None:
+        if self._to is None:
             return "A table is being read for the first time: every figure is what is known so far."
         return ""
-
-    @property
-    def _step(self) -> int:
-        return int(self.window.step.total_seconds())
