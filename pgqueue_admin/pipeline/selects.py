@@ -5,6 +5,7 @@ from django.conf import settings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
+from pgqueue_admin.pipeline import masking
 from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.tables import ARCHIVE, SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch
@@ -27,8 +28,9 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     known = {
         "a": batch.snapshot_from,
         "b": batch.snapshot_to,
-        "masked": masked(names),
-        "masked_names": [f'"{name}"' for name in names],
+        "masked_signs": masking.signs(names),
+        "masked": masking.masked(names),
+        "flat": masking.FLAT,
         "headers_most": HEADERS_MOST,
         "body_most": BODY_MOST,
     }
@@ -38,12 +40,3 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
 def ranges(batch: HistoryBatch, parts: int) -> list[tuple[int, int]]:
     step = max(1, -(-(batch.seq_hi - batch.seq_lo + 1) // parts))
     return [(low, min(low + step - 1, batch.seq_hi)) for low in range(batch.seq_lo, batch.seq_hi + 1, step)]
-
-
-def masked(names: list[str]) -> str:
-    """A regular expression of PostgreSQL for these headers with their values, as JSON writes them.
-
-    Of an object or a list the end is not known: all from there on is taken, and such a row is rejected.
-    """
-    quoted = "|".join("".join(f"\\{c}" if not c.isalnum() else c for c in name) for name in names)
-    return rf'"({quoted})"\s*:\s*("([^"\\]|\\.)*"?|[{{\[].*|[^"{{\[\s,}}]*)'

@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.limits import HEADERS_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
@@ -155,41 +152,6 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
     assert HistoryBatch.objects.get().attempt == 2
 
 
-def test_masked_headers_never_leave_the_database(database: Any, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card.Number", "Nested"]}
-    plain = '{"A":"Card.Number","Card_Number":"5"}'
-    said = '{"A":"1", "Card.Number" : "4111\\"1", "Nested":null,"B":"Card.Number"}'
-    for headers in (said, plain):
-        store.bury(database, DeadMessage(queue="q", headers=headers))
-    masked = '{"A":"1", "Card.Number":"(masked)", "Nested":"(masked)","B":"Card.Number"}'
-    assert headers_read(database) == [masked, plain]
-
-
-@pytest.mark.parametrize(
-    ("said", "masked"),
-    [
-        ('{"Card":4111,"B":"1"}', '{"Card":"(masked)","B":"1"}'),
-        ('{"B":"1","Card" : -4.1e9 }', '{"B":"1","Card":"(masked)" }'),
-        ('{"Card":true}', '{"Card":"(masked)"}'),
-        ('{"Card":{"Number":"4111"},"B":"1"}', '{"Card":"(masked)"'),
-        ('{"Card":\n[4111,\n4112]}', '{"Card":"(masked)"'),
-    ],
-)
-def test_values_that_are_no_texts_are_masked_too(said: str, masked: str, database: Any, settings: Any) -> None:
-    """No endpoint writes such headers; what stands behind an object is not told from it, and stays behind as well."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": ["Card"]}
-    store.bury(database, DeadMessage(queue="q", headers=said))
-    assert headers_read(database) == [masked]
-
-
-@pytest.mark.parametrize("names", [[], ["Card.Number"]])
-def test_headers_that_are_too_large_stay_in_the_database(names: list[str], database: Any, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "MASKED_HEADERS": names}
-    for size in (HEADERS_MOST, HEADERS_MOST + 1):
-        store.bury(database, DeadMessage(queue="q", headers="x" * size))
-    assert headers_read(database) == ["x" * HEADERS_MOST, None]
-
-
 def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) -> None:
     """The first one counts, each time that it is read. Nobody has analysed the table."""
     queue = audit(database)
@@ -205,13 +167,6 @@ def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) ->
     (select,) = selects(database, batch, 1)
     assert {(row.headers, row.is_twin) for row in database.all(select)} == {("first", False), ("second", True)}
     assert "Sort" not in "\n".join(row[0] for row in database.all(f"explain {select}"))
-
-
-def headers_read(database: Any) -> list[str | None]:
-    (archive,) = sources(database)
-    batch = planning.plan(database, archive)
-    assert batch is not None
-    return [row.headers for part in selects(database, batch, 1) for row in database.all(part)]
 
 
 class Fed(Driver):

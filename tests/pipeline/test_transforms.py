@@ -63,6 +63,7 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
         {"headers": "{}", "ended_at": datetime(2999, 1, 1, tzinfo=UTC)},
     ],
     parsing.HEADERS_TOO_LARGE: [{"headers": None, "headers_bytes": HEADERS_MOST + 1}],
+    parsing.HEADERS_WITHHELD: [{"headers": None, "headers_bytes": HEADERS_MOST}],
     parsing.BODY_TOO_LARGE: [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
     parsing.TWIN: [{"headers": AUDITED, "is_twin": True}],
 }

@@ -23,6 +23,7 @@ _NAMES = {
 _SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), _CORRUPT)])
 TWIN = "its number is another row's too"
 HEADERS_TOO_LARGE = f"its headers are larger than {HEADERS_MOST // 1_000_000} MB"
+HEADERS_WITHHELD = "its headers may hold a masked name and are no flat JSON object"
 NO_OBJECT = "its headers are no JSON object"
 NO_END = "nothing says when it ended"
 UNREADABLE_END = "the time at which it ended cannot be read"
@@ -86,6 +87,7 @@ def _why_not() -> Column:
     return (
         F.when(F.col("is_twin"), TWIN)
         .when(F.col("headers_bytes") > HEADERS_MOST, HEADERS_TOO_LARGE)
+        .when(F.col("headers").isNull() & F.col("headers_bytes").isNotNull(), HEADERS_WITHHELD)
         .when(F.col("corrupt"), NO_OBJECT)
         .when(~ended & F.col("said_end"), UNREADABLE_END)
         .when(~ended, NO_END)
