@@ -58,6 +58,11 @@ def _settings(scratch: Path, temporary: Path, jvm: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # Rows may have megabytes. In each part Java holds those of a batch of columns that is read, and of what it
+        # writes those that came since it last asked how much that is. Small ones are read and written no slower.
+        "spark.sql.parquet.columnarReaderBatchSize": "16",
+        "spark.hadoop.parquet.page.size.row.check.min": "4",
+        "spark.hadoop.parquet.block.size": str(32 * 1024 * 1024),
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.sql.dataFrameDebugging.enabled": "false",  # it asks where each column was written

@@ -261,6 +261,31 @@ def test_what_cannot_be_kept_is_counted_and_stops_nothing(
     assert sorted(pyarrow.dataset.dataset(named).to_table().column("reason").to_pylist()) == sorted(EACH)
 
 
+def test_a_batch_of_large_rows_has_room_in_java(
+    console_database: str, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
+) -> None:
+    """Each nearly as large as may be kept: they are read, compacted into one file, and counted anew from that."""
+    database = connect(console_database)
+    for rows in (400, 20):
+        database.run(LARGE, {"rows": rows, "size": HEADERS_MOST - 100_000})
+        assert driver(many=100).turn() == 1
+    kept = HistoryFile.objects.values_list("rows", flat=True)
+    assert sorted(kept) == [20, 400]
+    driver(many=2).turn()
+    assert [(each.state, each.error) for each in HistoryCompaction.objects.all()] == [("done", "")]
+    assert list(kept.all()) == [420]
+    day = date(2026, 11, 14)
+    assert asking.recompute(User(username="ana"), "console", day, day) == ([day], 0)
+    assert driver().turn() == 1
+    assert not HistoryDay.objects.exclude(error="", is_wanted=False).exists()
+
+
+LARGE = """
+insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, headers, died_at)
+select now(), '{}', 'success', 'Sales', 'transport', 'q', format('{"Note":"%%s%%s"}', number, repeat('x', %(size)s)),
+    timestamp '2026-11-14 12:00:00'
+from generate_series(1, %(rows)s) number
+"""
 EACH = [
     parsed.NO_OBJECT, parsed.NO_END, parsed.TWIN, parsed.HEADERS_TOO_LARGE, parsed.UNREADABLE_END,
     parsed.BODY_TOO_LARGE,
