@@ -138,6 +138,22 @@ def test_a_delayed_message_waits_from_when_it_was_due(spark: Any) -> None:
     assert (row.critical_ms, row.delivery_ms) == (750, 500)
 
 
+@pytest.mark.parametrize("name", ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"])
+def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
+    """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
+    said = [AUDITED.replace("{", f'{{"{header}":"1",', 1) for header in (name, "Shop.RetriedFrom")]
+    early = said[0].replace("12:00:00:000000", "12:00:01:600000")
+    rows = [{"headers": text, "seq": place} for place, text in enumerate([*said, early])]
+    retried, other, skewed = history(parsed(raw(spark, *rows)), "audit", 7).orderBy("seq").collect()
+    assert (retried.critical_ms, retried.processing_ms, retried.delivery_ms, retried.skewed) == (1750, 250, None, False)
+    assert other.delivery_ms == 1500
+    assert (skewed.delivery_ms, skewed.skewed) == (None, True)
+    (day,) = (
+        row for row in rollups(history(parsed(raw(spark, *rows[:2])), "audit", 7)).collect() if row.grain == "day"
+    )
+    assert (day.messages, day.delivery_n, day.critical_n) == (2, [1], [2])
+
+
 def test_one_failure_has_one_fingerprint(spark: Any) -> None:
     trace = "   at System.Linq.First()\n   at Shop.Gateway.Charge(Card c) in G.cs:line {}\n   at NServiceBus.X()"
     rows = [

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.schemas import HISTORY, REJECTED
 from pgqueue_admin.pipeline.transforms.fingerprints import fingerprinted
+from pgqueue_admin.pipeline.transforms.retries import delivered_once
 from pgqueue_admin.pipeline.transforms.timings import timed
 
 _SHOWN = 4096  # characters of the headers of what was rejected
@@ -14,7 +15,7 @@ def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept."""
     kept = messages.where(F.col("why_not").isNull())
     known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
-    whole = fingerprinted(timed(kept)).withColumns(known)
+    whole = fingerprinted(delivered_once(timed(kept))).withColumns(known)
     return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
 
 
