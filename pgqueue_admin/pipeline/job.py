@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
+from django.conf import settings
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -13,6 +14,7 @@ from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.cancelling import cancelled_with
 from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.pipeline.figures import figures
+from pgqueue_admin.pipeline.limits import body_most
 from pgqueue_admin.pipeline.looking import Overdue
 from pgqueue_admin.pipeline.manifest import manifest
 from pgqueue_admin.pipeline.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
@@ -64,12 +66,16 @@ def _attempt(
 ) -> None:
     places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
     with gone_if_it_fails(*places):
-        turned_away, made = _written(spark, batch, token, parsed(raw), places)
+        turned_away, made = _written(spark, batch, token, parsed(raw, _body_most()), places)
         files = list(manifest(batch, folder, *places))
         kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
         if why := why_not(kept + sum(turned_away.values()) < batch.rows):
             raise NotAsPlanned(why)
     ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+
+
+def _body_most() -> int:
+    return body_most(settings.PGQUEUE["HISTORY_BODIES"])
 
 
 def _written(

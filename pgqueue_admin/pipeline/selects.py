@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline import masking
-from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.limits import HEADERS_MOST, body_most
 from pgqueue_admin.pipeline.tables import ARCHIVE, SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch
 
@@ -32,7 +32,7 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
         "masked": masking.masked(names),
         "flat": masking.FLAT,
         "headers_most": HEADERS_MOST,
-        "body_most": BODY_MOST,
+        "body_most": body_most(settings.PGQUEUE["HISTORY_BODIES"]),
     }
     return [literal(connection, query, {**known, "lo": lo, "hi": hi}) for lo, hi in ranges(batch, parts)]
 

@@ -288,7 +288,7 @@ from generate_series(1, %(rows)s) number
 """
 EACH = [
     parsed.NO_OBJECT, parsed.NO_END, parsed.TWIN, parsed.HEADERS_TOO_LARGE, parsed.UNREADABLE_END,
-    parsed.BODY_TOO_LARGE,
+    parsed.body_too_large(BODY_MOST),
 ]  # fmt: skip
 ODD = (
     '{"NServiceBus.ProcessingEnded":"2026-11-14 12:00:00:000000 Z","NServiceBus.ProcessingEndpoint":"a\\u0000b\\ud800",'

@@ -10,7 +10,8 @@ import pytest
 from django.conf import settings
 
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.records.models import HistoryFile
+from pgqueue_admin.pipeline.limits import BODY_KEPT_MOST
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 from pgqueue_admin.transport import headers as h
 from tests.pipeline.tables import audit_queue
 
@@ -39,6 +40,21 @@ def test_each_setting(
         monkeypatch.setitem(settings.PGQUEUE, "HISTORY_BODIES", setting)
         assert driver().turn() == 1
     assert whole(history) == wanted
+
+
+def test_what_is_too_large_to_be_kept_whole_is_cut_and_counted(
+    database: Any, driver: Callable[..., Driver], history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit_queue(database)
+    for setting, said in (("cut", {}), ("keep", {"its body is larger than 4 MB": 1})):
+        monkeypatch.setitem(settings.PGQUEUE, "HISTORY_BODIES", setting)
+        database.run(
+            "insert into audit (id, headers, body) values (gen_random_uuid(), %s, convert_to(repeat('x', %s), 'utf8'))",
+            [HEADERS, BODY_KEPT_MOST + 1],
+        )
+        assert driver().turn() == 1
+        assert HistoryBatch.objects.latest("pk").rejected == said
+    assert [(body, size) for _, body, size in whole(history)] == [(b"x" * 4096, BODY_KEPT_MOST + 1)]
 
 
 def whole(history: Path) -> list[tuple[int, bytes | None, int | None]]:

@@ -64,7 +64,7 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
     ],
     parsing.HEADERS_TOO_LARGE: [{"headers": None, "headers_bytes": HEADERS_MOST + 1}],
     parsing.HEADERS_WITHHELD: [{"headers": None, "headers_bytes": HEADERS_MOST}],
-    parsing.BODY_TOO_LARGE: [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
+    parsing.body_too_large(BODY_MOST): [{"headers": AUDITED, "body_bytes": BODY_MOST + 1}],
     parsing.TWIN: [{"headers": AUDITED, "is_twin": True}],
 }
 

@@ -27,7 +27,6 @@ HEADERS_WITHHELD = "its headers may hold a masked name and are no flat JSON obje
 NO_OBJECT = "its headers are no JSON object"
 NO_END = "nothing says when it ended"
 UNREADABLE_END = "the time at which it ended cannot be read"
-BODY_TOO_LARGE = f"its body is larger than {BODY_MOST // 1_000_000} MB"
 # Possessive, and of a bounded text: Java's expressions take a frame of the stack for each turn of a group.
 _IN_BRACKETS = reduce(lambda inner, _: rf"(?:[^\[\]]++|\[{inner}*+\])", range(6), r"[^\[\]]")  # generics of generics
 _FULL_NAME = rf"^((?:[^,;\[\]]++|\[{_IN_BRACKETS}*+\])*+)"  # of the first type, without its assembly
@@ -35,8 +34,15 @@ _LONGEST = 2000
 _FIRST, _LAST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # outside, nobody meant it
 
 
-def parsed(raw: DataFrame) -> DataFrame:
-    """Adds ``why_not`` (null: keep it) and what is known of the message, from its columns or else its headers."""
+def body_too_large(most: int) -> str:
+    return f"its body is larger than {most // 1_000_000} MB"
+
+
+def parsed(raw: DataFrame, body_most: int = BODY_MOST) -> DataFrame:
+    """Adds ``why_not`` (null: keep it) and what is known of the message, from its columns or else its headers.
+
+    ``body_most``: bytes.
+    """
     told = F.from_json("headers", _SCHEMA, {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"})
     known = raw.withColumn("told", told).select(
         *[name for name in raw.columns if name not in {"message_id", "endpoint", "sent_at", "ended_at"}],
@@ -51,7 +57,7 @@ def parsed(raw: DataFrame) -> DataFrame:
         F.coalesce("message_type", _clean(_first_type())).alias("type"),
         (F.col(f"told.{_CORRUPT}").isNotNull() | ~F.col("headers").rlike(r"^\s*\{")).alias("corrupt"),
     )
-    return known.withColumn("why_not", _why_not()).drop("corrupt", "message_type", "said_end")
+    return known.withColumn("why_not", _why_not(body_most)).drop("corrupt", "message_type", "said_end")
 
 
 def _header(name: str) -> Column:
@@ -82,7 +88,7 @@ def _meant(time: Column) -> Column:
     return F.when(time.between(F.lit(_FIRST), F.lit(_LAST)), time)
 
 
-def _why_not() -> Column:
+def _why_not(body_most: int) -> Column:
     ended = F.col("ended_at").isNotNull()
     return (
         F.when(F.col("is_twin"), TWIN)
@@ -91,5 +97,5 @@ def _why_not() -> Column:
         .when(F.col("corrupt"), NO_OBJECT)
         .when(~ended & F.col("said_end"), UNREADABLE_END)
         .when(~ended, NO_END)
-        .when(F.col("body_bytes") > BODY_MOST, BODY_TOO_LARGE)
+        .when(F.col("body_bytes") > body_most, body_too_large(body_most))
     )
