@@ -55,7 +55,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
     dead = process(heartbeat_at=clock.now() - 20 * MINUTE)
     text = page()
     assert "its process does not run since" in text
-    assert "(20 min ago). It was last heard of then, on app-1, pid 77." in text
+    assert re.search(r"\(20 min[^)]* ago\)\. It was last heard of then, on app-1, pid 77\.", text)
     assert "No supervisor runs that would start it again: manage.py supervise" in text
     shown = as_viewer.get("/pipeline/").content.decode()
     assert f'href="/workers/{dead.pk}/log/"' in shown
@@ -73,7 +73,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
 def test_a_process_that_ended_says_how(page: Page, facts: dict[str, Any], said: str) -> None:
     process("supervisor", pid=1)
     process(ended_at=clock.now() - 5 * MINUTE, heartbeat_at=clock.now() - 5 * MINUTE, state="lost", **facts)
-    assert "(5 min 0 s ago)" in page() or "(5 min ago)" in page()
+    assert re.search(r"\(5 min[^)]* ago\)", page())
     assert said in page()
 
 
@@ -103,7 +103,7 @@ def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
     text = page()
     assert f"Batch {open_batch.pk} is being read since" in text
     assert "9 rows of audit, try 2, read and written." in text
-    assert text.count("3 min ago)") == 2, "above, and in its row"
+    assert len(re.findall(r"\(3 min[^)]* ago\)", text)) == 2, "above, and in its row"
     Process.objects.update(heartbeat_at=clock.now() - 5 * MINUTE)
     assert f"Batch {open_batch.pk} was left open since" in page()
     HistoryBatch.objects.update(state="done")
