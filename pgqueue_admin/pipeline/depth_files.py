@@ -1,4 +1,4 @@
-"""Depth in the open format: of each day that is folded, a file with the minutes of all queues. Without Spark."""
+"""Depth, rates and age in the open format: a file of each day that is folded, by queue and minute. Without Spark."""
 
 import logging
 from datetime import UTC, date, datetime, time, timedelta
@@ -17,6 +17,9 @@ from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
 log = logging.getLogger(__name__)
 _DAY = timedelta(days=1)
 _KEPT = HistoryFile.Dataset.DEPTH
+_DEPTHS = ("low", "median", "high")
+_RATES_AND_AGE = ("in_per_second", "out_per_second", "oldest_seconds")
+_COLUMNS = ("at", "queue", *_DEPTHS, *_RATES_AND_AGE, "oldest_at_least")
 
 
 def keep(folder: Path) -> date | None:
@@ -56,11 +59,12 @@ def _write(day: date, path: Path) -> int:
     begin = _midnight(day)
     steps = DepthStep.objects.filter(grain="minute", at__gte=begin, at__lt=begin + _DAY).order_by("queue", "at")
     names = _names()
-    columns = list(zip(*steps.values_list("at", "queue", "low", "median", "high"), strict=True))
+    columns = list(zip(*steps.values_list(*_COLUMNS), strict=True))
     columns[1] = tuple(names.get(queue) for queue in columns[1])
-    kinds = [pa.timestamp("us", "UTC"), pa.string(), pa.int64(), pa.int64(), pa.int64()]
+    figures = [*(pa.int64() for _ in _DEPTHS), *(pa.float64() for _ in _RATES_AND_AGE)]
+    kinds = [pa.timestamp("us", "UTC"), pa.string(), *figures, pa.bool_()]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    table = pa.Table.from_arrays(arrays, ["at", "queue", "low", "median", "high"])
+    table = pa.Table.from_arrays(arrays, list(_COLUMNS))
     pyarrow.parquet.write_table(table, path, compression="zstd")
     return pyarrow.parquet.read_metadata(path).num_rows
 

@@ -12,8 +12,8 @@ from django.conf import settings
 
 VERSION = "v2"
 REJECTED = "rejected-v1"
-DEPTH = "depth-v1"
-ALL = (VERSION, "v1", REJECTED, DEPTH)
+DEPTH = "depth-v2"
+ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v1")
 
 
 def folder() -> Path:

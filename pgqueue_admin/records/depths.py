@@ -1,4 +1,4 @@
-"""Depth over years: samples folded to least, median and most of each minute, hour and day, and live ones after them."""
+"""Depth, rates and age over years: samples folded to minutes, hours and days, and live ones after them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,19 +14,27 @@ ALL = 0  # all input queues together
 
 
 class Depth(NamedTuple):
+    """A step. What samples did not know is None; the longest wait is that of a message that was ready."""
+
     low: int
     median: int
     high: int
-    is_live: bool  # of a step that is not folded yet, because it is not over or only just
+    in_per_second: float | None = None
+    out_per_second: float | None = None
+    rated_minutes: int | None = None  # of how many minutes the rates are
+    oldest_seconds: float | None = None
+    oldest_at_least: bool | None = None  # it may have waited longer
+    is_live: bool = False  # not folded yet, because it is not over or only just
 
 
 @transaction.atomic
 def fold(now: datetime) -> int:
     """Fold what is over, forget what is too old; how many steps came. Samples may be thinned after it, not before."""
     over = now - LATE
-    made = _run(postgresql().samples.fold_minutes(depths=postgresql().samples.depths), until=_floor(over, "minute"))
+    made = _run(_filled("fold_minutes", "figures", "of_samples", "depths"), until=_floor(over, "minute"))
     for grain in ("hour", "day"):
-        made += _run(postgresql().samples.fold_larger(), grain=grain, step=STEPS[grain], until=_floor(over, grain))
+        larger = _filled("fold_larger", "figures", "of_minutes")
+        made += _run(larger, grain=grain, step=STEPS[grain], until=_floor(over, grain))
     for grain, kept in kept_for().items():
         _run(postgresql().samples.forget_depths(), grain=grain, before=now - kept)
     return made
@@ -34,13 +42,19 @@ def fold(now: datetime) -> int:
 
 def steps(queue: int, grain: str, since: datetime, until: datetime) -> dict[int, Depth]:
     """By the second (Unix) at which a step begins; steps without a sample are absent. ``queue``: its id, or ALL."""
-    query = postgresql().samples.depth(depths=postgresql().samples.depths)
+    query = _filled("depth", "figures", "of_samples", "of_minutes", "depths")
     about: dict[str, Any] = {"queue": queue, "grain": grain, "step": STEPS[grain], "since": since, "until": until}
     with connections["default"].cursor() as cursor:
         cursor.execute(postgresql().samples.folded(), about)
         upto = [max(since, each or since) for each in cursor.fetchone()]
         cursor.execute(query, {**about, "steps": upto[0], "minutes": max(upto)})
         return {at: Depth(*figures) for at, *figures in cursor.fetchall()}
+
+
+def _filled(name: str, *parts: str) -> Any:
+    """A statement with the parts that several share."""
+    samples = postgresql().samples
+    return getattr(samples, name)(**{part: getattr(samples, part) for part in parts})
 
 
 def _run(query: Any, **values: Any) -> int:

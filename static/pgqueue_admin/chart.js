@@ -6,18 +6,9 @@
   const NAMES = ["ready", "in_flight", "delayed", "expired", "in", "out"];
   const data = JSON.parse(source.dataset.series);
   const target = Number(source.dataset.target) || 0, breach = Number(source.dataset.breach) || 0;
-  const { alpha, colours, draw, keep, time, walk, whole } = window.pgqueue.plot;
+  const { alpha, colours, draw, keep, rate, time, walk, whole } = window.pgqueue.plot;
 
   const figure = (value) => (value === null || value === undefined ? "–" : whole(Math.round(value)));
-  const rate = (value) => {
-    if (value === null || value === undefined) return "–";
-    for (const [times, unit] of [[1, "/s"], [60, "/min"], [3600, "/h"]]) {
-      if (value * times >= 1 || unit === "/h") {
-        const said = value * times < 9.95 ? (value * times).toFixed(1).replace(".0", "") : whole(+(value * times).toPrecision(2));
-        return value * 3600 < 0.5 ? "0\u00a0/s" : `${said}\u00a0${unit}`;
-      }
-    }
-  };
 
   // ---- what is drawn under and over the lines
   function marks(u) { // the target dashed, the breach from its since mark on

@@ -18,14 +18,23 @@
   }
   const alpha = (colour, share) => `rgba(${colour.match(/[\d.]+/g).slice(0, 3).join(", ")}, ${share})`;
   const whole = (value) => (value >= 1e6 ? `${+(value / 1e6).toPrecision(2)}\u00a0M` : value.toLocaleString("en"));
+  const rate = (value) => { // as wording/figures.py says it
+    if (value === null || value === undefined) return "–";
+    for (const [times, unit] of [[1, "/s"], [60, "/min"], [3600, "/h"]]) {
+      if (value * times >= 1 || unit === "/h") {
+        const said = value * times < 9.95 ? (value * times).toFixed(1).replace(".0", "") : whole(+(value * times).toPrecision(2));
+        return value * 3600 < 0.5 ? "0\u00a0/s" : `${said}\u00a0${unit}`;
+      }
+    }
+  };
 
-  const lines = (label) => (u) => { // three to five hairlines, labels above their line, inside the plot
+  const lines = (label, every) => (u) => { // three to five hairlines, labels above their line, inside the plot
     const { ctx, bbox } = u, ratio = devicePixelRatio, top = u.scales.y.max;
     ctx.save();
     ctx.font = `500 ${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
     ctx.lineWidth = ratio;
     ctx.setLineDash([]);
-    const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(top / 4))).find((s) => top / s <= Math.max(1, bbox.height / ratio / 36)) || top;
+    const step = every?.(top) || [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10(top / 4))).find((s) => top / s <= Math.max(1, bbox.height / ratio / 36)) || top;
     for (let value = 0; value <= top; value += step) {
       const y = Math.round(u.valToPos(value, "y", true)) + 0.5;
       ctx.strokeStyle = value ? colours.line : colours.edge;
@@ -54,7 +63,7 @@
 
   const let_through = () => {}; // uPlot keeps presses to itself otherwise, and some lead to messages
   // names: the lines of data, each with its style; readout(i) is told the place under the cursor, or null
-  function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, bands, label = whole, readout }) {
+  function draw(place, data, names, styles, { top = (high) => Math.max(1, high * 1.08), under, hooks, bands, label = whole, every, readout }) {
     const u = new uPlot({
       width: place.clientWidth, height: place.clientHeight, legend: { show: false }, padding: [16, 0, under, 0],
       cursor: { y: false, drag: { x: false, y: false, click: let_through }, points: { size: 6 } },
@@ -62,7 +71,7 @@
       axes: [{ show: false }, { show: false }],
       series: [{}, ...styles],
       bands,
-      hooks: { drawClear: [lines(label)], draw: hooks, setCursor: [(u) => readout(under_cursor(u, data))] },
+      hooks: { drawClear: [lines(label, every)], draw: hooks, setCursor: [(u) => readout(under_cursor(u, data))] },
     }, [data.at, ...names.map((name) => data[name])], place);
     names.forEach((name, i) => { u.series[i + 1].name = name; });
     return u;
@@ -103,5 +112,5 @@
     document.fonts.ready.then(anew);
   }
 
-  window.pgqueue.plot = { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole };
+  window.pgqueue.plot = { alpha, colours, day, draw, keep, listened, rate, time, under_cursor, walk, whole };
 })();

@@ -5,7 +5,7 @@
   if (!source || !window.uPlot) return;
   const data = JSON.parse(source.dataset.trends);
   const { brush, iso } = window.pgqueue;
-  const { alpha, colours, day, draw, keep, listened, time, under_cursor, walk, whole } = window.pgqueue.plot;
+  const { alpha, colours, day, draw, keep, listened, rate, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
   const share = (value) => (value === null || value === undefined ? "–" : `${value}\u00a0%`);
   const figure = (value) => (value === null || value === undefined ? "–" : whole(value));
@@ -28,11 +28,18 @@
       if (i === null) place.textContent = "";
       else if (name in between) place.textContent = range(i, ...between[name]);
       else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${known(data.at[i])}`;
-      else if (name === "depth_known") place.textContent = goes_on(data.at[i]) ? "so far" : "";
+      else if (name === "sampled_at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${goes_on(data.at[i]) ? ": so far" : ""}`;
+      else if (name in moved) place.textContent = moving(data[name][i], data[moved[name]][i]);
+      else if (name === "oldest") place.textContent = waited(i);
       else if (name.startsWith("share")) place.textContent = share(data[name][i]);
       else place.textContent = name[0] === "p" ? `≈ ${span(data[name][i])}` : figure(data[name][i]);
     }
   }
+  // by samples, and so about: the rate, and how many these were; the longest wait, which may have been longer
+  const moved = { in: "came_in", out: "went_out" };
+  const moving = (value, messages) => (value === null ? "–" : `≈ ${rate(value)}, ${whole(messages)} in all`);
+  const seconds = (value) => span(value * 1000);
+  const waited = (i) => (data.oldest[i] === null ? "–" : `${data.oldest_at_least[i] ? "at least" : "≈"} ${seconds(data.oldest[i])}`);
   const newest = () => data.at.length - 1;
   // what nobody has read yet is not none, and what goes on is no whole step
   const from = (mark, at) => mark !== null && at >= mark;
@@ -64,13 +71,16 @@
 
   // what is usual lies behind the lines: two edges that are not drawn, and the area between them
   const edge = { stroke: "transparent", width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };
+  const any_high = (high) => (high ? high * 1.08 : 1); // also of much less than one
+  const SPANS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 432000, 864000, 2592000, 7776000];
+  const round_span = (top) => SPANS.findLast((each) => each <= top); // hairlines of lengths of time, in seconds
   const charts = [];
-  function add(plot, names, styles, label, { hooks = [], usual = [] } = {}) {
+  function add(plot, names, styles, label, { hooks = [], usual = [], top, every } = {}) {
     const place = document.querySelector(`[data-plot="${plot}"]`);
     if (!place) return;
     const edges = usual.flatMap(([name]) => [`${name}_high`, `${name}_low`]);
     const bands = usual.map(([, colour], i) => ({ series: [2 * i + 1, 2 * i + 2], fill: alpha(colour, 0.18) }));
-    const options = { under: 20, hooks, bands, label, readout };
+    const options = { under: 20, hooks, bands, label, readout, top, every };
     charts.push({ u: draw(place, data, [...edges, ...names], [...edges.map(() => edge), ...styles], options), place });
   }
   function draw_all() {
@@ -82,6 +92,8 @@
       { hooks: [unread], usual: [["p50", colours.ready], ["p95", colours.delayed]] });
     add("depth", ["median", "low", "high", "median_before"],
       [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
+    add("rate", ["in", "out"], [line(colours.ready), line(colours.out, [5, 3])], rate, { hooks: [seam], top: any_high });
+    add("age", ["oldest"], [filled(colours.ready)], seconds, { hooks: [seam], top: any_high, every: round_span });
     readout(null);
   }
   // a press on a step leads to what failed in it, else to what finished, as Enter does; the table has the same links

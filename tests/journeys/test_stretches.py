@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.journeys.product import Product
+from tests.waiting import until
 
 pytestmark = pytest.mark.journey
 CHOSEN = re.compile("since=.*until=")
@@ -53,3 +54,22 @@ def test_a_stretch_is_chosen_with_the_arrow_keys(page: Page, chart: Locator) -> 
         page.keyboard.press(key)
     page.wait_for_url(CHOSEN)
     expect(page.locator(".covered")).to_contain_text("by the minute")
+
+
+def test_rates_and_age_of_samples_are_read_below_depth(page: Page, chart: Locator) -> None:
+    """With history switched off; under the cursor they say that they are known about."""
+    rate, read = page.locator('[data-plot="rate"]'), page.locator('[data-read="in"]')
+
+    def is_known() -> bool:
+        """Of the newest minute, else of the one before it."""
+        if re.search("^≈ .*/(s|min|h), .+ in all$", read.inner_text()):
+            return True
+        page.keyboard.press("ArrowLeft")
+        return False
+
+    until(lambda: rate.count() or (page.reload() and None), what="two samples of all queues")
+    expect(rate.locator("canvas")).to_be_visible()
+    expect(page.locator('[data-plot="age"] canvas')).to_be_visible()
+    rate.focus()
+    page.keyboard.press("ArrowRight")
+    until(is_known, what="a minute whose rate is known")

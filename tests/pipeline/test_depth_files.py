@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -15,14 +16,15 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def folded(queue: int, at: datetime, *figures: int) -> None:
+def folded(queue: int, at: datetime, *figures: int, **known: Any) -> None:
     low, median, high = figures or (1, 2, 3)
-    DepthStep.objects.create(grain="minute", at=at, queue=queue, low=low, median=median, high=high)
+    DepthStep.objects.create(grain="minute", at=at, queue=queue, low=low, median=median, high=high, **known)
 
 
 def test_a_day_that_is_over_becomes_a_file(tmp_path: Path) -> None:
     sales = Queue.objects.create(schema="public", table="Sales", kind="input")
-    folded(sales.pk, NOON, 4, 5, 6)
+    known = {"in_per_second": 2.5, "out_per_second": 0.0, "oldest_seconds": 42.5, "oldest_at_least": False}
+    folded(sales.pk, NOON, 4, 5, 6, rated_minutes=1, **known)
     folded(0, NOON)
     assert depth_files.keep(tmp_path) is None  # nothing says that the day is over
     folded(sales.pk, NOON + DAY)
@@ -30,9 +32,10 @@ def test_a_day_that_is_over_becomes_a_file(tmp_path: Path) -> None:
     assert depth_files.keep(tmp_path) is None
     file = HistoryFile.objects.get()
     assert (file.dataset, file.day, file.rows, file.source) == ("depth", NOON.date(), 2, None)
+    assert file.path.startswith("depth-v2/")
     assert pyarrow.parquet.read_table(tmp_path / file.path).to_pylist() == [
-        {"at": NOON, "queue": "", "low": 1, "median": 2, "high": 3},
-        {"at": NOON, "queue": '"public"."Sales"', "low": 4, "median": 5, "high": 6},
+        {"at": NOON, "queue": "", "low": 1, "median": 2, "high": 3, **dict.fromkeys(known)},
+        {"at": NOON, "queue": '"public"."Sales"', "low": 4, "median": 5, "high": 6, **known},
     ]
 
 

@@ -1,6 +1,7 @@
 """Samples folded into minutes, hours and days, and joined with live ones: each sample counted once."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,9 @@ def sampled(queue: Queue, at: datetime, *values: int | None, every: timedelta = 
 def found(queue: int, grain: str) -> list[tuple[str, int, int, int, bool]]:
     """Each step of two days as time, least, median, most, live."""
     steps = depths.steps(queue, grain, TEN - DAY, TEN + DAY)
-    return [(datetime.fromtimestamp(at, UTC).strftime("%d %H:%M"), *depth) for at, depth in steps.items()]
+    return [
+        (datetime.fromtimestamp(at, UTC).strftime("%d %H:%M"), *depth[:3], depth.is_live) for at, depth in steps.items()
+    ]
 
 
 def test_what_is_over_is_folded_and_what_is_not_is_live(sales: Queue) -> None:
@@ -71,7 +74,79 @@ def test_nothing_is_thinned_that_was_not_folded(sales: Queue) -> None:
     began = clock.now().replace(minute=0, second=0, microsecond=0) - 5 * HOUR
     sampled(sales, began, 50, 1, 99, 50, 50, 50)
     assert tasks.thin_samples() == 5
-    assert depths.steps(sales.pk, "minute", began, began + HOUR) == {int(began.timestamp()): Depth(1, 50, 99, False)}
+    assert depths.steps(sales.pk, "minute", began, began + HOUR) == {int(began.timestamp()): Depth(1, 50, 99)}
+
+
+def looked(queue: Queue, at: datetime, *samples: dict[str, Any]) -> None:
+    """Looks in a row, ten seconds apart, at a queue of nine ready messages if nothing else is said."""
+    usual = {"depth": 9, "ready": 9}
+    Sample.objects.bulk_create(
+        Sample(queue=queue, at=at + i * 10 * SECOND, **usual | each) for i, each in enumerate(samples)
+    )
+
+
+def rates(queue: int, grain: str) -> list[tuple[float | None, ...]]:
+    """Each step of two days: in, out, of how many minutes, the longest wait, whether it may have been longer."""
+    return [depth[3:8] for depth in depths.steps(queue, grain, TEN - DAY, TEN + DAY).values()]
+
+
+def moving(entering: float | None, leaving: float | None) -> dict[str, float | None]:
+    return {"in_per_second": entering, "out_per_second": leaving}
+
+
+def waiting(since: datetime, how: str = "exact", **about: int) -> dict[str, Any]:
+    return {"oldest_at": since, "oldest_how": how, **about}
+
+
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_rates_are_the_average_of_looks_and_minutes_that_know_them(sales: Queue, is_folded: bool) -> None:
+    """The first look knows none, an hour with two such minutes is told from them: what is unknown is no zero."""
+    looked(sales, TEN, moving(None, None), moving(4, 2), moving(2, 0))
+    looked(sales, TEN + MINUTE, moving(None, None))
+    looked(sales, TEN + 2 * MINUTE, moving(6, None))
+    if is_folded:
+        assert depths.fold(TEN + HOUR + MINUTE) == 8
+    assert rates(sales.pk, "minute") == [(3, 1, 1, None, None), (None,) * 5, (6, None, 1, None, None)]
+    assert rates(sales.pk, "hour") == [(4.5, 1, 2, None, None)]
+    depths.fold(TEN + DAY)
+    assert rates(sales.pk, "day") == [(4.5, 1, 2, None, None)]
+
+
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_the_age_of_a_step_is_the_longest_that_a_ready_message_waited(sales: Queue, is_folded: bool) -> None:
+    """None where none is ready or its arrival was not seen; of a sender whose clock is ahead it is nothing."""
+    looked(sales, TEN, waiting(TEN - 5 * SECOND), waiting(TEN - 5 * SECOND), waiting(TEN - HOUR, ready=0), {})
+    looked(sales, TEN + MINUTE, waiting(TEN, "least"), waiting(TEN + 50 * SECOND))
+    looked(sales, TEN + 2 * MINUTE, {})
+    looked(sales, TEN + 3 * MINUTE, waiting(TEN + HOUR, "estimate"))
+    if is_folded:
+        depths.fold(TEN + HOUR + MINUTE)
+    ages = [each[3:] for each in rates(sales.pk, "minute")]
+    assert ages == [(15, False), (60, True), (None, None), (0, False)]
+    assert [each[3:] for each in rates(sales.pk, "hour")] == [(60, True)]
+
+
+def test_a_rate_of_all_is_known_where_each_queue_has_one(sales: Queue) -> None:
+    """A sum without one of them would look like all; the oldest of all is the oldest that is seen."""
+    mail = Queue.objects.create(schema="public", table="Mail", kind="input")
+    error = Queue.objects.create(schema="public", table="error", kind="error")
+    looked(sales, TEN, {**moving(1, 2), **waiting(TEN - HOUR)}, moving(9, 9), {**moving(3, 1), **waiting(TEN)})
+    looked(mail, TEN, {**moving(5, 0), **waiting(TEN - MINUTE)}, moving(None, None), moving(7, None))
+    looked(error, TEN, *[{**moving(99, 99), **waiting(TEN - DAY)}] * 3)
+    looked(sales, TEN + MINUTE, waiting(TEN))
+    looked(mail, TEN + MINUTE, {})  # ready, and nobody knows since when
+    assert rates(ALL, "minute") == [(8, 2, 1, 3600, False), (None, None, None, 60, True)]
+    depths.fold(TEN + HOUR)
+    assert rates(ALL, "minute") == [(8, 2, 1, 3600, False), (None, None, None, 60, True)]
+
+
+def test_steps_that_were_folded_before_rates_were_kept_leave_them_unknown(sales: Queue) -> None:
+    for minute, known in ((0, {}), (1, {**moving(3, 2), "rated_minutes": 1, "oldest_seconds": 7.5})):
+        at = TEN + minute * MINUTE
+        DepthStep.objects.create(grain="minute", at=at, queue=sales.pk, low=1, median=2, high=3, **known)
+    depths.fold(TEN + HOUR + MINUTE)
+    assert rates(sales.pk, "minute") == [(None,) * 5, (3, 2, 1, 7.5, None)]
+    assert rates(sales.pk, "hour") == [(3, 2, 1, 7.5, None)]
 
 
 def test_days_outlive_minutes_and_hours(sales: Queue) -> None:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.heat import Column
 from pgqueue_admin.console.trends.nothing import Nothing
+from pgqueue_admin.console.trends.rates import Row
 from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.console.trends.week_before import WEEK
@@ -99,12 +100,18 @@ def _rounded(band: Band | None) -> tuple[object, object]:
 
 
 def _depth(view: View) -> HttpResponse:
-    rows = [
-        [times.iso(row.at), *row.depth, _or_nothing(row.before), SO_FAR if row.is_so_far else WHOLE]
-        for row in reversed(view.depth.rows)
-    ]
-    heads = ["at", "least", "median", "most", "live", "median_week_before", "known"]
-    return _csv(f"{view.window.file_name}-depth", heads, rows)
+    """What samples tell of each step; rates, numbers and age about, and blank where they are not known."""
+    heads = ["at", "least", "median", "most", "live", "median_week_before", "in_per_second", "out_per_second"]
+    heads += ["came_in", "went_out", "oldest_seconds", "oldest_at_least", "known"]
+    return _csv(f"{view.window.file_name}-depth", heads, map(_sampled, reversed(view.depth.rows)))
+
+
+def _sampled(row: Row) -> list[object]:
+    depth, known = row.depth, SO_FAR if row.is_so_far else WHOLE
+    depths = [depth.low, depth.median, depth.high, depth.is_live, _or_nothing(row.before)]
+    rates = [_or_nothing(depth.in_per_second, 6), _or_nothing(depth.out_per_second, 6), row.came_in, row.went_out]
+    age = [_or_nothing(depth.oldest_seconds), "" if depth.oldest_seconds is None else row.is_at_least]
+    return [times.iso(row.at), *depths, *rates, *age, known]
 
 
 def _heat(view: View) -> HttpResponse:

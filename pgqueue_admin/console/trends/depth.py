@@ -1,9 +1,11 @@
-"""The depth of what is chosen on Trends: its queue's, its endpoint's input queue's, or that of all input queues."""
+"""What samples tell of what is chosen on Trends: of its queue, its endpoint's input queue, or of all input queues."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
+from pgqueue_admin.console.trends.rates import Rates, Row
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
@@ -14,14 +16,6 @@ from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.figures import integer
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    at: datetime
-    depth: Depth
-    before: int | None  # the median of the same step a week earlier
-    is_so_far: bool
 
 
 class Depths:
@@ -66,10 +60,19 @@ class Depths:
     @property
     def rows(self) -> list[Row]:
         """Newest first."""
-        return [
-            Row(datetime.fromtimestamp(at, UTC), depth, self._before(at), self._goes_on(at))
-            for at, depth in reversed(self.steps.items())
-        ]
+        return list(reversed(self._rows.values()))
+
+    @cached_property
+    def _rows(self) -> dict[int, Row]:
+        return {at: self._row(at, depth) for at, depth in self.steps.items()}
+
+    def _row(self, at: int, depth: Depth) -> Row:
+        rated = min(60.0 * (depth.rated_minutes or 0), max(0.0, self._now - at))
+        return Row(datetime.fromtimestamp(at, UTC), depth, self._before(at), self._goes_on(at), rated)
+
+    @cached_property
+    def rates(self) -> Rates:
+        return Rates(list(self._rows.values()), self.window, sum(at < self._now for at in self.window.instants))
 
     @property
     def sentence(self) -> str:
@@ -91,9 +94,10 @@ class Depths:
             return "No samples: this is no address of a queue here."
         return "No samples: of this endpoint nobody said here which queue it receives from. Choose that queue instead."
 
-    def lines(self, at: list[int]) -> dict[str, list[int | None]]:
-        found = [self.steps.get(each) for each in at]
-        lines = {name: [getattr(each, name) if each else None for each in found] for name in ("low", "median", "high")}
+    def lines(self, at: list[int]) -> dict[str, list[Any]]:
+        """By name; None where samples do not tell."""
+        found = [self._rows.get(each) for each in at]
+        lines = {name: [line(each) if each else None for each in found] for name, line in _LINES.items()}
         return lines | {"median_before": [self._before(each) for each in at]}
 
     @property
@@ -112,6 +116,23 @@ class Depths:
     @cached_property
     def _now(self) -> float:
         return clock.now().timestamp()
+
+
+_LINES: dict[str, Callable[[Row], Any]] = {
+    "low": lambda row: row.depth.low,
+    "median": lambda row: row.depth.median,
+    "high": lambda row: row.depth.high,
+    "in": lambda row: _rounded(row.depth.in_per_second, 6),
+    "out": lambda row: _rounded(row.depth.out_per_second, 6),
+    "came_in": lambda row: row.came_in,
+    "went_out": lambda row: row.went_out,
+    "oldest": lambda row: _rounded(row.depth.oldest_seconds, 3),
+    "oldest_at_least": lambda row: row.depth.oldest_at_least,
+}
+
+
+def _rounded(figure: float | None, places: int) -> float | None:
+    return None if figure is None else round(figure, places)
 
 
 def _address(asked: Asked) -> Address | None:

@@ -17,19 +17,49 @@ group by 1, 2
 
 -- name: depths
 -- What was seen of each queue, and, as queue 0, of all input queues together: one look has one time.
-select queue_id as queue, at, depth from pgqueue_sample where depth is not null
+select
+    queue_id as queue, at, depth, in_per_second, out_per_second,
+    case when ready > 0 and oldest_at is not null then greatest(0, extract(epoch from at - oldest_at)) end::float8
+        as oldest_seconds,
+    case when ready > 0 and oldest_at is not null then oldest_how = 'least' end as oldest_at_least
+from pgqueue_sample where depth is not null
 union all
-select 0, sample.at, sum(sample.depth)::int8
+select
+    0, sample.at, sum(sample.depth)::int8,
+    -- of all only where each is known: less than all would look like all
+    case when count(sample.in_per_second) = count(*) then sum(sample.in_per_second) end,
+    case when count(sample.out_per_second) = count(*) then sum(sample.out_per_second) end,
+    max(greatest(0, extract(epoch from sample.at - sample.oldest_at)))
+        filter (where sample.ready > 0 and sample.oldest_at is not null)::float8,
+    -- of a queue whose age is not known a message may be older
+    (array_agg(sample.oldest_how = 'least' order by sample.oldest_at)
+        filter (where sample.ready > 0 and sample.oldest_at is not null))[1]
+        or bool_or(sample.ready > 0 and sample.oldest_at is null)
 from pgqueue_sample sample join pgqueue_queue queue on queue.id = sample.queue_id
 where queue.kind = 'input' and sample.depth is not null
 group by sample.at
 
+-- name: figures
+-- The figures of a step, as the two statements below name them.
+low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least
+
+-- name: of_samples
+-- A minute's figures from its samples.
+min(depth), percentile_disc(0.5) within group (order by depth), max(depth),
+    avg(in_per_second), avg(out_per_second), case when count(coalesce(in_per_second, out_per_second)) > 0 then 1 end,
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1]
+
+-- name: of_minutes
+-- An hour's or a day's from its minutes: the least, the minute in the middle, the most, and what is known of the others.
+min(low), percentile_disc(0.5) within group (order by median), max(high),
+    avg(in_per_second), avg(out_per_second), sum(rated_minutes)::int4,
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1]
+
 -- name: fold_minutes
 -- Minutes that are over and not folded yet. Done before samples are thinned: of a minute none is missing.
-insert into pgqueue_depthstep (grain, at, queue, low, median, high)
+insert into pgqueue_depthstep (grain, at, queue, {figures})
 select
-    'minute', date_trunc('minute', at, 'UTC'), queue,
-    min(depth), percentile_disc(0.5) within group (order by depth), max(depth)
+    'minute', date_trunc('minute', at, 'UTC'), queue, {of_samples}
 from ({depths}) seen
 where at < %(until)s
     and at >= coalesce((select max(at) + interval '1 minute' from pgqueue_depthstep where grain = 'minute'), '-infinity')
@@ -38,10 +68,9 @@ on conflict (queue, grain, at) do nothing
 
 -- name: fold_larger
 -- Hours and days that are over, from their minutes: the least, the most, and the minute in the middle.
-insert into pgqueue_depthstep (grain, at, queue, low, median, high)
+insert into pgqueue_depthstep (grain, at, queue, {figures})
 select
-    %(grain)s, date_trunc(%(grain)s, at, 'UTC'), queue,
-    min(low), percentile_disc(0.5) within group (order by median), max(high)
+    %(grain)s, date_trunc(%(grain)s, at, 'UTC'), queue, {of_minutes}
 from pgqueue_depthstep
 where grain = 'minute' and at < %(until)s
     and at >= coalesce((select max(at) + %(step)s from pgqueue_depthstep where grain = %(grain)s), '-infinity')
@@ -57,23 +86,23 @@ select
 -- name: depth
 -- One queue in steps, oldest first: folded ones, and from there on what minutes and samples say until now.
 with minutes as (
-    select at, low, median, high from pgqueue_depthstep
+    select at, {figures} from pgqueue_depthstep
     where queue = %(queue)s and grain = 'minute' and at >= %(steps)s
     union all
     select
-        date_trunc('minute', at, 'UTC'), min(depth), percentile_disc(0.5) within group (order by depth), max(depth)
+        date_trunc('minute', at, 'UTC'), {of_samples}
     from ({depths}) seen
     where queue = %(queue)s and at >= %(minutes)s
     group by 1
 ), steps as (
-    select at, low, median, high, false as is_live from pgqueue_depthstep
+    select at, {figures}, false as is_live from pgqueue_depthstep
     where queue = %(queue)s and grain = %(grain)s and at < %(steps)s
     union all
     select
-        date_trunc(%(grain)s, at, 'UTC'), min(low), percentile_disc(0.5) within group (order by median), max(high), true
+        date_trunc(%(grain)s, at, 'UTC'), {of_minutes}, true
     from minutes group by 1
 )
-select extract(epoch from at)::int8, low, median, high, is_live from steps
+select extract(epoch from at)::int8, {figures}, is_live from steps
 where at >= %(since)s and at < %(until)s order by at
 
 -- name: forget_depths

@@ -125,7 +125,10 @@ class StoryPart(models.Model):
 
 
 class DepthStep(models.Model):
-    """A queue's depth in one minute, hour or day, folded from samples. Of hours and days the median is of minutes."""
+    """What samples told of a queue in one minute, hour or day. Of hours and days the median is of minutes.
+
+    Rates and age are null where samples did not know them, and in steps folded before these were kept.
+    """
 
     grain = models.CharField(max_length=6)
     at = models.DateTimeField()
@@ -133,6 +136,11 @@ class DepthStep(models.Model):
     low = models.BigIntegerField()
     median = models.BigIntegerField()
     high = models.BigIntegerField()
+    in_per_second = models.FloatField(null=True, help_text="The average of the minutes whose rates are known.")
+    out_per_second = models.FloatField(null=True)
+    rated_minutes = models.IntegerField(null=True, help_text="How many minutes these are.")
+    oldest_seconds = models.FloatField(null=True, help_text="The longest that a first ready message was seen waiting.")
+    oldest_at_least = models.BooleanField(null=True, help_text="It was there when looking began: maybe longer.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "grain", "at"], name="one_depth_a_step")]
