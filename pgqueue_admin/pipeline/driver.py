@@ -16,6 +16,7 @@ from pgqueue_admin.pipeline import (
     days,
     deciding,
     depth_files,
+    hung,
     java,
     ledger,
     planning,
@@ -47,6 +48,7 @@ class Driver:
     ):
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
+        self._watch: hung.Watch | None = None
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
         """All that was there when it began, source by source; how many batches were done.
@@ -141,6 +143,7 @@ class Driver:
         if self._spark is None:
             from pgqueue_admin.pipeline import cluster, spark
 
+            self._watch = self._watch or hung.Watch()
             master = settings.PGQUEUE["SPARK_MASTER"]
             self._spark = spark.session(master, settings.PGQUEUE["VAR"] / "spark")
             if not spark.is_local(master):

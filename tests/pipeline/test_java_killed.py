@@ -1,4 +1,4 @@
-"""kill -9 of a driver's Java alone: its process ends, too, with a clear word, and the next one reads on."""
+"""A driver's Java ends alone, or hangs: its process ends, too, with a clear word, and the next one reads on."""
 
 import os
 import signal
@@ -40,12 +40,68 @@ def test_a_driver_without_its_java_gives_way_to_a_new_one(
         driver.wait()
 
 
-def start(dsn: str, var: Path, folder: Path) -> "subprocess.Popen[bytes]":
+def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(
+    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
+) -> None:
+    """It is stopped, not ended: who waits for its answer would wait for ever."""
+    database = connect(console_database)
+    died(database)
+    driver = start(console_database, var, tmp_path, "LOOKS = 15")
+    try:
+        reads(driver, 1)
+        java = java_of(driver.pid)
+        os.kill(java, signal.SIGSTOP)
+        died(database)
+        assert until(driver.poll, 180, "it does not wait for a Java that hangs") == 1
+        until(lambda: not runs(java), what="it is ended")
+        said = (tmp_path / "driver.log").read_text()
+        assert "Spark's Java has not answered for 15 s: it is ended." in said
+        assert "History is read on by a new process, this one ends: Spark's Java did not answer" in said
+        driver = start(console_database, var, tmp_path)
+        reads(driver, 2)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+
+
+def test_a_java_that_never_comes_up_is_ended(
+    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
+) -> None:
+    """Its version it tells, and then stands still, as does who waits for it."""
+    died(connect(console_database))
+    java = tmp_path / "jdk/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text(NEVER_UP)
+    java.chmod(0o755)
+    driver = start(console_database, var, tmp_path, "UP = 3", JAVA_HOME=str(tmp_path / "jdk"))
+    try:
+        assert until(driver.poll, 180, "it does not wait for a Java that never comes up") == 1
+        assert "Spark's Java has not answered for 3 s: it is ended." in (tmp_path / "driver.log").read_text()
+        until(lambda: not runs(int((tmp_path / "stands.pid").read_text())), what="it is ended")
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+
+
+NEVER_UP = """#!/bin/sh
+[ "$1" = -version ] && { echo 'openjdk version "17.0.1"' >&2; exit; }
+echo $$ > "$JAVA_HOME/../stands.pid"
+kill -STOP $$
+"""
+
+
+def start(dsn: str, var: Path, folder: Path, patience: str = "", **changes: str) -> "subprocess.Popen[bytes]":
+    """``patience``: what hung.py is to have in place of its minutes."""
     environ = {**os.environ, "DATABASE_URL": dsn, "HISTORY_DIR": str(folder / "history"), "PGQUEUE_VAR": str(var)}
     environ |= {"SPARK_MASTER": "local[2,4]", "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
+    environ |= changes
+    given = f"from pgqueue_admin.pipeline import hung; hung.{patience or 'LOOKS'}"
+    command = f"import sys, manage; {given}; sys.argv = ['manage.py', 'pipeline']; manage.main()"
     with (folder / "driver.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "manage.py", "pipeline"],
+            [sys.executable, "-c", command],
             cwd=ROOT, env=environ, start_new_session=True, stdout=log, stderr=log,
         )  # fmt: skip
 
@@ -56,6 +112,13 @@ def reads(driver: "subprocess.Popen[bytes]", rows: int) -> None:
         return sum(batch.kept or 0 for batch in HistoryBatch.objects.filter(state="done")) == rows
 
     until(has_read, 240, f"{rows} rows are read")
+
+
+def runs(pid: int) -> bool:
+    """Not where it has ended and nobody asked with what yet."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
 
 
 def java_of(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""A batch that gets no processor for long takes its share until it ends, and none again from then on."""
+"""Who gets no processor for long takes a share of it until that is over, and none again from then on."""
 
 import subprocess
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pgqueue_admin.embedded import idle_group
-from pgqueue_admin.pipeline import cancelling
+from pgqueue_admin.pipeline import cancelling, hung
 from tests.waiting import until
 
 
@@ -48,3 +48,21 @@ def test_it_takes_none_before(idle: Path, monkeypatch: pytest.MonkeyPatch, conso
     with cancelling.cancelled_with(SimpleNamespace(), is_wanted):
         until(lambda: len(asked) >= 5, what="it looks again and again")
     assert set(asked) == {"1\n"}
+
+
+def test_a_java_that_is_silent_is_given_a_share_until_it_answers(idle: Path) -> None:
+    silence = hung.Silence()
+    assert not any(silence.is_too_long(False) for _ in range(hung.PATIENT - 1))
+    assert idle.read_text() == "1\n"
+    assert not silence.is_too_long(False)
+    assert idle.read_text() == "0\n"
+    assert not silence.is_too_long(True)
+    assert idle.read_text() == "1\n"
+
+
+def test_a_silence_is_too_long_once_no_look_of_hundreds_was_answered(idle: Path) -> None:
+    silence = hung.Silence()
+    assert not any(silence.is_too_long(False) for _ in range(hung.UP - 1))
+    assert not silence.is_too_long(True)
+    assert not any(silence.is_too_long(False) for _ in range(hung.LOOKS - 1))
+    assert silence.is_too_long(False)
