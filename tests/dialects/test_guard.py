@@ -1,6 +1,7 @@
 """A guarded transaction: whoever ends it from within and begins another is noticed, however it is ended."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -114,13 +115,58 @@ def test_a_commit_that_is_refused(guarded: Connection, connect: Callable[..., Co
     assert not guarded.in_transaction
 
 
-def test_the_next_receive_does_not_travel_with_a_guarded_commit(queue: Connection) -> None:
-    """Which of the two was refused could not be told."""
-    with queue.transaction_with(RECEIVE, LOW):
-        pass
-    with queue.transaction_with(RECEIVE, LOW):
-        queue.guard()
-        assert queue.transaction_behind(RECEIVE, LOW) is None
+def in_a_thread(work: Callable[[], object]) -> None:
+    """As slots are: only there the next receive travels with the commit."""
+    with ThreadPoolExecutor() as thread:
+        thread.submit(work).result()
+
+
+def prepared(queue: Connection) -> None:
+    for _ in range(2):
+        with queue.transaction_with(RECEIVE, LOW):
+            pass
+
+
+@pytest.mark.parametrize("word", ["rollback", "commit"])
+def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connection], database: str, word: str) -> None:
+    """It travels behind the commit, and is not begun where that is refused."""
+    queue.run("create table guarded (id int primary key)")
+
+    def ended() -> None:
+        prepared(queue)
+        with queue.transaction_with(RECEIVE, LOW):
+            queue.guard()
+            queue.run(word)
+            queue.run("begin")
+            queue.run(PUT, [1])
+            queue.transaction_behind(RECEIVE, LOW)
+
+    with pytest.raises(EndedFromWithin):
+        in_a_thread(ended)
+    assert written(connect, database) == []
+    assert not queue.in_transaction
+
+
+def test_the_next_receive_is_another_transaction(
+    queue: Connection, connect: Callable[..., Connection], database: str
+) -> None:
+    """It is not guarded, and what was refused there does not belong to the one before."""
+    queue.run("create table guarded (id int primary key)")
+
+    def work() -> None:
+        prepared(queue)
+        with queue.transaction_with(RECEIVE, LOW):
+            queue.guard()
+            queue.run(PUT, [1])
+            behind = queue.transaction_behind(RECEIVE, LOW)
+        assert behind is not None
+        with behind:
+            queue.run("rollback")
+            queue.run("begin")
+            queue.run(PUT, [2])
+
+    in_a_thread(work)
+    assert written(connect, database) == [1, 2]
 
 
 def test_what_is_rolled_back_by_its_owner(guarded: Connection) -> None:

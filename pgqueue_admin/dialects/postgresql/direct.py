@@ -81,11 +81,13 @@ class DirectSession(Session):
         return Transaction(self, lambda: self._libpq.begin_with(query, params).fetchall())
 
     def transaction_behind(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]] | None:
-        if self._is_over or self._is_guarded or not _is_ours(query):
+        if self._is_over or not _is_ours(query):
             return None
         self._refuse_to_pretend()
-        begun = self._libpq.commit_and_begin_with(query, params)
+        release = f"{RELEASE}; ".encode() if self._is_guarded else b""
+        begun = self._libpq.commit_and_begin_with(release, query, params)
         self._is_over = begun is not None
+        self._is_guarded &= begun is None
         return Transaction(self, lambda: begun().fetchall()) if begun else None
 
     def commit(self) -> None:

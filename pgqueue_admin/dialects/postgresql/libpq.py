@@ -28,6 +28,7 @@ AUTO, BINARY = PyFormat.AUTO, PyFormat.BINARY
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _BEGUN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _UNKNOWN = "26000"
+_NO_SAVEPOINT = "3B001"
 _STALE = (_UNKNOWN, "0A000")  # somebody deallocated it; its table is another one now
 _NUMBERS = {int}
 _RECENTLY = 0.01  # seconds in which no server ends a session for being idle
@@ -124,19 +125,21 @@ class Libpq:
             return self._answer([self._pg.exec_(b"begin; " + call)], bound.name)
         return self._piped([self._bound(BEGIN, None), bound])[1]
 
-    def commit_and_begin_with(self, query: Filled, values: Params) -> Callable[[], Answer] | None:
+    def commit_and_begin_with(self, release: bytes, query: Filled, values: Params) -> Callable[[], Answer] | None:
         """As ``begin_with``, in one round trip with the commit before it; None where that takes more, and nothing is
         done. Raises psycopg.Error where the commit was refused; why the rest was is raised by what is returned.
+
+        ``release``: of a savepoint that has to be there for the commit, or empty.
         """
         bound = self._bound(query, values)
         if not (self._is_called_by_name and bound.call and self._may_block()):
             return None
-        result = self._pg.exec_(b"commit; begin; " + bound.call)
-        is_committed = self._pg.transaction_status in _BEGUN
+        result = self._pg.exec_(release + b"commit; begin; " + bound.call)
+        is_begun = self._pg.transaction_status in _BEGUN
         try:
             answer = self._answer([result], bound.name)
         except psycopg.Error as error:
-            if not is_committed:
+            if not is_begun or error.sqlstate == _NO_SAVEPOINT:
                 raise
             return partial(_refused, error)
         return lambda: answer
