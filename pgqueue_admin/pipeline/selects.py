@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline import masking
-from pgqueue_admin.pipeline.limits import HEADERS_MOST, body_most
+from pgqueue_admin.pipeline.limits import HEADERS_MOST, MESSAGE_MOST, TRACE_MOST, body_most
 from pgqueue_admin.pipeline.tables import ARCHIVE, SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch
 
@@ -32,6 +32,8 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
         "masked": masking.masked(names),
         "flat": masking.FLAT,
         "headers_most": HEADERS_MOST,
+        "message_most": MESSAGE_MOST,
+        "trace_most": TRACE_MOST,
         "body_most": body_most(settings.PGQUEUE["HISTORY_BODIES"]),
     }
     return [literal(connection, query, {**known, "lo": lo, "hi": hi}) for lo, hi in ranges(batch, parts)]

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.limits import MESSAGE_MOST, TRACE_MOST
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
@@ -167,6 +170,20 @@ def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) ->
     (select,) = selects(database, batch, 1)
     assert {(row.headers, row.is_twin) for row in database.all(select)} == {("first", False), ("second", True)}
     assert "Sort" not in "\n".join(row[0] for row in database.all(f"explain {select}"))
+
+
+def test_of_an_error_no_more_is_read_than_anybody_looks_at(database: Any) -> None:
+    """Java has no room for many of its megabytes. A trace is read from both its ends."""
+    size = 2_000_000
+    for said, trace in (("m" * size, "a" * size + "z" * size), ("said", "frames")):
+        store.bury(database, DeadMessage(queue="q", headers="{}", exception_message=said, stack_trace=trace))
+    batch = planning.plan(database, sources(database)[0])
+    assert batch is not None
+    (select,) = selects(database, batch, 1)
+    first, second = database.all(select)
+    assert first.exception_message == "m" * MESSAGE_MOST
+    assert first.stack_trace == "a" * TRACE_MOST + "z" * TRACE_MOST
+    assert (second.exception_message, second.stack_trace) == ("said", "frames")
 
 
 class Fed(Driver):

@@ -31,11 +31,14 @@ pg_visible_in_snapshot(xid, %(b)s::pg_snapshot) and (
 )
 
 -- name: read_archive
--- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here.
+-- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an
+-- error nobody looks at: a trace is read from both its ends.
 select
     seq, coalesce(failed_queue, queue) as queue,
     coalesce(endpoint, case kind when 'lease' then handled_by end) as endpoint, result::text as result,
-    message_id, message_type, exception_type, exception_message, stack_trace,
+    message_id, message_type, exception_type, left(exception_message, %(message_most)s) as exception_message,
+    case when octet_length(stack_trace) <= 2 * %(trace_most)s then stack_trace
+        else left(stack_trace, %(trace_most)s) || right(stack_trace, %(trace_most)s) end as stack_trace,
     case when isfinite(sent_at) then sent_at end as sent_at, case when isfinite(died_at) then died_at end as ended_at,
     {headers} as headers, octet_length(headers) as headers_bytes, {body} as body, octet_length(body) as body_bytes,
     false as is_twin

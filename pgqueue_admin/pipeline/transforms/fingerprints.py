@@ -3,6 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pgqueue_admin.pipeline.limits import TRACE_MOST
+
 # Lines are looked through as one text: a list of them is ten times as slow.
 _FRAMEWORK = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"
 _NET_FRAME = rf"(?md)^[^\S\n]+at (?!{_FRAMEWORK})([^(\n]*)"
@@ -15,7 +17,6 @@ _VARIES = [
 ]
 _LONGEST = 200
 _LOOKED_AT = 4000  # characters: a quotation mark that nothing closes has all that follows looked through
-_TRACE = 20_000
 
 
 def fingerprinted(messages: DataFrame) -> DataFrame:
@@ -35,6 +36,6 @@ def folded(message: Column) -> Column:
 
 def _own_frame() -> Column:
     """The first of .NET's, which begin with the latest call, the last of Python's."""
-    net = F.regexp_extract_all(F.substring("stack_trace", 1, _TRACE), F.lit(_NET_FRAME), 1)
-    python = F.regexp_extract_all(F.substring("stack_trace", -_TRACE, _TRACE), F.lit(_PYTHON_FRAME), 1)
+    net = F.regexp_extract_all(F.substring("stack_trace", 1, TRACE_MOST), F.lit(_NET_FRAME), 1)
+    python = F.regexp_extract_all(F.substring("stack_trace", -TRACE_MOST, TRACE_MOST), F.lit(_PYTHON_FRAME), 1)
     return F.coalesce(F.get(net, F.lit(0)), F.try_element_at(python, F.lit(-1)))
