@@ -86,9 +86,10 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Unusual]:
 
 
 def _ends_of_gone() -> list[datetime]:
-    """Up to when tables were read that are gone: since then nobody knows what finished there."""
-    last = Coalesce("complete_to", Max("batches__complete_to", filter=Q(batches__state=HistoryBatch.State.DONE)))
-    gone = HistorySource.objects.filter(is_there=False).annotate(last=last).exclude(last=None)
+    """Up to when tables were read that are gone, and told something: since then nobody knows what finished there."""
+    told = Q(batches__state=HistoryBatch.State.DONE, batches__kept__gt=0)
+    last = Coalesce("complete_to", Max("batches__complete_to", filter=told))
+    gone = HistorySource.objects.filter(told, is_there=False).annotate(last=last)
     return list(gone.values_list("last", flat=True))
 
 

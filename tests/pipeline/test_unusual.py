@@ -42,8 +42,9 @@ def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
     quarter.write()
     seen.see(UNTIL)
     hours = [SILENT.since - HOUR, SILENT.since, SILENT.since + HOUR]
+    HistorySource.objects.create(table="empty", is_there=False, complete_to=SILENT.since)  # it never told anything
     for gone_at, silent in ((SILENT.since + HOUR, [SILENT.since]), (SILENT.since - HOUR, []), (UNTIL, hours[1:])):
-        HistorySource.objects.update(is_there=False, complete_to=gone_at)
+        HistorySource.objects.filter(table="audit").update(is_there=False, complete_to=gone_at)
         findings.judge_messages(hours)
         found = Unusual.objects.filter(kind="silence", at__in=hours)
         assert sorted(found.values_list("at", flat=True)) == silent

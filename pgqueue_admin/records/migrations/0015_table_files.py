@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='historybatch',
             name='table_files',
-            field=models.TextField(blank=True, help_text='Of numbers: where its table lay; elsewhere once rewritten.'),
+            field=models.TextField(blank=True, db_default='', default='', help_text='Of numbers: where its table lay; elsewhere once rewritten.'),
         ),
     ]

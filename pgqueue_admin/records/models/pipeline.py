@@ -56,7 +56,10 @@ class HistoryBatch(models.Model):
     seq_hi = models.BigIntegerField()
     rows = models.BigIntegerField()
     sum_seq = models.DecimalField(max_digits=40, decimal_places=0)
-    table_files = models.TextField(blank=True, help_text="Of numbers: where its table lay; elsewhere once rewritten.")
+    # by the database, too: a driver of the version before goes on planning until it is restarted
+    table_files = models.TextField(
+        blank=True, default="", db_default="", help_text="Of numbers: where its table lay; elsewhere once rewritten."
+    )
     is_last = models.BooleanField(help_text="Nothing more was there when it was planned.")
     complete_to = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
