@@ -1,6 +1,7 @@
 """A batch that was cancelled stops while Spark works on it: somebody looks at the ledger beside it.
 
 And at the clock: one that got no processor for long takes its share, or its snapshot would lie in the way of vacuum.
+Where Spark's tasks stand still, Java ends.
 """
 
 import threading
@@ -13,6 +14,7 @@ import django.db
 from django.db import connections
 
 from pgqueue_admin.embedded import idle_group
+from pgqueue_admin.pipeline import hung, stuck
 
 EVERY = 2.0  # seconds
 PATIENT = 60.0  # seconds in which only processors that nobody else wants are used
@@ -32,7 +34,7 @@ def cancelled_with(spark: Any, is_wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def _watch(spark: Any, is_wanted: Callable[[], bool], over: threading.Event) -> None:
-    insists_at = time.monotonic() + PATIENT
+    insists_at, progress = time.monotonic() + PATIENT, stuck.Progress(spark)
     try:
         while not over.wait(EVERY):
             if time.monotonic() >= insists_at:
@@ -40,6 +42,8 @@ def _watch(spark: Any, is_wanted: Callable[[], bool], over: threading.Event) -> 
             with suppress(django.db.Error):  # the attempt itself will tell
                 if not is_wanted():
                     spark.sparkContext.cancelAllJobs()
+            if progress.is_stuck():
+                return hung.end(f"None of Spark's tasks has ended for {stuck.STILL:.0f} s: its Java is ended.")
     finally:
         idle_group.stand_back()
         connections["default"].close()

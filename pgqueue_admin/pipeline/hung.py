@@ -60,10 +60,15 @@ class Watch:
         silence = Silence()
         while not silence.is_too_long(self._answered.wait(EVERY)):
             self._answered.clear()
-        log.error("Spark's Java has not answered for %.0f s: it is ended.", silence.looks * EVERY)
-        java.is_silent.set()
-        for pid in _started_by_spark():
-            _kill(pid)
+        end(f"Spark's Java has not answered for {silence.looks * EVERY:.0f} s: it is ended.")
+
+
+def end(why: str) -> None:
+    """Java, with all that it started; who waits for it is told, and this process ends (java.check)."""
+    log.error("%s", why)
+    java.is_silent.set()
+    for pid in _started_by_spark():
+        _kill(pid)
 
 
 def _started_by_spark() -> list[int]:

@@ -37,7 +37,7 @@ def gateway() -> Any:
 def check() -> None:
     """Raises JavaLost: Spark would go on asking one that has ended, for as long as this process lives."""
     if is_silent.is_set():
-        raise JavaLost("Spark's Java did not answer, and was ended.")
+        raise JavaLost("Spark's Java did not answer, or its tasks stood still, and it was ended.")
     if (code := ended()) is not None:
         raise JavaLost(f"Spark's Java has ended, with {code}.")
 

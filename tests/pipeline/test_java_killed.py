@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.pipeline import planning
+from pgqueue_admin.pipeline.tables import sources
 from pgqueue_admin.records.models import HistoryBatch
 from tests.pipeline.tables import died
 from tests.waiting import until
@@ -63,6 +65,39 @@ def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
         driver.wait()
+
+
+def test_a_batch_that_stands_still_ends_and_a_new_process_reads_on(
+    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
+) -> None:
+    """Its workers are stopped, in the middle of reading for certain: Java answers, and none of its tasks ends."""
+    database, locking = connect(console_database), connect(console_database)
+    died(database)
+    assert planning.plan(database, sources(database)[0])
+    locking.run("begin")
+    locking.run("lock table messages.message_archive in access exclusive mode")
+    driver = start(console_database, var, tmp_path, "LOOKS; from pgqueue_admin.pipeline import stuck; stuck.STILL = 30")
+    try:
+        until(lambda: database.value(WAITING), 240, "it waits for the table that it reads")
+        workers = workers_of(java_of(driver.pid))
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        locking.run("commit")
+        assert until(driver.poll, 180, "it does not wait for tasks that never end") == 1
+        until(lambda: not any(map(runs, workers)), what="they are ended")
+        assert "None of Spark's tasks has ended for 30 s" in (tmp_path / "driver.log").read_text()
+        driver = start(console_database, var, tmp_path)
+        reads(driver, 1)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+
+
+WAITING = """select exists (
+    select from pg_locks join pg_stat_activity using (pid)
+    where not granted and relation = 'messages.message_archive'::regclass and application_name like '%%history%%'
+)"""
 
 
 def test_a_java_that_never_comes_up_is_ended(
@@ -122,10 +157,15 @@ def runs(pid: int) -> bool:
 
 
 def java_of(pid: int) -> int:
-    (child,) = [
-        int(child)
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-        if "java" in Path(f"/proc/{child}/comm").read_text()
-    ]
+    (child,) = [child for child in children(pid) if "java" in Path(f"/proc/{child}/comm").read_text()]
     return child
+
+
+def workers_of(java: int) -> list[int]:
+    """What Python works for it: it has them made by daemons."""
+    return [worker for daemon in children(java) for worker in [*children(daemon), daemon]]
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
