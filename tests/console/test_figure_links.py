@@ -75,6 +75,28 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
     assert found_in_archive(archived, pressed) == COUNTED
 
 
+@pytest.mark.parametrize("name", ["HUSBAND.Sales", "SINCERE", "UNTILLED"])
+def test_a_name_that_looks_like_what_a_drawing_fills_in_stays_whole(page: Page, database: None, name: str) -> None:
+    """A drawing fills in the first SINCE and UNTIL that it finds; of a cell BAND before that."""
+    text = page(endpoint=name, m="delivery", table="heat")
+    cell = json.loads(unescape(matched(r'data-heat="([^"]*)"', text)))["cell"]
+    data = drawn(text)
+    for pattern in (data["messages"], data["pruned"], data["finished"], cell.replace("BAND", "7", 1)):
+        pressed = pattern.replace("SINCE", "from", 1).replace("UNTIL", "to", 1)
+        asked = parse_qs(urlsplit(pressed).query)
+        if terms := asked.get("q"):
+            assert {"since:from", "until:to", f"endpoint:{name}"} < set(terms[0].split())
+        else:
+            assert (asked["since"], asked["until"], asked["endpoint"]) == (["from"], ["to"], [name])
+        assert asked.get("band", ["7"]) == ["7"]
+
+
+@pytest.fixture
+def database(console_database: str) -> None:
+    for name in ("HUSBAND.Sales", "SINCERE", "UNTILLED"):
+        rolled_up(TEN + 5 * MINUTE, 2, {9: 2}, endpoint=name)
+
+
 def test_a_time_of_which_the_archive_is_pruned_leads_to_history(
     page: Page, console_database: str, pruned: Pruned
 ) -> None:

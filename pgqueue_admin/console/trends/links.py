@@ -89,11 +89,13 @@ def _archive(terms: list[str]) -> str:
 
 
 def _died(asked: Asked, since: str, until: str) -> str:
-    return _archive([*FAILED, *narrowed(asked), f"since:{since}", f"until:{until}"])
+    """Names last, here too."""
+    return _archive([*FAILED, f"since:{since}", f"until:{until}", *narrowed(asked)])
 
 
 def _history(asked: Asked, since: str, until: str, result: str = "", **more: str) -> str:
-    query = {"since": since, "until": until, **_named(asked), "result": result, **more}
+    """Names come last: a drawing fills in the first BAND, SINCE and UNTIL that it finds, and a name may hold these."""
+    query = {"since": since, "until": until, "result": result, **more, **_named(asked)}
     return f"{reverse('finished')}?{urlencode({name: value for name, value in query.items() if value})}"
 
 
