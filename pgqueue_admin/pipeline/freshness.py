@@ -38,9 +38,9 @@ class Freshness:
 
     @cached_property
     def _sources(self) -> list[tuple[datetime | None, datetime | None]]:
-        """Where no table is there any more, history is as complete as it ever was."""
+        """Where no table is there any more, history is as complete as it ever was: to the end of the last to go."""
         known = HistorySource.objects.values_list("complete_to", "held_until")
-        return list(known.filter(is_there=True)) or list(known.exclude(complete_to=None))
+        return list(known.filter(is_there=True)) or list(known.exclude(complete_to=None).order_by("-complete_to")[:1])
 
 
 @dataclass(frozen=True, slots=True)

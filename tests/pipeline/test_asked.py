@@ -183,3 +183,11 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
     assert Freshness().complete_to == archive.complete_to is not None
     assert [each.table for each in stalls(clock.now() + 2 * LIMIT)] == [archive.table]
     assert stalls(clock.now() + LIMIT / 2) == []
+
+
+def test_where_no_table_is_left_history_ends_with_the_last_to_go(database: Any) -> None:
+    """One that went years ago does not undo what was read since."""
+    now = clock.now()
+    for table, complete_to in (("old", now - timedelta(days=900)), ("newer", now), ("never", None)):
+        HistorySource.objects.create(table=table, way="numbers", complete_to=complete_to, is_there=False)
+    assert Freshness().complete_to == now
