@@ -17,6 +17,11 @@ def finest(grain: str, since: datetime, until: datetime) -> str:
     return grains[-1]
 
 
+def reaches(grain: str, at: datetime) -> bool:
+    """Whether there are steps of this grain from then or before: what is not found after it was not there."""
+    return Rollup.objects.filter(grain=grain, at__lte=at).exists()
+
+
 def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) -> bool:
     """Whether there are coarser steps of the window from before all finer ones."""
     first = Rollup.objects.filter(grain=finer).aggregate(at=Min("at"))["at"]

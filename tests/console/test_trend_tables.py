@@ -89,4 +89,15 @@ def test_a_long_window_is_compared_with_one_that_ended_before_it(page: Page) -> 
     rolled_up(datetime(2026, 11, 14, tzinfo=UTC), 20, {bucket(50): 20}, grain="day", type="Shop.Bill")
     window = {"since": "", "until": "", "w": "90d", "at": "2026-11-14T10:00:00Z"}
     assert "against 13 weeks before" in page(**window)
+    assert rows(page(**window, table="types"), "types")[0].endswith(" –"), "history begins later"
+    rolled_up(datetime(2026, 5, 17, tzinfo=UTC), grain="day")
     assert rows(page(**window, table="types"), "types")[0].endswith("none then")
+    HistorySource.objects.update(complete_to=None)
+    assert rows(page(**window, table="types"), "types")[0].endswith(" –"), "not all of it is read"
+
+
+def test_where_fine_steps_of_the_weeks_before_are_forgotten_nobody_knows(page: Page) -> None:
+    timed(TEN + MINUTE, "Shop.Bill", 50)
+    for grain, days in (("hour", 7), ("day", 700)):
+        rolled_up(datetime(2026, 11, 14, tzinfo=UTC) - timedelta(days=days), grain=grain, type="Shop.Bill")
+    assert rows(page(table="types"), "types")[0].endswith(" –")

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pgqueue_admin.console.trends.reach import Reach
 from pgqueue_admin.console.trends.week_before import WEEK
-from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline import kept, trends
 from pgqueue_admin.wording.figures import NBSP, UNKNOWN, counted
 from pgqueue_admin.wording.unusual import span
 
@@ -15,7 +15,10 @@ _NOISE = 0.02  # both sides are within one per cent
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """``then_is_known``: the window before is there and read, so that nothing found in it means none."""
+
     slow: trends.Slow
+    then_is_known: bool
 
     @property
     def spans(self) -> list[str]:
@@ -29,7 +32,7 @@ class Row:
     def change(self) -> str:
         """Of the time within which 19 in 20 were done."""
         if not self.slow.before:
-            return "none then" if self.slow.before is None else UNKNOWN
+            return "none then" if self.slow.before is None and self.then_is_known else UNKNOWN
         by = self.slow.p95 / self.slow.before - 1
         if abs(by) <= _NOISE:
             return "as then"
@@ -51,7 +54,15 @@ class Types:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return [Row(each) for each in trends.slowest(self._asked, self._read_to, self.earlier, self._measure)]
+        found = trends.slowest(self._asked, self._read_to, self.earlier, self._measure)
+        return [Row(each, self._then_is_known) for each in found]
+
+    @cached_property
+    def _then_is_known(self) -> bool:
+        """Neither forgotten in steps as fine as these, nor from before history began, nor still to be read."""
+        since, until = self._asked.since - self.earlier, self._asked.until - self.earlier
+        is_read = self._reach.is_whole(int(since.timestamp()), int(until.timestamp()))
+        return is_read and kept.reaches(self._asked.grain, since)
 
     @property
     def _read_to(self) -> datetime:
