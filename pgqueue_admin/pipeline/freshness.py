@@ -61,7 +61,7 @@ def stalls(now: datetime) -> list[Stall]:
     tables that nobody has begun with for as long, although messages lie there."""
     there = HistorySource.objects.filter(is_there=True).order_by("table")
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
-    left = [(table, since) for table, since in unbegun.unbegun() if now - since > LIMIT]
+    left = [(table, since) for table, since in unbegun.unbegun(LIMIT) if now - since > LIMIT]
     return [
         *[Stall(each.table, since, each.note or _error_of(each)) for each, since in behind],
         *[Stall(table, since, unbegun.why(), begun=False) for table, since in left],

@@ -38,8 +38,13 @@ def audited(since: timedelta, depth: int = 5, **facts: Any) -> None:
 
 def process(started: timedelta, **facts: Any) -> None:
     now = clock.now()
-    times = {"started_at": now - started, "heartbeat_at": now}
-    Process.objects.create(role="pipeline", host="app-1", pid=7, start_ticks=1, **times, **facts)
+    known = {"role": "pipeline", "host": "app-1", "pid": 7, "start_ticks": Process.objects.count()}
+    Process.objects.create(**{**known, "started_at": now - started, "heartbeat_at": now, **facts})
+
+
+def ended(started: timedelta, after: timedelta, **facts: Any) -> None:
+    at = clock.now() - started + after
+    process(started, ended_at=at, heartbeat_at=at, state="stopped", **facts)
 
 
 def test_an_audit_queue_that_nobody_began_to_read_is_told_after_the_limit() -> None:
@@ -71,6 +76,36 @@ def test_what_lies_dead_in_the_archive_counts_as_well_and_the_process_says_why()
     assert warned.cause == "messages.message_archive"
     assert warned.said.value.replace("\u00a0", " ") == "17 min", "since its process started"
     assert warned.said.meaning.startswith("Not installed: pyspark. Nothing is lost")
+
+
+def test_switched_on_again_nothing_is_told_before_the_limit() -> None:
+    """Who ran before it was switched off could read nothing since."""
+    audited(10 * LIMIT)
+    ended(20 * LIMIT, LIMIT)
+    process(5 * MINUTE)
+    assert found() == []
+
+
+def test_processes_that_follow_one_another_count_as_one() -> None:
+    audited(10 * LIMIT)
+    ended(20 * LIMIT, LIMIT)
+    ended(2 * LIMIT, LIMIT, last_error="ended by SIGKILL")
+    ended(LIMIT - MINUTE, MINUTE)
+    process(5 * MINUTE, last_error="Not installed: pyspark.")
+    (warned,) = found()
+    assert warned.said.value.replace("\u00a0", " ") == "30 min"
+    assert warned.said.meaning.startswith("Not installed: pyspark. Nothing is lost")
+
+
+def test_the_process_that_runs_says_why_and_not_one_that_ended_beside_it() -> None:
+    audited(2 * LIMIT)
+    ended(2 * LIMIT, 2 * LIMIT, last_error="ended by SIGKILL")
+    process(2 * LIMIT, heartbeat_at=clock.now() - timedelta(seconds=2), last_error="Not installed: pyspark.")
+    (warned,) = found()
+    assert warned.said.meaning.startswith("Not installed: pyspark. Nothing is lost")
+    Process.objects.filter(ended_at=None).delete()
+    (warned,) = found()
+    assert warned.said.meaning.startswith("No process for history runs. ended by SIGKILL. Nothing is lost")
 
 
 def test_a_table_that_the_ledger_has_is_judged_by_the_ledger() -> None:
