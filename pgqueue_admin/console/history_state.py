@@ -23,7 +23,13 @@ class HistoryState:
             return OFF if not self._freshness.is_on else DEAD if self.process else NOBODY
         if self.process.last_error:
             return INSTALLING if self.process.last_error == UNDER_WAY else FAILING
-        return WELL if self.batches or HistoryBatch.objects.filter(state=HistoryBatch.State.DONE).exists() else NOTHING
+        return WELL if self.batches or self._has_read else NOTHING
+
+    @property
+    def _has_read(self) -> bool:
+        """Also where there was nothing to read: complete up to a time without any batch."""
+        done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE)
+        return self._freshness.complete_to is not None or done.exists()
 
     @cached_property
     def process(self) -> Any:

@@ -97,6 +97,16 @@ def test_a_process_that_has_read_nothing_so_far_says_so(page: Page) -> None:
     assert "Nothing is read yet" not in page()
 
 
+def test_where_there_was_nothing_to_read_history_is_complete_all_the_same(page: Page) -> None:
+    process()
+    source = HistorySource.objects.create(table="messages.message_archive")
+    assert "Nothing is read yet" in page()
+    HistorySource.objects.filter(pk=source.pk).update(complete_to=clock.now())
+    text = page()
+    assert "History is complete up to" in text
+    assert "Nothing is read yet" not in text
+
+
 def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
     process()
     open_batch = batch(state="running", attempt=2, step="written", rows=9, started_at=clock.now() - 3 * MINUTE)
