@@ -5,20 +5,26 @@ from pgqueue_admin.wording.warnings import Said
 
 
 def stalled(age: float, threshold: float, table: str, why: str) -> Said:
-    said = f"{why.rstrip('.')}. " if why else ""
-    return Said(
-        f"History of {table} stands still: complete up to {duration(age)} ago, the limit is {plain(threshold)}",
-        duration(age),
-        plain(threshold),
-        f"{said}Nothing is lost, Trends end there. See Pipeline for its last batch, and the log of its process.",
+    return _said(
+        f"History of {table} stands still: complete up to {duration(age)} ago",
+        age,
+        threshold,
+        why,
+        "Trends end there. See Pipeline for its last batch, and the log of its process.",
     )
 
 
 def unbegun(age: float, threshold: float, table: str, why: str) -> Said:
-    said = f"{why.rstrip('.')}. " if why else ""
-    return Said(
-        f"History of {table} has not begun: messages lie there for {duration(age)}, the limit is {plain(threshold)}",
-        duration(age),
-        plain(threshold),
-        f"{said}Nothing is lost, Trends show none of them. See Pipeline for its process, and the log of that.",
+    return _said(
+        f"History of {table} has not begun: messages lie there for {duration(age)}",
+        age,
+        threshold,
+        why,
+        "Trends show none of them. See Pipeline for its process, and the log of that.",
     )
+
+
+def _said(fact: str, age: float, threshold: float, why: str, then: str) -> Said:
+    cause = f"{why.rstrip('.')}. " if why else ""
+    limit = plain(threshold)
+    return Said(f"{fact}, the limit is {limit}", duration(age), limit, f"{cause}Nothing is lost, {then}")
