@@ -28,6 +28,12 @@ def read(connection: Any, source: HistorySource, most: int = 100) -> list[int]:
     return found
 
 
+def told(source: HistorySource) -> str:
+    """What the ledger says of it now."""
+    source.refresh_from_db()
+    return source.note
+
+
 def audit(connection: Any) -> HistorySource:
     """An empty audit queue, and what the ledger knows of it."""
     audit_queue(connection)

@@ -4,8 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,77 +21,93 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_driver_without_its_java_gives_way_to_a_new_one(
-    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
-) -> None:
-    database = connect(console_database)
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """What all drivers of a test say."""
+    return tmp_path / "driver.log"
+
+
+@pytest.fixture
+def start(console_database: str, var: Path, tmp_path: Path, log: Path) -> Iterator[Start]:
+    """``start(patience)``: a driver, with that in hung.py in place of its minutes; with the test it ends."""
+    environ = {**os.environ, "DATABASE_URL": console_database, "HISTORY_DIR": str(tmp_path / "history")}
+    environ |= {"PGQUEUE_VAR": str(var), "SPARK_MASTER": "local[2,4]"}
+    environ |= {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
+    with ExitStack() as ends:
+
+        def start(patience: str = "LOOKS", **changes: str) -> "subprocess.Popen[bytes]":
+            given = f"from pgqueue_admin.pipeline import hung; hung.{patience}"
+            command = f"import sys, manage; {given}; sys.argv = ['manage.py', 'pipeline']; manage.main()"
+            with log.open("ab") as said:
+                driver = subprocess.Popen(
+                    [sys.executable, "-c", command],
+                    cwd=ROOT, env=environ | changes, start_new_session=True, stdout=said, stderr=said,
+                )  # fmt: skip
+            ends.callback(end, driver)
+            return driver
+
+        yield start
+
+
+def end(driver: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+
+
+def test_a_driver_without_its_java_gives_way_to_a_new_one(database: Any, start: Start, log: Path) -> None:
     died(database)
-    driver = start(console_database, var, tmp_path)
-    try:
-        reads(driver, 1)
-        os.kill(java_of(driver.pid), signal.SIGKILL)
-        died(database)
-        assert until(driver.poll, 180, "it does not stay to find no Java for ever") == 1
-        said = (tmp_path / "driver.log").read_text().splitlines()
-        assert "History is read on by a new process, this one ends: Spark's Java has ended, with -9." in said[-1]
-        driver = start(console_database, var, tmp_path)
-        reads(driver, 2)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    driver = start()
+    reads(driver, 1)
+    os.kill(java_of(driver.pid), signal.SIGKILL)
+    died(database)
+    assert until(driver.poll, 180, "it does not stay to find no Java for ever") == 1
+    said = log.read_text().splitlines()
+    assert "History is read on by a new process, this one ends: Spark's Java has ended, with -9." in said[-1]
+    driver = start()
+    reads(driver, 2)
 
 
-def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(
-    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
-) -> None:
+def test_a_java_that_hangs_is_ended_and_a_new_one_reads_on(database: Any, start: Start, log: Path) -> None:
     """It is stopped, not ended: who waits for its answer would wait for ever."""
-    database = connect(console_database)
     died(database)
-    driver = start(console_database, var, tmp_path, "LOOKS = 15")
-    try:
-        reads(driver, 1)
-        java = java_of(driver.pid)
-        os.kill(java, signal.SIGSTOP)
-        died(database)
-        assert until(driver.poll, 180, "it does not wait for a Java that hangs") == 1
-        until(lambda: not runs(java), what="it is ended")
-        said = (tmp_path / "driver.log").read_text()
-        assert "Spark's Java has not answered for 15 s: it is ended." in said
-        assert "History is read on by a new process, this one ends: Spark's Java did not answer" in said
-        driver = start(console_database, var, tmp_path)
-        reads(driver, 2)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    driver = start("LOOKS = 15")
+    reads(driver, 1)
+    java = java_of(driver.pid)
+    os.kill(java, signal.SIGSTOP)
+    died(database)
+    assert until(driver.poll, 180, "it does not wait for a Java that hangs") == 1
+    until(lambda: not runs(java), what="it is ended")
+    said = log.read_text()
+    assert "Spark's Java has not answered for 15 s: it is ended." in said
+    assert "History is read on by a new process, this one ends: Spark's Java did not answer" in said
+    driver = start()
+    reads(driver, 2)
 
 
 def test_a_batch_that_stands_still_ends_and_a_new_process_reads_on(
-    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
+    database: Any, console_database: str, connect: Callable[[str], Any], start: Start, log: Path
 ) -> None:
     """Its workers are stopped, in the middle of reading for certain: Java answers, and none of its tasks ends."""
-    database, locking = connect(console_database), connect(console_database)
+    locking = connect(console_database)
     died(database)
     assert planning.plan(database, sources(database)[0])
     locking.run("begin")
     locking.run("lock table messages.message_archive in access exclusive mode")
-    driver = start(console_database, var, tmp_path, "LOOKS; from pgqueue_admin.pipeline import stuck; stuck.STILL = 30")
-    try:
-        until(lambda: database.value(WAITING), 240, "it waits for the table that it reads")
-        workers = workers_of(java_of(driver.pid))
-        for worker in workers:
-            os.kill(worker, signal.SIGSTOP)
-        locking.run("commit")
-        assert until(driver.poll, 180, "it does not wait for tasks that never end") == 1
-        until(lambda: not any(map(runs, workers)), what="they are ended")
-        assert "None of Spark's tasks has ended for 30 s" in (tmp_path / "driver.log").read_text()
-        driver = start(console_database, var, tmp_path)
-        reads(driver, 1)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    driver = start("LOOKS; from pgqueue_admin.pipeline import stuck; stuck.STILL = 30")
+    until(lambda: database.value(WAITING), 240, "it waits for the table that it reads")
+    workers = workers_of(java_of(driver.pid))
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)
+    locking.run("commit")
+    assert until(driver.poll, 180, "it does not wait for tasks that never end") == 1
+    until(lambda: not any(map(runs, workers)), what="they are ended")
+    assert "None of Spark's tasks has ended for 30 s" in log.read_text()
+    driver = start()
+    reads(driver, 1)
 
 
 WAITING = """select exists (
@@ -100,24 +116,17 @@ WAITING = """select exists (
 )"""
 
 
-def test_a_java_that_never_comes_up_is_ended(
-    console_database: str, connect: Callable[[str], Any], var: Path, tmp_path: Path
-) -> None:
+def test_a_java_that_never_comes_up_is_ended(database: Any, start: Start, log: Path, tmp_path: Path) -> None:
     """Its version it tells, and then stands still, as does who waits for it."""
-    died(connect(console_database))
+    died(database)
     java = tmp_path / "jdk/bin/java"
     java.parent.mkdir(parents=True)
     java.write_text(NEVER_UP)
     java.chmod(0o755)
-    driver = start(console_database, var, tmp_path, "UP = 3", JAVA_HOME=str(tmp_path / "jdk"))
-    try:
-        assert until(driver.poll, 180, "it does not wait for a Java that never comes up") == 1
-        assert "Spark's Java has not answered for 3 s: it is ended." in (tmp_path / "driver.log").read_text()
-        until(lambda: not runs(int((tmp_path / "stands.pid").read_text())), what="it is ended")
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+    driver = start("UP = 3", JAVA_HOME=str(tmp_path / "jdk"))
+    assert until(driver.poll, 180, "it does not wait for a Java that never comes up") == 1
+    assert "Spark's Java has not answered for 3 s: it is ended." in log.read_text()
+    until(lambda: not runs(int((tmp_path / "stands.pid").read_text())), what="it is ended")
 
 
 NEVER_UP = """#!/bin/sh
@@ -125,20 +134,6 @@ NEVER_UP = """#!/bin/sh
 echo $$ > "$JAVA_HOME/../stands.pid"
 kill -STOP $$
 """
-
-
-def start(dsn: str, var: Path, folder: Path, patience: str = "", **changes: str) -> "subprocess.Popen[bytes]":
-    """``patience``: what hung.py is to have in place of its minutes."""
-    environ = {**os.environ, "DATABASE_URL": dsn, "HISTORY_DIR": str(folder / "history"), "PGQUEUE_VAR": str(var)}
-    environ |= {"SPARK_MASTER": "local[2,4]", "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
-    environ |= changes
-    given = f"from pgqueue_admin.pipeline import hung; hung.{patience or 'LOOKS'}"
-    command = f"import sys, manage; {given}; sys.argv = ['manage.py', 'pipeline']; manage.main()"
-    with (folder / "driver.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-c", command],
-            cwd=ROOT, env=environ, start_new_session=True, stdout=log, stderr=log,
-        )  # fmt: skip
 
 
 def reads(driver: "subprocess.Popen[bytes]", rows: int) -> None:

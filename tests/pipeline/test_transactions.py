@@ -47,6 +47,12 @@ def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
     return source
 
 
+def lags_from_now_on(standby: Any) -> None:
+    standby.run("alter system set primary_conninfo = ''")
+    standby.run("select pg_reload_conf()")
+    until(lambda: standby.value("select count(*) from pg_stat_wal_receiver") == 0, what="it hears of nothing more")
+
+
 def used_up(database: Any, number: int) -> None:
     """So many transaction ids."""
     for _ in range(number):
@@ -63,9 +69,7 @@ def test_a_standby_that_lagged_and_was_promoted(
     died(database)
     assert read(database, archive) == [1]
     until(lambda: promoted.value("select count(*) from messages.message_archive") == 1, what="it has the first")
-    promoted.run("alter system set primary_conninfo = ''")
-    promoted.run("select pg_reload_conf()")
-    until(lambda: promoted.value("select count(*) from pg_stat_wal_receiver") == 0, what="it lags from now on")
+    lags_from_now_on(promoted)
     used_up(database, 10)
     died(database)
     assert read(database, archive) == [2], "which is lost"
@@ -106,9 +110,7 @@ def test_numbers_of_a_standby_that_lagged_and_was_promoted(
     assert read(database, queue) == [1]
     until(lambda: promoted.value("select to_regclass('audit')"), what="it has the table")
     until(lambda: promoted.value("select count(*) from audit") == 1, what="it has the first")
-    promoted.run("alter system set primary_conninfo = ''")
-    promoted.run("select pg_reload_conf()")
-    until(lambda: promoted.value("select count(*) from pg_stat_wal_receiver") == 0, what="it lags from now on")
+    lags_from_now_on(promoted)
     put(database)
     queue.refresh_from_db()
     assert read(database, queue) == [2], "which is lost"

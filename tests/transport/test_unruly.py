@@ -74,31 +74,6 @@ def test_a_handler_that_ends_the_transaction_is_told(endpoint, handlers, caplog,
     assert len(rows(endpoint.dsn, "error")) == (0 if word == "commit" else 1)
 
 
-@pytest.mark.parametrize("word", ["commit", "rollback"])
-@pytest.mark.parametrize("retries", [0, 1])
-def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(make_endpoint, handlers, word, retries):
-    """Each of the others is handled, and what it sent is sent once; itself it fails."""
-    make_endpoint("Billing")
-    handled = []
-
-    @handlers.handle(PING)
-    def ping(number, context):
-        context.send("Billing", number, type="Shop.Pong")
-        handled.append(number)
-        if number == 3:
-            context.connection.run(word)
-
-    settings = replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries)
-    endpoint = make_endpoint(settings=settings)
-    endpoint.send_many("Sales", range(10), type=PING)
-    endpoint.start()
-    others = {0, 1, 2, 4, 5, 6, 7, 8, 9}
-    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
-    finished(endpoint)
-    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
-    assert len(rows(endpoint.dsn, "error")) == 1
-
-
 AGAIN = [("commit", 1, 0), ("rollback", 6, 1)]
 
 
@@ -128,17 +103,48 @@ def test_a_handler_that_ends_the_transaction_and_begins_another(make_endpoint, h
         assert connection.value("select to_regclass('written_behind')") is None
 
 
+@pytest.fixture
+def batch_of_ten(make_endpoint, handlers):
+    """``batch_of_ten(at_fault, act, retries)``: each sends, then acts. All but that one are handled, and what each of
+    them sent is sent once; itself it fails."""
+
+    def run(at_fault, act, retries):
+        make_endpoint("Billing")
+        handled = []
+
+        @handlers.handle(PING)
+        def ping(number, context):
+            context.send("Billing", number, type="Shop.Pong")
+            handled.append(number)
+            act(number, context)
+
+        endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries))
+        endpoint.send_many("Sales", range(10), type=PING)
+        endpoint.start()
+        others = set(range(10)) - {at_fault}
+        until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
+        finished(endpoint)
+        assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
+        assert len(rows(endpoint.dsn, "error")) == 1
+
+    return run
+
+
+@pytest.mark.parametrize("word", ["commit", "rollback"])
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_handler_that_ends_the_transaction_of_a_batch_harms_no_other(batch_of_ten, word, retries):
+    def act(number, context):
+        if number == 3:
+            context.connection.run(word)
+
+    batch_of_ten(3, act, retries)
+
+
 @pytest.mark.parametrize("word", ["commit", "rollback"])
 @pytest.mark.parametrize("then", ["goes on", "raises", "is refused"])
 @pytest.mark.parametrize("retries", [0, 1])
-def test_one_that_does_so_in_a_batch_harms_no_other(make_endpoint, handlers, word, then, retries):
-    make_endpoint("Billing")
-    handled = []
-
-    @handlers.handle(PING)
-    def ping(number, context):
-        context.send("Billing", number, type="Shop.Pong")
-        handled.append(number)
+def test_one_that_begins_another_then_harms_no_other(batch_of_ten, word, then, retries):
+    def act(number, context):
         if number == 3:
             session = context.connection
             session.run(word)
@@ -148,38 +154,20 @@ def test_one_that_does_so_in_a_batch_harms_no_other(make_endpoint, handlers, wor
             if then == "is refused":
                 session.run("select 1 / 0")
 
-    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=retries))
-    endpoint.send_many("Sales", range(10), type=PING)
-    endpoint.start()
-    others = {0, 1, 2, 4, 5, 6, 7, 8, 9}
-    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
-    finished(endpoint)
-    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
-    assert len(rows(endpoint.dsn, "error")) == 1
+    batch_of_ten(3, act, retries)
 
 
-def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(make_endpoint, handlers):
+def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(batch_of_ten):
     """Kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails at once."""
-    make_endpoint("Billing")
-    kept, handled = [], []
+    kept = []
 
-    @handlers.handle(PING)
-    def ping(number, context):
-        context.send("Billing", number, type="Shop.Pong")
-        handled.append(number)
+    def act(number, context):
         if number == 0:
             kept.append(context.connection)
         if number == 1:
             kept[0].run("rollback")
 
-    endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=1))
-    endpoint.send_many("Sales", range(10), type=PING)
-    endpoint.start()
-    others = {0, 2, 3, 4, 5, 6, 7, 8, 9}
-    until(lambda: others <= set(handled) and not rows(endpoint.dsn, "Sales"), 20)
-    finished(endpoint)
-    assert sorted(int(row.body) for row in rows(endpoint.dsn, "Billing")) == sorted(others)
-    assert len(rows(endpoint.dsn, "error")) == 1
+    batch_of_ten(1, act, retries=1)
 
 
 @pytest.mark.parametrize("where", ["its own session", "that of another message"])
