@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from pgqueue_admin.archive.pruning import CHUNK, prune
+from pgqueue_admin.archive.pruning import CHUNK, Filed, prune
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
@@ -33,17 +33,17 @@ def prune_archive(seconds: float = SECONDS) -> int:
 
 
 def _prune(connection: Connection, kept_for: timedelta, deadline: float) -> int:
-    read = _read(connection) if settings.PGQUEUE["SPARK_MASTER"] else None
+    read, filed = _read(connection) if settings.PGQUEUE["SPARK_MASTER"] else (None, None)
     if read == "":
         return 0
-    gone = chunk = prune(connection, clock.now() - kept_for, read)
+    gone = chunk = prune(connection, clock.now() - kept_for, read, filed)
     while chunk == CHUNK and time.monotonic() < deadline:
-        chunk = prune(connection, clock.now() - kept_for, read)
+        chunk = prune(connection, clock.now() - kept_for, read, filed)
         gone += chunk
     return gone
 
 
-def _read(connection: Connection) -> str:
+def _read(connection: Connection) -> tuple[str, Filed]:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().pipeline.instant())
-    return ledger.read_to(ARCHIVE, now.cluster)
+    return ledger.read_to(ARCHIVE, now.cluster), Filed(*ledger.events_filed(ARCHIVE, now.cluster))

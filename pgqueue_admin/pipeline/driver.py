@@ -16,6 +16,7 @@ from pgqueue_admin.pipeline import (
     days,
     deciding,
     depth_files,
+    event_files,
     hung,
     java,
     ledger,
@@ -66,6 +67,11 @@ class Driver:
                 except Exception as error:
                     faults.append(error)
                     ledger.held_back(each, str(error).partition("\n")[0][:500])
+            if not ending():
+                try:
+                    event_files.keep(connection, folder())
+                except Exception as error:
+                    faults.append(error)
         if not ending():
             self._compact()
             depth_files.keep(folder())

@@ -123,7 +123,7 @@ def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, who
         "whole": whole,
         "within": WITHIN,
     }
-    told = _answered({**asked, "since": since.isoformat(), "until": until.isoformat()})
+    told = answered("messages", {**asked, "since": since.isoformat(), "until": until.isoformat()})
     rows = [Finished(**{name: _read(name, value) for name, value in row.items()}) for row in told["rows"]]
     return Found(rows, told["matched"], len(paths), told["unread"])
 
@@ -136,13 +136,14 @@ def _paths(since: datetime, until: datetime) -> Iterable[str]:
     return (str(folder() / path) for path in files.values_list("path", flat=True))
 
 
-def _answered(question: dict[str, Any]) -> Any:
+def answered(about: str, question: dict[str, Any]) -> Any:
+    """What in_files says ``about`` messages, or events. Raises NotReadable."""
     if absent := missing():
         raise NotReadable(absent)
     if not _AT_ONCE.acquire(timeout=WITHIN):
         raise NotReadable("Others are looking into the files just now. Try again in some seconds.")
     try:
-        command = [sys.executable, "-m", "pgqueue_admin.pipeline.in_files"]
+        command = [sys.executable, "-m", "pgqueue_admin.pipeline.in_files", about]
         said = json.dumps(question)
         child = subprocess.run(command, input=said, capture_output=True, text=True, timeout=WITHIN + _START, cwd=_ROOT)
     except subprocess.TimeoutExpired:

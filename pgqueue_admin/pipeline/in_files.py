@@ -1,4 +1,4 @@
-"""Which messages lie in these files of history? A program of its own, asked in JSON on stdin, answering in JSON.
+"""Which messages, or events, lie in these files of history? A program of its own: JSON on stdin, JSON on stdout.
 
 Whoever asks has no Arrow in its memory, and a file that cannot be read ends nobody but this. Knows no Django.
 """
@@ -7,19 +7,20 @@ import json
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.parquet import ParquetFile
+from pyarrow.parquet import ParquetFile, read_table
 
 LISTED = (
     "source", "seq", "queue", "endpoint", "type", "result", "message_id", "sent_at", "started_at", "ended_at",
     "critical_ms", "processing_ms", "delivery_ms", "exception_type", "exception_message", "body_bytes",
 )  # fmt: skip
 WHOLE = (*LISTED, "conversation_id", "headers", "body")
+EVENT = ("event", "archive_id", "at", "who", "verb", "operation", "target", "reason")
 _PLACE = pa.schema(
     {
         "ended_at": pa.timestamp("us", "UTC"),
@@ -68,6 +69,17 @@ def answer(
     parts = ((number, places) for number, path in enumerate(paths) for places in _places(path, number, asked))
     kept, matched, unread = _found(parts, most, len(paths), time.monotonic() + within)
     return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
+
+
+def events(paths: list[str], source: str, seq: int, within: float) -> Any:
+    """``rows``: what became of one message of a table, in no order; ``unread``: files that were not read in time."""
+    ends, asked, rows = time.monotonic() + within, [("source", "=", source), ("seq", "=", seq)], list[Any]()
+    for number, path in enumerate(paths):
+        if time.monotonic() > ends:
+            return {"rows": rows, "unread": len(paths) - number}
+        found = read_table(path, columns=list(EVENT), filters=asked, partitioning=None, use_threads=False)
+        rows += [{name: _plain(value) for name, value in row.items()} for row in found.to_pylist()]
+    return {"rows": rows, "unread": 0}
 
 
 def _found(parts: Iterator[tuple[int, Any]], most: int, files: int, ends: float) -> tuple[Any, int, int]:
@@ -163,4 +175,5 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    json.dump(answer(**json.load(sys.stdin)), sys.stdout)
+    known: dict[str, Callable[..., Any]] = {"messages": answer, "events": events}
+    json.dump(known[sys.argv[1]](**json.load(sys.stdin)), sys.stdout)

@@ -15,6 +15,7 @@ from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
+BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 _NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
 
@@ -213,6 +214,15 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
     return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to, "head_at": batch.complete_to}
 
 
+@transaction.atomic
+def filed(source: HistorySource, snapshot: str, before: datetime, files: Iterable[HistoryFile]) -> None:
+    """What became of archived messages: these events are in these files now, or none of both. Raises Superseded."""
+    unmoved = _same(source).filter(events_snapshot=source.events_snapshot, events_before=source.events_before)
+    if not unmoved.update(events_snapshot=snapshot, events_before=before):
+        raise Superseded("Another driver has put the same events into files.")
+    HistoryFile.objects.bulk_create(files)
+
+
 def complete_to() -> datetime | None:
     """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
     What another one brings one day is counted and judged then."""
@@ -230,3 +240,9 @@ def read_to(table: str, cluster: str) -> str:
     """The snapshot of which history has every row of a table, in this cluster; empty: of none."""
     source = HistorySource.objects.filter(table=table, cluster=cluster).first()
     return source.snapshot if source else ""
+
+
+def events_filed(table: str, cluster: str) -> tuple[str, datetime | None]:
+    """Events that were visible in this snapshot and are from before then are in files; of a table, in this cluster."""
+    source = HistorySource.objects.filter(table=table, cluster=cluster).first()
+    return (source.events_snapshot or BEFORE_ALL, source.events_before) if source else (BEFORE_ALL, None)

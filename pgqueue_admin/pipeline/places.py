@@ -13,7 +13,8 @@ from django.conf import settings
 VERSION = "v2"
 REJECTED = "rejected-v1"
 DEPTH = "depth-v2"
-ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v1")
+EVENTS = "events-v1"
+ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v1", EVENTS)
 
 
 def folder() -> Path:
@@ -27,6 +28,10 @@ def of_attempt(root: Path, batch: int, token: UUID, dataset: str = VERSION) -> P
 
 def of_compaction(root: Path, source: int, day: date, token: UUID) -> Path:
     return root / VERSION / f"table-{source:04}-{day}-{token}"
+
+
+def of_events(root: Path, day: date, token: UUID) -> Path:
+    return root / EVENTS / f"{day}-{token}" / "events.parquet"
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from pgqueue_admin.pipeline.tables import NUMBERS, SNAPSHOTS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 MOST = 250_000
-BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def plan(connection: Connection, source: HistorySource, most: int = MOST) -> His
 
 def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found:
     now = connection.all(postgresql().pipeline.instant())[0]
-    begin, end = source.snapshot or BEFORE_ALL, source.ahead or now.snapshot
+    begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
     counted = _counted(connection, query, params)

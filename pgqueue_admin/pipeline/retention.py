@@ -9,8 +9,8 @@ from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
 
 def retain(folder: Path, days: int, today: date) -> int:
-    """Forget files whose messages all ended more than ``days`` days ago (0: keep all); how many files went. When what
-    was rejected ended nobody knows: it is kept for as long since it was read.
+    """Forget files whose messages all ended, or whose events all were, more than ``days`` days ago (0: keep all); how
+    many files went. When what was rejected ended nobody knows: it is kept for as long since it was read.
 
     The manifest comes first, and only what a done batch has written: whoever is killed in between leaves files that
     belong to nobody, for the sweep.
@@ -18,9 +18,9 @@ def retain(folder: Path, days: int, today: date) -> int:
     if not days:
         return 0
     before = today - timedelta(days=days)
-    of_messages = Q(dataset=HistoryFile.Dataset.HISTORY, day__lt=before)
+    of_days = Q(dataset__in=[HistoryFile.Dataset.HISTORY, HistoryFile.Dataset.EVENTS], day__lt=before)
     of_rejected = Q(dataset=HistoryFile.Dataset.REJECTED, parts__batch__ended_at__date__lt=before)
-    old = HistoryFile.objects.filter(of_messages | of_rejected).distinct()
+    old = HistoryFile.objects.filter(of_days | of_rejected).distinct()
     old = old.exclude(parts__batch__in=HistoryBatch.objects.exclude(state=HistoryBatch.State.DONE))
     paths = list(old.values_list("path", flat=True))
     HistoryFile.objects.filter(path__in=paths).delete()

@@ -63,7 +63,7 @@ def _is_elsewhere(now: Any, source: HistorySource) -> bool:
 
 def _is_behind(now: Any, source: HistorySource) -> bool:
     """Ids that come now were given out before: a standby that lagged was promoted, or an older copy put in place."""
-    read = [_next(snapshot) for snapshot in (source.snapshot, source.ahead) if snapshot]
+    read = [_next(snapshot) for snapshot in (source.snapshot, source.ahead, source.events_snapshot) if snapshot]
     return _next(now.snapshot) < max(read, default=0)
 
 

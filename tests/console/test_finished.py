@@ -2,16 +2,23 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.operations import service
+from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.records.models import HistoryFile
 from tests.console.pages import matched
 from tests.pipeline.counted import rolled_up
+from tests.pipeline.events import buried, event, kept, midnight, moved_back
 from tests.pipeline.files import HEADERS, TEN, message, write
 
 STRETCH = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T11:00:00Z"}
@@ -73,3 +80,54 @@ def test_a_figure_of_trends_leads_there(as_viewer: Client) -> None:
         "since": ["2026-11-14T10:05:00Z"], "until": ["2026-11-14T10:06:00Z"], "endpoint": ["Sales"],
         "result": ["success"],
     }  # fmt: skip
+
+
+@pytest.fixture
+def archive(console_database: str, connect: Callable[[str], Connection]) -> Connection:
+    """As a driver has seen it."""
+    connection = connect(console_database)
+    assert [each.table for each in sources(connection)] == [ARCHIVE]
+    return connection
+
+
+def became(client: Client, seq: int = 1, source: str = ARCHIVE) -> str:
+    """The page's section, in words."""
+    page = client.get(f"/trends/messages/{seq}/", {"source": source, "at": TEN.isoformat()}).content.decode()
+    section = page.partition('id="log"')[2].partition("</section>")[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", section)).split())
+
+
+def test_what_became_of_a_message_is_told_when_the_archive_has_forgotten_it(
+    history: Path, as_viewer: Client, archive: Connection
+) -> None:
+    ana, dead = User.objects.create_superuser("ana"), buried(archive)
+    service.act("discard", dead, ana, "console", "a <b>test</b> order")
+    service.act("restore", dead, ana, "console")
+    event(archive, buried(archive), verb="retried")  # another message
+    moved_back(archive, 1)
+    kept(archive, history)
+    archive.run("delete from messages.message_archive")
+    write(history, message(1, source=ARCHIVE, result="failed"), message(1))
+    told = became(as_viewer)
+    assert re.search(r"Restored, operation \d+ ana none .* Discarded, operation \d+ ana a <b>test</b> order ", told)
+    assert "Retried" not in told
+    assert f"the last one being {midnight(-1):%-d %b %Y}." in told
+    assert became(as_viewer, source="audit") == ""
+
+
+def test_that_nothing_became_of_it_is_told_up_to_when(history: Path, as_viewer: Client, archive: Connection) -> None:
+    buried(archive)
+    write(history, message(1, source=ARCHIVE, result="failed"))
+    assert became(as_viewer) == ""  # nobody has looked yet
+    kept(archive, history)
+    assert "Nothing. Files of history know this of whole days (UTC)" in became(as_viewer)
+
+
+def test_what_became_of_it_may_not_be_readable_while_the_message_is(
+    history: Path, as_viewer: Client, archive: Connection
+) -> None:
+    event(archive, buried(archive))
+    kept(archive, history)
+    (history / HistoryFile.objects.get(dataset="events").path).unlink()
+    write(history, message(1, source=ARCHIVE, result="failed"))
+    assert "Not known: The files in" in became(as_viewer)

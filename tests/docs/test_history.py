@@ -1,7 +1,9 @@
-"""The page of history names every column that its files have."""
+"""The page of history names every column that its files have, and no other."""
 
 import re
 from pathlib import Path
+
+from pgqueue_admin.pipeline import event_files
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
 
@@ -9,5 +11,15 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encod
 def test_every_column_has_its_place() -> None:
     from pgqueue_admin.pipeline.schemas import HISTORY
 
-    cells = re.findall(r"^\| (`[^|]*) \|", PAGE.partition("## What a row holds")[2], re.MULTILINE)
-    assert {name for cell in cells for name in re.findall(r"`(\w+)`", cell)} == set(HISTORY.fieldNames())
+    assert named("What a row holds (version 2)") == set(HISTORY.fieldNames())
+
+
+def test_so_has_every_column_of_events() -> None:
+    assert named("What became of archived messages") == set(event_files.COLUMNS)
+
+
+def named(section: str) -> set[str]:
+    """What stands in the first cells of its table."""
+    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}

@@ -1,5 +1,7 @@
 """Which messages does this point of Trends count? The newest of them, and each as history keeps it."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import path
@@ -9,7 +11,7 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.reading import body, facts
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS
-from pgqueue_admin.pipeline import bands, finished
+from pgqueue_admin.pipeline import bands, became, finished
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.records import clock
 
@@ -72,7 +74,15 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
     known = facts.of_finished(found)
     shown = body.of_finished(found, known.content_type, request.GET.dict())
     about = {"message": found, "facts": known, "body": shown, "word": RESULTS.get(found.result, found.result)}
-    return render(request, "pgqueue_admin/finished/message.html", about)
+    return render(request, "pgqueue_admin/finished/message.html", about | _became(found))
+
+
+def _became(message: finished.Finished) -> dict[str, Any]:
+    """Read beside the message: where that fails, all else is still shown."""
+    try:
+        return {"became": became.of(message)}
+    except finished.NotReadable as error:
+        return {"became_unknown": str(error)}
 
 
 urlpatterns = [

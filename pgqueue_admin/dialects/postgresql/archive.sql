@@ -189,12 +189,18 @@ select id, %(who)s, %(verb)s, %(operation)s, target
 from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
 
 -- name: prune
--- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to.
+-- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to,
+-- and of which all events are in files: these say its number, which nobody knows once it is gone.
 -- Who decides today can take it back, however long ago it died; that it died before then, too, is what the index finds.
 delete from messages.message_archive where id in (
     select id from messages.message_archive
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
         and greatest(died_at, became_at, ended_at) < %(before)s
         and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
+        and (%(filed)s::pg_snapshot is null or not exists (
+            select from messages.archive_event event
+            where event.archive_id = message_archive.id
+                and not (pg_visible_in_snapshot(event.xid, %(filed)s::pg_snapshot)
+                    and event.at < coalesce(%(filed_before)s::timestamptz, 'infinity'))))
     limit %(most)s for update skip locked
 )

@@ -30,6 +30,25 @@ pg_visible_in_snapshot(xid, %(b)s::pg_snapshot) and (
     or xid = any(string_to_array(split_part(%(a)s::pg_snapshot::text, ':', 3), ',')::xid8[])
 )
 
+-- name: events_not_filed
+-- Filed is what was visible in a *and* of a day that was over then, whatever clocks did; no end: all that was visible.
+pg_visible_in_snapshot(event.xid, %(b)s::pg_snapshot) and event.at < %(end)s::timestamptz
+and not (pg_visible_in_snapshot(event.xid, %(a)s::pg_snapshot) and event.at < coalesce(%(filed)s::timestamptz, 'infinity'))
+
+-- name: events_first
+-- Of those that are in no file yet: one look through the whole table, once for each day.
+select min(at) from messages.archive_event event where {events_not_filed}
+
+-- name: events_read
+-- With what the archive knows of their messages. A file is looked into by seq.
+select
+    archived.seq, event.archive_id, archived.message_id, event.id as event, event.at, event.who, event.verb,
+    event.operation, event.target
+from messages.archive_event event
+left join messages.message_archive archived on archived.id = event.archive_id
+where {events_not_filed}
+order by archived.seq, event.id
+
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an
 -- error nobody looks at: a trace is read from both its ends.

@@ -29,6 +29,11 @@ class HistorySource(models.Model):
     first_seen_at = Moment(auto_now_add=True)
     is_there = models.BooleanField(default=True, help_text="A table that is gone keeps nothing back.")
     held_until = models.DateTimeField(null=True, help_text="Somebody cancelled: not read before then, unless asked.")
+    # by the database, too: a driver of the version before goes on finding tables until it is restarted
+    events_snapshot = models.TextField(
+        blank=True, default="", db_default="", help_text="Of the archive: events that were visible in it, and ..."
+    )
+    events_before = models.DateTimeField(null=True, help_text="... are from before this midnight (UTC), are in files.")
 
 
 class HistoryBatch(models.Model):
@@ -105,6 +110,7 @@ class HistoryFile(models.Model):
         HISTORY = "history"
         REJECTED = "rejected"
         DEPTH = "depth"
+        EVENTS = "events"
 
     source = models.ForeignKey(
         HistorySource, null=True, on_delete=models.CASCADE, related_name="files", help_text="None: of depth."
