@@ -183,11 +183,20 @@ def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> 
     query = statements.slowest(
         buckets=measure, numbers=f"{measure}_n", percentiles=statements.percentiles, of=statements.of
     )
-    rows = _ask(query, replace(asked, until=until), earlier=earlier, whole_until=asked.until)
+    read = replace(asked, until=until)
+    rows = _ask(query, read, earlier=earlier, whole_until=asked.until, types=_maybe_slowest(read, measure))
     return [
         Slow(type_, messages, value(p50), value(p95), None if before is None else value(before))
         for type_, messages, p50, p95, before in rows
     ]
+
+
+def _maybe_slowest(asked: Asked, measure: str) -> list[str] | None:
+    """All others cannot be: years have too many buckets to sum them all. None: any may be, nothing is cut of them."""
+    if not _is_cut(asked) or any(getattr(asked, name) for name in NAMES):
+        return None
+    query = postgresql().trends.maybe_slowest(**_parts(), buckets=measure, numbers=f"{measure}_n")
+    return [type_ for (type_,) in _ask(query, asked, measure=measure, starts=bands.STARTS)]
 
 
 def stories(asked: Asked) -> list[Story]:

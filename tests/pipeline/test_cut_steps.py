@@ -137,3 +137,24 @@ def test_who_cuts_waits_for_a_batch_that_counts(console_database: str, connect: 
 def _cut() -> None:
     tasks.cut_trends()
     connections.close_all()
+
+
+def slowest(**names: str) -> list[trends.Slow]:
+    asked = trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", **names)
+    return trends.slowest(asked, MONDAY + 3 * DAY, timedelta(days=7), "critical")
+
+
+def test_the_twenty_slowest_types_are_chosen_by_what_was_cut_and_are_those_that_summing_finds() -> None:
+    """Of an endpoint by itself nothing is cut of each type, so all is summed there. The last day goes on."""
+    chance = random.Random(11)
+    for number in range(40):
+        for at in (MONDAY - 7 * DAY, MONDAY, MONDAY + DAY, MONDAY + 2 * DAY):
+            counts = {each: chance.randrange(1, 90) for each in sorted(chance.sample(range(-1, 900), 9))}
+            day(at, counts, type=f"Shop.T{number:02}", endpoint="Sales")
+    day(MONDAY, {2000: 9}, endpoint="Sales")
+    assert complete_to(MONDAY + 2.5 * DAY) == 3
+    found = slowest()
+    assert (len(found), found) == (20, slowest(endpoint="Sales"))
+    TimedStep.objects.filter(type=found[0].type, at=MONDAY).update(bands=[0], numbers=[10_000_000])
+    without = slowest()
+    assert without[:19] == found[1:], "what others took is not summed"

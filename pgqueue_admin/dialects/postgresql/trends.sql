@@ -138,7 +138,7 @@ with counted as (
     from (
         select type, at, unnest({buckets}) as bucket, unnest({numbers}) as number
         from pgqueue_rollup
-        where grain = %(grain)s and type <> '' and {of} and (
+        where grain = %(grain)s and type <> '' and {of} and (%(types)s::text[] is null or type = any(%(types)s::text[])) and (
             at >= %(since)s and at < %(until)s
             or at >= %(since)s - %(earlier)s::interval and at < %(whole_until)s - %(earlier)s::interval
         )
@@ -158,6 +158,33 @@ select now.type, now.messages, now.p50, now.p95, earlier.p95 as before
 from cut now left join cut earlier on earlier.type = now.type and earlier.is_before
 where not now.is_before
 order by now.p95 desc, now.messages desc, now.type limit 20
+
+-- name: maybe_slowest
+-- Types of which 19 in 20 took so long that they may be among the twenty slowest: as the twentieth or longer, by bands. Of
+-- steps that were cut few rows tell it, and the band of a sum of steps is exactly that of its bucket.
+with timed as (
+    select type, band, number
+    from pgqueue_timedstep, unnest(bands, numbers) as counted (band, number)
+    where (endpoint, queue, measure, grain) = ('', '', %(measure)s, %(grain)s) and type <> ''
+        and at >= %(since)s and at < %(until)s
+    union all
+    select summed.*
+    from ({steps}) steps, lateral (
+        select type, width_bucket(unnest({buckets}), %(starts)s::int4[]) as band, unnest({numbers}) as number
+        from pgqueue_rollup where {asked} and at = steps.at and type <> ''
+    ) summed
+), counted as (
+    select type, band, sum(number) as number from timed group by 1, 2
+), running as (
+    select
+        type, band, sum(number) over (partition by type order by band rows unbounded preceding) as upto,
+        sum(number) over (partition by type) as whole
+    from counted
+), placed as (
+    select type, rank() over (order by min(band) filter (where upto * 100 >= whole * 95) desc) as place
+    from running group by 1
+)
+select type from placed where place <= 20
 
 -- name: between
 -- Of rows that know their minute.
