@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connections
-from django.db.models import Max
+from django.db.models import Max, Min
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import bands
@@ -152,8 +152,14 @@ def kinds(asked: Asked) -> dict[str, list[Kind]]:
 
 def last_day(names: dict[str, str]) -> datetime | None:
     """The last day, in UTC, on which anything finished of these (NAMES), however long ago: days are kept for ever."""
-    found: datetime | None = Rollup.objects.filter(grain="day", **names).aggregate(last=Max("at"))["last"]
-    return found
+    days = Rollup.objects.filter(grain="day")
+    first, last = days.aggregate(first=Min("at"), last=Max("at")).values()
+    if first is None:
+        return None
+    asked = Asked(first, last + STEPS["day"], "day", **names)
+    if _is_cut(asked):
+        return _ask(postgresql().trends.last_of_cut(**_parts()), asked)[0][0]
+    return days.filter(**names).aggregate(last=Max("at"))["last"]
 
 
 def _is_cut(asked: Asked) -> bool:

@@ -13,7 +13,8 @@ from pgqueue_admin.records.models import DepthStep, Endpoint, HistorySource, Que
 from tests.console.pages import Page, matched
 from tests.pipeline.counted import batch, rolled_up
 
-TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
+TODAY = datetime(2026, 11, 14, tzinfo=UTC)
+TEN = TODAY + timedelta(hours=10)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
 HOUR = {"w": "1h", "at": "2026-11-14T10:40:00Z"}
 
@@ -58,7 +59,7 @@ def test_a_window_behind_the_end_of_history_is_not_read_yet(page: Page) -> None:
 
 
 def test_a_name_that_history_never_had_is_called_unknown(page: Page) -> None:
-    rolled_up(TEN, endpoint="Sales", grain="day")
+    rolled_up(TODAY, endpoint="Sales", grain="day")
     text = page(endpoint="Slaes")
     assert said(text).startswith("History knows no endpoint “Slaes”")
     assert "Show everything" in text
@@ -77,8 +78,8 @@ def test_a_name_that_is_known_says_when_it_was_last_seen(page: Page, as_viewer: 
 
 
 def test_names_that_are_known_but_never_together_are_told(page: Page) -> None:
-    rolled_up(TEN, endpoint="Sales", grain="day")
-    rolled_up(TEN, type="Bill", grain="day")
+    rolled_up(TODAY, endpoint="Sales", grain="day")
+    rolled_up(TODAY, type="Bill", grain="day")
     assert said(page(endpoint="Sales", type="Bill")).startswith("Nothing has finished")
 
 
@@ -134,7 +135,7 @@ def database(console_database: str) -> None:
 
 
 def test_a_window_that_is_read_in_part_says_up_to_where_nothing_finished(page: Page, console_database: str) -> None:
-    rolled_up(TEN - DAY, grain="day")
+    rolled_up(TODAY - DAY, grain="day")
     HistorySource.objects.update(complete_to=TEN)
     assert "From 2026-11-14 10:00 UTC on not every table is read yet" in said(page())
     HistorySource.objects.update(complete_to=None)

@@ -158,3 +158,24 @@ def test_the_twenty_slowest_types_are_chosen_by_what_was_cut_and_are_those_that_
     TimedStep.objects.filter(type=found[0].type, at=MONDAY).update(bands=[0], numbers=[10_000_000])
     without = slowest()
     assert without[:19] == found[1:], "what others took is not summed"
+
+
+def test_the_last_day_of_a_name_is_told_by_what_was_counted_and_by_days_that_are_not() -> None:
+    day(MONDAY, {3: 1}, type="Bill", endpoint="Sales")
+    day(MONDAY + DAY, {3: 1}, type="Order", endpoint="Sales")
+    day(MONDAY + 2 * DAY, {3: 1}, type="Late")
+    asked: tuple[dict[str, str], ...] = (
+        {"type": "Bill"},
+        {"type": "Order"},
+        {"type": "Late"},
+        {"type": "none"},
+        {},
+        {"endpoint": "Sales"},
+    )
+    lasts = [trends.last_day(names) for names in asked]
+    assert lasts == [MONDAY, MONDAY + DAY, MONDAY + 2 * DAY, None, MONDAY + 2 * DAY, MONDAY + DAY]
+    assert complete_to(MONDAY + 2.5 * DAY) == 2
+    assert [trends.last_day(names) for names in asked] == lasts
+    assert trends.last_day({"type": "Bill", "endpoint": "Sales"}) == MONDAY
+    Rollup.objects.filter(type="Bill").update(type="renamed")
+    assert trends.last_day({"type": "Bill"}) == MONDAY, "figures that were counted are not looked through"

@@ -22,6 +22,16 @@ from pgqueue_countedstep
 where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(grain)s)
     and at >= %(since)s and at < %(until)s
 
+-- name: last_of_cut
+-- The last step in which anything finished: of all or one name. Of a type no index leads to the figures that were counted.
+select max(at) from (
+    select max(at) as at from pgqueue_countedstep
+    where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(grain)s)
+    union all
+    select max(steps.at)
+    from ({steps}) steps where exists (select from pgqueue_rollup where {asked} and at = steps.at)
+) lasts
+
 -- name: timings
 -- Buckets are summed, step by step (few sort quickly), and then cut: no average of percentiles. Numeric would be slower.
 select extract(epoch from steps.at)::int8 as at, cut.*
