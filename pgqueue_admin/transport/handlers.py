@@ -33,10 +33,10 @@ class Handlers:
 
         return register
 
-    def of(self, types: Sequence[str]) -> list[Handler]:
+    def of(self, types: Sequence[str]) -> Sequence[Handler]:
         """Each handler once, those of the concrete type first."""
         if len(types) == 1:
-            return list(self._by_type.get(types[0], ()))
+            return self._by_type.get(types[0], ())
         return list(dict.fromkeys(handler for each in types for handler in self._by_type.get(each, ())))
 
     @property

@@ -47,6 +47,8 @@ class Share:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         self._is_open = False
+        if error is None and self._session is None:  # as with most: no message of the batch used the session
+            return None
         try:
             return self._block.__exit__(kind, error, trace) if self._block else None
         except BaseException as refused:

@@ -31,7 +31,7 @@ class TableQueue:
         self.address = address
         self._dialect = dialect
         self._sql = dialect.queue
-        self._receive = self._sql.receive(table=address)
+        self._receives = {1: self._sql.receive(table=address)}
         self._peek = self._sql.peek(table=address)
         self._send = self._sql.send(table=address)
 
@@ -70,7 +70,7 @@ class TableQueue:
 
         ``low``: nothing below it is looked for.
         """
-        row = connection.one(self._receive, {"low": low})
+        row = connection.one(self._receives[1], {"low": low})
         return IncomingMessage.of_row(self.address, row) if row else None
 
     def receiving(self, connection: Connection, low: int, most: int = 1) -> AbstractContextManager[list[Row]]:
@@ -87,7 +87,10 @@ class TableQueue:
         return connection.transaction_behind(self._receiving(most), {"low": low})
 
     def _receiving(self, most: int) -> Any:
-        return self._receive if most == 1 else self._sql.receive_many(table=self.address, most=most)
+        found = self._receives.get(most)
+        if found is None:
+            found = self._receives[most] = self._sql.receive_many(table=self.address, most=most)
+        return found
 
     def read(self, rows: list[Row]) -> list[IncomingMessage]:
         """The lowest seq first. It takes the rows: what a batch keeps, the garbage collector walks again and again."""
