@@ -21,7 +21,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))

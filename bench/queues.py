@@ -2,7 +2,7 @@
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 
 DEEP = Address("public", "Deep")
 _FILL = """

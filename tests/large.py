@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.databases import Databases
 
 ROWS, DEAD = 1_000_000, 200_000

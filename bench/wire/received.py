@@ -8,7 +8,7 @@ from uuid import uuid4
 from bench.wire.case import Case
 from bench.wire.shop import TRACE, Shop, command, tagged
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 
 ORDERS = 3
 _RAW = 'insert into public."Sales" (id, headers, body) values (gen_random_uuid(), %(headers)s, %(body)s)'

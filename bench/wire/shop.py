@@ -14,7 +14,7 @@ from pgqueue_admin.transport import (
     Tracing,
     Unrecoverable,
 )
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 
 ASSEMBLY = "Wire.Messages, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null"
 LEGACY = "Legacy"  # a schema with a capital

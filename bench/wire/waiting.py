@@ -8,8 +8,8 @@ import psycopg
 from bench.wire.case import Case
 from bench.wire.shop import LEGACY, TRACE, Shop, command, tagged
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport import bulk
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.wire import headers as h
 
 ONE_BY_ONE, BATCH, BY_COPY, FEW = 20, bulk.FEW, bulk.MANY + 100, 5
 ODD: h.Headers = {

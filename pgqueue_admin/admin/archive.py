@@ -18,7 +18,7 @@ from pgqueue_admin.operations import service
 from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import ArchivedMessage
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 Chosen = QuerySet[ArchivedMessage]
 _LONG = ("headers", "stack_trace")

@@ -11,7 +11,7 @@ from pgqueue_admin.alerts import mailbox, peek
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import smtp_missing
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.transport.table_checks import Fault
+from pgqueue_admin.transport.tables.table_checks import Fault
 from pgqueue_admin.wording import warnings
 from pgqueue_admin.wording.figures import NBSP
 

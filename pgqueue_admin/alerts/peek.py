@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
 from pgqueue_admin.pipeline.waits import DAYS, SAFE, Waits
 from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import warnings
 
 LEAST_MS, MOST_MS = PEEK_RANGE_MS

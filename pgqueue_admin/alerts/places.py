@@ -4,7 +4,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.records.models import Alert
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 
 
 def address(alert: Alert) -> Address | None:

@@ -9,7 +9,7 @@ from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import Source
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import SettingsRefused, checks
-from pgqueue_admin.transport.table_checks import Fault, Table
+from pgqueue_admin.transport.tables.table_checks import Fault, Table
 from pgqueue_admin.workers.settings import of_row
 
 _LOOKS: dict[str, Callable[[Table], Iterator[Fault]]] = {

@@ -5,9 +5,9 @@ from uuid import UUID
 from pgqueue_admin.archive.model import DeadMessage, clean
 from pgqueue_admin.archive.reading import INDEXED
 from pgqueue_admin.dialects import Dialect
-from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:

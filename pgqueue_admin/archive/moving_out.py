@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 VERB = "moved out"
 CAUSE = "ProcessEnded"  # stands where an exception's type does: there was none, only an end

@@ -7,7 +7,7 @@ from uuid import UUID
 from pgqueue_admin.archive.model import DeadMessage, clean
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 
 INDEXED = 400  # characters: what stands in an index has to fit one
 NAME_BYTES = 63  # a longer name can be no table of PostgreSQL's

@@ -8,8 +8,8 @@ from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, target_of, why_no
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.wake_ups import tell_with_commit
+from pgqueue_admin.transport.sessions.wake_ups import tell_with_commit
+from pgqueue_admin.transport.wire import headers as h
 
 Ids = Sequence[int]
 Asked = Callable[[Address], bool]

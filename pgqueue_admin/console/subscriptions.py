@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pgqueue_admin.console import terms
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.subscriptions import EVERYTHING, Found, Subscription
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording.figures import counted
 
 FIELDS = ("type", "endpoint", "address")

@@ -3,7 +3,7 @@
 from pgqueue_admin.demo import shop
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.workers.registry import Company
 
 EVERY = 600.0  # seconds

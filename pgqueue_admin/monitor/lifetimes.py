@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.tables import QueueTable
-from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.wire import headers as wire
 
 
 def smallest(connection: Connection, table: QueueTable, low_water: int | None = None) -> dict[str, timedelta]:

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, Self
 from uuid import UUID
 
-from pgqueue_admin.transport import headers as wire
-from pgqueue_admin.transport.headers import Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
 
 
 @dataclass(frozen=True)

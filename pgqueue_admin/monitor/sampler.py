@@ -12,7 +12,7 @@ from pgqueue_admin.monitor import depth, discovery, sizes, skew
 from pgqueue_admin.monitor.depth import CAP, Depth
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.monitor.track import Remembered, Track
-from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.wire import headers as wire
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
 ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell

@@ -14,8 +14,8 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.tables import Kind, QueueTable
-from pgqueue_admin.transport import headers as wire
-from pgqueue_admin.transport.headers import Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
 
 LOOKED_AT = 20  # so many of the soonest
 _QUARTER = timedelta(minutes=15)  # zones differ by whole quarters of an hour; more of a clock's error is none

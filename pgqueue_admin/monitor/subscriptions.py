@@ -7,8 +7,8 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.tables import Kind, QueueTable
-from pgqueue_admin.transport import headers as wire
-from pgqueue_admin.transport.headers import HeadersUnreadable
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import HeadersUnreadable
 
 MOST = 2_000
 LOOKED_AT = 200  # so many of the newest of each audit queue

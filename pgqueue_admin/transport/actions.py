@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pgqueue_admin.transport import delayed_retries
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.recoverability import delayed_retries
 from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)

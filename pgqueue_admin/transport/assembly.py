@@ -4,30 +4,30 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.attempt import Attempts, call_handlers
-from pgqueue_admin.transport.audit import Audit
-from pgqueue_admin.transport.composer import Composer
-from pgqueue_admin.transport.due_mover import DueMover
-from pgqueue_admin.transport.exhaustion import Exhaustion
-from pgqueue_admin.transport.forwarding import Forwarding
-from pgqueue_admin.transport.held import Held
-from pgqueue_admin.transport.low_water import LowWater
-from pgqueue_admin.transport.one_by_one import OneByOne
-from pgqueue_admin.transport.outbound import Outbound
-from pgqueue_admin.transport.peeking import QueuePeeker
+from pgqueue_admin.transport.delayed.due_mover import DueMover
+from pgqueue_admin.transport.delayed.forwarding import Forwarding
+from pgqueue_admin.transport.handling.attempt import Attempts, call_handlers
+from pgqueue_admin.transport.handling.audit import Audit
+from pgqueue_admin.transport.handling.processing import Processing
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.processing import Processing
-from pgqueue_admin.transport.receive_modes import MODES, ReceiveMode
-from pgqueue_admin.transport.receive_task import Work
-from pgqueue_admin.transport.receiver import Receiver
-from pgqueue_admin.transport.receivers import OneOfSeveral, Receivers
-from pgqueue_admin.transport.recoverability import Failures
-from pgqueue_admin.transport.recovery import Recovery
-from pgqueue_admin.transport.sender import Sender
+from pgqueue_admin.transport.receiving.held import Held
+from pgqueue_admin.transport.receiving.low_water import LowWater
+from pgqueue_admin.transport.receiving.one_by_one import OneByOne
+from pgqueue_admin.transport.receiving.peeking import QueuePeeker
+from pgqueue_admin.transport.receiving.receive_modes import MODES, ReceiveMode
+from pgqueue_admin.transport.receiving.receive_task import Work
+from pgqueue_admin.transport.receiving.receiver import Receiver
+from pgqueue_admin.transport.receiving.receivers import OneOfSeveral, Receivers
+from pgqueue_admin.transport.receiving.signals import Signals
+from pgqueue_admin.transport.receiving.slots import Slot, Slots
+from pgqueue_admin.transport.recoverability.exhaustion import Exhaustion
+from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.recoverability.recovery import Recovery
+from pgqueue_admin.transport.sending.outbound import Outbound
+from pgqueue_admin.transport.sending.sender import Sender
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.signals import Signals
-from pgqueue_admin.transport.slots import Slot, Slots
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.composer import Composer
 
 if TYPE_CHECKING:
     from pgqueue_admin.transport.client import Client

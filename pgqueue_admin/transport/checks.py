@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import creation
 from pgqueue_admin.transport.errors import QueueUnfit
-from pgqueue_admin.transport.table_checks import Fault, Table
+from pgqueue_admin.transport.tables.table_checks import Fault, Table
 
 if TYPE_CHECKING:
     from pgqueue_admin.transport.client import Client

@@ -5,22 +5,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
-from pgqueue_admin.transport import addresses, assembly, creation
-from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.behaviours import PLAIN, Pipeline
-from pgqueue_admin.transport.breaker import Breakers
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.due_mover import Alarm
-from pgqueue_admin.transport.kept_session import Sessions
-from pgqueue_admin.transport.message import OutgoingMessage
-from pgqueue_admin.transport.outbound import Sheet
-from pgqueue_admin.transport.sending import Sending
-from pgqueue_admin.transport.serializers import Serializers
+from pgqueue_admin.transport import assembly, creation
+from pgqueue_admin.transport.delayed.due_mover import Alarm
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.handling.behaviours import PLAIN, Pipeline
+from pgqueue_admin.transport.sending.outbound import Sheet
+from pgqueue_admin.transport.sending.ways import Sending
+from pgqueue_admin.transport.sending.within import Within
+from pgqueue_admin.transport.sessions.breaker import Breakers
+from pgqueue_admin.transport.sessions.kept_session import Sessions
+from pgqueue_admin.transport.sessions.wake_ups import WakeUps
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
-from pgqueue_admin.transport.subscriptions import Subscriptions
-from pgqueue_admin.transport.table_queue import TableQueue
-from pgqueue_admin.transport.wake_ups import WakeUps
-from pgqueue_admin.transport.within import Within
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import addresses
+from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+from pgqueue_admin.transport.wire.serializers import Serializers
 
 
 class Client(Sending):

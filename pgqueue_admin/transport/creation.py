@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport import body_column
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables import body_column
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 
 if TYPE_CHECKING:
     from pgqueue_admin.transport.client import Client

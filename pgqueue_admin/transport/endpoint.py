@@ -10,19 +10,20 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import addresses, assembly, checks, peek_range
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.behaviours import Pipeline
+from pgqueue_admin.transport import assembly, checks, peek_range
 from pgqueue_admin.transport.client import Client
-from pgqueue_admin.transport.composer import Types
-from pgqueue_admin.transport.due_mover import DueMover
-from pgqueue_admin.transport.handlers import Handlers
+from pgqueue_admin.transport.delayed.due_mover import DueMover
+from pgqueue_admin.transport.handling.behaviours import Pipeline
+from pgqueue_admin.transport.handling.handlers import Handlers
+from pgqueue_admin.transport.handling.replies import Asked, Replies
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
-from pgqueue_admin.transport.receiver import Receiver
-from pgqueue_admin.transport.receivers import Receivers
-from pgqueue_admin.transport.replies import Asked, Replies
-from pgqueue_admin.transport.serializers import Serializers
+from pgqueue_admin.transport.receiving.receiver import Receiver
+from pgqueue_admin.transport.receiving.receivers import Receivers
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
+from pgqueue_admin.transport.wire import addresses
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.composer import Types
+from pgqueue_admin.transport.wire.serializers import Serializers
 
 log = logging.getLogger("pgqueue_admin.transport")
 

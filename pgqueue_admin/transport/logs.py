@@ -5,8 +5,8 @@ import logging
 import threading
 from datetime import UTC, datetime
 
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 FIELDS = ("message_id", "conversation_id", "correlation_id", "message_type", "queue")
 

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 class Exhausted(Protocol):

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.handlers import handler_name
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.handling.handlers import handler_name
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 if TYPE_CHECKING:
-    from pgqueue_admin.transport.context import MessageContext
+    from pgqueue_admin.transport.handling.context import MessageContext
 
 SCOPE = "pgqueue_admin.transport"
 _TAGS = {

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport.context import Desk
-from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport.handling.context import Desk
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 Told = Callable[[], None]  # what to tell once that is committed
 

@@ -3,7 +3,7 @@
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.sending import Sending
+from pgqueue_admin.transport.sending.ways import Sending
 
 
 def within_atomic(endpoint: Endpoint, using: str = DEFAULT_DB_ALIAS) -> Sending:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import message_of, type_name
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers.busy import BusyTime
 from pgqueue_admin.workers.in_hand import Hands
 

@@ -6,7 +6,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport.table_checks import Fault, Table
+from pgqueue_admin.transport.tables.table_checks import Fault, Table
 
 QUEUES = ("error_queue", "audit_queue")
 

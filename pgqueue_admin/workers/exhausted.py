@@ -7,7 +7,7 @@ from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 def bury(connection: Connection, message: IncomingMessage, failure: Failure) -> None:

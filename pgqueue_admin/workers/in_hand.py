@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers import run_folder
 from pgqueue_admin.workers.identity import Identity, start_ticks
 

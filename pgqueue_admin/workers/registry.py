@@ -4,9 +4,9 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from pgqueue_admin.transport.behaviours import Pipeline
 from pgqueue_admin.transport.endpoint import Endpoint
-from pgqueue_admin.transport.handlers import Handlers
+from pgqueue_admin.transport.handling.behaviours import Pipeline
+from pgqueue_admin.transport.handling.handlers import Handlers
 
 
 class Company(Protocol):

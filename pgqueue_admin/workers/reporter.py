@@ -10,7 +10,7 @@ from pgqueue_admin.archive.model import clean
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Endpoint
-from pgqueue_admin.transport.breaker import Breakers
+from pgqueue_admin.transport.sessions.breaker import Breakers
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.workers import identity, ttbrs, vitals
 from pgqueue_admin.workers.console_link import ConsoleLink

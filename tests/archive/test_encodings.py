@@ -11,8 +11,8 @@ from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
 from tests.transport.spy import insert
 

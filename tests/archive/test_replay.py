@@ -13,8 +13,8 @@ from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter, Outcome
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.wake_ups import channel
+from pgqueue_admin.transport.sessions.wake_ups import channel
+from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
 from tests.waiting import gathered
 

@@ -11,7 +11,7 @@ from pgqueue_admin.archive.model import DeadMessage, Filter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
 ALL = Filter(state="")
 SALES = Address("shop", "Sales")

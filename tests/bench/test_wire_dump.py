@@ -12,9 +12,9 @@ from bench.wire.waiting import ODD
 from pgqueue_admin.demo import recorded
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import headers as h
 from tests.databases import Databases
 from tests.transport.catalog import catalog
 from tests.transport.spy import rows

@@ -8,7 +8,7 @@ from django.test import Client
 
 from pgqueue_admin.archive import ingester, store
 from pgqueue_admin.records.models import AuditEntry, Operation
-from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.wire import headers as wire
 from tests.console.pages import Answer
 from tests.console.recorded import ERRORS, Recorded
 from tests.console.sampled import elsewhere

@@ -9,7 +9,7 @@ from pgqueue_admin.demo import recorded
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists
 from pgqueue_admin.dialects.postgresql.addressing import quote
-from pgqueue_admin.transport import headers
+from pgqueue_admin.transport.wire import headers
 from tests.monitor.expected import EXPECTED
 
 TABLES = {

@@ -17,9 +17,9 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statement
 from pgqueue_admin.monitor import browse, depth
 from pgqueue_admin.transport import Endpoint, Handlers, OutgoingMessage
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import headers as h
 from tests.dialects.test_contract import NOUNS
 from tests.monitor.tables import found
 from tests.transport.conftest import QUICK

@@ -3,9 +3,9 @@
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.transport.message import OutgoingMessage
-from pgqueue_admin.transport.table_checks import Table
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_checks import Table
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 
 @pytest.mark.parametrize(

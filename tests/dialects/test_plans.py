@@ -10,7 +10,7 @@ from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import browse
-from pgqueue_admin.transport.delayed_table import BATCH
+from pgqueue_admin.transport.delayed.table import BATCH
 from tests import large
 from tests.databases import Databases
 from tests.large import DEAD, QUEUE, ROWS, Large

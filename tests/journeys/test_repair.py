@@ -11,7 +11,7 @@ from pgqueue_admin.demo import shop
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.headers import FAILURE_PREFIXES
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES
 from tests.journeys.conftest import shoot
 from tests.journeys.product import Product
 from tests.waiting import until

@@ -10,8 +10,8 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import delayed, depth, skew
 from pgqueue_admin.monitor.sampler import Sampler
 from pgqueue_admin.monitor.tables import QueueTable
-from pgqueue_admin.transport.headers import DELIVER_AT, RETRIES_TIMESTAMP
-from pgqueue_admin.transport.times import wire_time
+from pgqueue_admin.transport.wire.headers import DELIVER_AT, RETRIES_TIMESTAMP
+from pgqueue_admin.transport.wire.times import wire_time
 from tests.monitor.tables import found, make
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.operations import running, service
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
 
 

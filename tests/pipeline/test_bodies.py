@@ -12,7 +12,7 @@ from django.conf import settings
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.limits import BODY_KEPT_MOST
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.pipeline.tables import audit_queue
 
 pytestmark = pytest.mark.spark

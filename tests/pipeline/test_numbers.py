@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.pipeline.tables import audit, put, read, told
 
 Connect = Callable[[str], Any]

@@ -14,7 +14,7 @@ from pgqueue_admin.pipeline import ledger, planning
 from pgqueue_admin.pipeline.selects import selects
 from pgqueue_admin.pipeline.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.pipeline.writers import writing
 from tests.waiting import PATIENCE
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
-from pgqueue_admin.transport.peeking import QueuePeeker
+from pgqueue_admin.transport.receiving.peeking import QueuePeeker
 from tests.databases import Databases
 from tests.transport.spy import Spy
 

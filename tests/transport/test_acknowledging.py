@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.spy import rows
 from tests.waiting import until
 

@@ -5,7 +5,7 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.addresses import Addressing, name_faults, queue_faults, table_name
+from pgqueue_admin.transport.wire.addresses import Addressing, name_faults, queue_faults, table_name
 
 
 def test_tables_of_a_logical_address():

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pgqueue_admin.transport import EndpointSettings, Handlers, SettingsRefused
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.replies import NoReply
+from pgqueue_admin.transport.handling.replies import NoReply
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import Spy, insert, rows
 from tests.waiting import until

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from pgqueue_admin.transport import headers as h
 from pgqueue_admin.transport.settings import SettingsRefused
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, insert, rows
 from tests.waiting import until

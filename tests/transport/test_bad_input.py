@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, insert, rows
 from tests.waiting import until

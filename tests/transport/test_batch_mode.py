@@ -8,8 +8,8 @@ import pytest
 
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.one_by_one import OneByOne
+from pgqueue_admin.transport.receiving.one_by_one import OneByOne
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.transport.statements_log import StatementsLog

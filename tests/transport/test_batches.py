@@ -7,10 +7,10 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import bulk
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.message import OutgoingMessage
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 from tests.transport.spy import rows
 
 PLACE = "Shop.PlaceOrder"

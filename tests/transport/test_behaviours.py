@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgqueue_admin.transport import Pipeline, Unrecoverable
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import insert, rows
 from tests.waiting import until

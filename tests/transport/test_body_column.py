@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import body_column
+from pgqueue_admin.transport.tables import body_column
 from tests.transport.catalog import catalog
 from tests.transport.conftest import QUICK
 from tests.waiting import until

@@ -8,11 +8,11 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import creation
-from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.subscriptions import Subscriptions
-from pgqueue_admin.transport.table_checks import Table
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.tables.table_checks import Table
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.addresses import Addressing
 from tests.transport.catalog import catalog
 
 LONGEST = "Very.Long.Queue.Name.That.Is.Exactly.Fifty.Five.Bytes_X"

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport import Unrecoverable, due_mover
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.recoverability import Failures
+from pgqueue_admin.transport import Unrecoverable
+from pgqueue_admin.transport.delayed import due_mover
+from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until

@@ -11,9 +11,9 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.delayed_table import BATCH, DelayedTable
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.delayed.table import BATCH, DelayedTable
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.catalog import catalog
 from tests.transport.spy import rows
 

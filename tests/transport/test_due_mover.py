@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from pgqueue_admin.transport.delayed_table import BATCH
-from pgqueue_admin.transport.due_mover import Alarm, Pace
+from pgqueue_admin.transport.delayed.due_mover import Alarm, Pace
+from pgqueue_admin.transport.delayed.table import BATCH
 
 
 def test_it_looks_less_and_less_often():

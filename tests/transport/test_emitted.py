@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.transport import Pipeline, Tracing, Unrecoverable
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
 from tests.waiting import until

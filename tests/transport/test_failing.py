@@ -8,9 +8,9 @@ import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.held import Held
-from pgqueue_admin.transport.recoverability import Failures
+from pgqueue_admin.transport.receiving.held import Held
+from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until

@@ -9,7 +9,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.wake_ups import channel
+from pgqueue_admin.transport.sessions.wake_ups import channel
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
 from tests.waiting import PATIENCE, until

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 

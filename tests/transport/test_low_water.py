@@ -8,9 +8,9 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
-from pgqueue_admin.transport.low_water import LowWater
-from pgqueue_admin.transport.peeking import QueuePeeker
-from pgqueue_admin.transport.table_queue import LOWEST, TableQueue
+from pgqueue_admin.transport.receiving.low_water import LowWater
+from pgqueue_admin.transport.receiving.peeking import QueuePeeker
+from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
 from tests.waiting import until

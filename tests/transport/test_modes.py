@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from pgqueue_admin.transport import Endpoint, subscriptions
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.tables import subscriptions
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.waiting import until

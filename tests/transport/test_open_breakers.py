@@ -3,7 +3,7 @@
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.breaker import Breakers, CircuitBreaker, Trouble
+from pgqueue_admin.transport.sessions.breaker import Breakers, CircuitBreaker, Trouble
 
 
 @pytest.fixture

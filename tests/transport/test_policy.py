@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
 from tests.transport.tampering import trigger

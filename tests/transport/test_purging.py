@@ -6,9 +6,9 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import table_queue
-from pgqueue_admin.transport.message import OutgoingMessage
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables import table_queue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 from tests.transport.spy import rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgqueue_admin.transport import Endpoint, Handlers
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.wire_rules import audited_breaches, breaches, dead_breaches, delayed_breaches
 from tests.waiting import until

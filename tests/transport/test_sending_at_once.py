@@ -4,7 +4,7 @@ import os
 import threading
 from uuid import RFC_4122, UUID
 
-from pgqueue_admin.transport.ids import new_ids
+from pgqueue_admin.transport.wire.ids import new_ids
 from tests.transport.spy import rows
 from tests.waiting import until
 

@@ -9,8 +9,9 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import copying
-from pgqueue_admin.transport import Endpoint, Handlers, Raw, Serializers, bulk
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport import Endpoint, Handlers, Raw, Serializers
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.spy import rows
 from tests.waiting import until
 

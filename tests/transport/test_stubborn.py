@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport import headers as h
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
 from tests.waiting import until

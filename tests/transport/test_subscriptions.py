@@ -6,8 +6,8 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.addresses import Addressing
-from pgqueue_admin.transport.subscriptions import Subscriptions
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.wire.addresses import Addressing
 
 PLACED, SALES, BILLING = "Shop.OrderPlaced", Address("public", "Sales"), Address("public", "Billing")
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import EndpointSettings, Handlers, Raw, Serializers, bulk
-from pgqueue_admin.transport.delayed_table import DelayedTable
-from pgqueue_admin.transport.message import OutgoingMessage
+from pgqueue_admin.transport import EndpointSettings, Handlers, Raw, Serializers
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(lambda name: not name.startswith(("NServiceBus.", "ServiceControl.", "$.")))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.message import OutgoingMessage
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 

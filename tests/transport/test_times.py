@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.transport.times import parse_time, parse_timespan, wire_time, wire_timespan
+from pgqueue_admin.transport.wire.times import parse_time, parse_timespan, wire_time, wire_timespan
 
 
 def test_a_time_is_28_characters_in_utc():

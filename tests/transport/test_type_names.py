@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgqueue_admin.transport.headers import enclosed_type, enclosed_types
-from pgqueue_admin.transport.type_names import full_name, short_type, split_types
+from pgqueue_admin.transport.wire.headers import enclosed_type, enclosed_types
+from pgqueue_admin.transport.wire.type_names import full_name, short_type, split_types
 
 ASSEMBLY = "Shop.Messages, Version=1.4.0.0, Culture=neutral, PublicKeyToken=null"
 GENERIC = f"Shop.Sales.StockServiceException`1[[Shop.Messages.Commands.ReserveStock, {ASSEMBLY}]]"

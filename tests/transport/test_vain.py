@@ -2,8 +2,8 @@
 
 import threading
 
-from pgqueue_admin.transport.receives import Receives
-from pgqueue_admin.transport.vain import Vain
+from pgqueue_admin.transport.receiving.receives import Receives
+from pgqueue_admin.transport.receiving.vain import Vain
 
 
 def answered(*took):

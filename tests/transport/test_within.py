@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row, tuple_row
 
-from pgqueue_admin.transport import bulk
-from pgqueue_admin.transport import headers as h
-from pgqueue_admin.transport.wake_ups import channel
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.sessions.wake_ups import channel
+from pgqueue_admin.transport.wire import headers as h
 from tests.transport.spy import rows
 
 PLACE = "Shop.PlaceOrder"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, parse_time
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, parse_time
 from pgqueue_admin.wording import header_parts
 
 HEADERS = {

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connections, transaction
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.wake_ups import channel
+from pgqueue_admin.transport.sessions.wake_ups import channel
 from pgqueue_admin.workers.atomic import within_atomic
 from tests.transport.spy import rows
 

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import LatestSample
-from pgqueue_admin.transport.table_queue import TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.workers.clocks import Ahead
 from pgqueue_admin.workers.sampling import Sampling
 from tests.console.sampled import elsewhere

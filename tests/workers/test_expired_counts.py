@@ -7,7 +7,7 @@ import pytest
 from django.db.models import Sum
 
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, SmallestTtbr
-from pgqueue_admin.transport.headers import TIME_TO_BE_RECEIVED
+from pgqueue_admin.transport.wire.headers import TIME_TO_BE_RECEIVED
 from pgqueue_admin.workers import ttbrs
 from pgqueue_admin.workers.counters import MOST_TYPES, OTHER_TYPES, Counters
 from pgqueue_admin.workers.in_hand import Hands

@@ -4,7 +4,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.message import IncomingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers.in_hand import SLOTS, Hands, read
 
 

@@ -6,7 +6,7 @@ from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.pipeline import findings
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import warnings
 
 

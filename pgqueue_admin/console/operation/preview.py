@@ -12,7 +12,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
 from pgqueue_admin.operations.looking import Changed
 from pgqueue_admin.records.models import Operation
-from pgqueue_admin.transport.headers import EXCEPTION_INFO, FAILURE_PREFIXES, HeadersUnreadable, parse, short_type
+from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES, HeadersUnreadable, parse, short_type
 from pgqueue_admin.wording import header_parts
 from pgqueue_admin.wording.figures import counted
 

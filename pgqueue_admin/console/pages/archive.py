@@ -15,7 +15,7 @@ from pgqueue_admin.archive.model import Key
 from pgqueue_admin.console import access, archive_query, paging, trouble
 from pgqueue_admin.console.reading import archive_rows
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport.times import parse_time, wire_time
+from pgqueue_admin.transport.wire.times import parse_time, wire_time
 from pgqueue_admin.wording import keeping
 
 ROWS = 50

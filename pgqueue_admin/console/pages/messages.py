@@ -16,7 +16,7 @@ from pgqueue_admin.monitor.delayed import DelayedPage
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records.models import Queue
-from pgqueue_admin.transport.headers import short_type
+from pgqueue_admin.transport.wire.headers import short_type
 
 
 class Row(NamedTuple):

@@ -16,7 +16,7 @@ from pgqueue_admin.console.queue.view import View
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.records import clock, endpoints
 from pgqueue_admin.records.models import Queue
-from pgqueue_admin.transport.table_checks import Fault
+from pgqueue_admin.transport.tables.table_checks import Fault
 
 
 @require_safe

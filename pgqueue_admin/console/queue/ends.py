@@ -14,7 +14,7 @@ from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport.table_checks import Fault
+from pgqueue_admin.transport.tables.table_checks import Fault
 from pgqueue_admin.wording.figures import figure, integer
 
 LOOK_SECONDS = 1.0

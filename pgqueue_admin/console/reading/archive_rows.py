@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console.reading.facts import STATE_WORDS, address_of
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.headers import short_type
+from pgqueue_admin.transport.wire.headers import short_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pgqueue_admin.archive.model import ArchivedMessage
-from pgqueue_admin.transport.headers import short_type
+from pgqueue_admin.transport.wire.headers import short_type
 from pgqueue_admin.wording import traces
 
 

@@ -12,8 +12,8 @@ from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored
 from pgqueue_admin.pipeline.finished import Finished
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport import headers as wire
-from pgqueue_admin.transport.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
 from pgqueue_admin.wording import header_parts
 
 STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}

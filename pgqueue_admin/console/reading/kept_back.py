@@ -15,7 +15,7 @@ from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.skew import Skew
 from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.records import clock
-from pgqueue_admin.transport.headers import short_type
+from pgqueue_admin.transport.wire.headers import short_type
 
 ROWS = 50
 _SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"

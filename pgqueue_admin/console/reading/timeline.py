@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from pgqueue_admin.console.reading.facts import Facts
-from pgqueue_admin.transport import headers as wire
+from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.wording.durations import duration
 from pgqueue_admin.wording.figures import integer
 

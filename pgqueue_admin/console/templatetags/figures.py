@@ -15,7 +15,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.source import source
-from pgqueue_admin.transport.type_names import short_type
+from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import durations, times, visible
 from pgqueue_admin.wording import figures as said
 

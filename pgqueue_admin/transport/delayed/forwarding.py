@@ -1,0 +1,40 @@
+"""The second hop of a delayed message: from the queue it was moved to when due, to where it was sent (wire sheet 3)."""
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressNotUnderstood, Deadlock, TimedOut
+from pgqueue_admin.transport.errors import NotForwarded
+from pgqueue_admin.transport.failure import Failure, failure_of
+from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+PASSING = (Deadlock, TimedOut)  # nothing is wrong with the destination: it is tried again
+
+
+class Forwarding:
+    def __init__(self, addressing: Addressing):
+        self.addressing = addressing
+
+    def leaves(self, message: IncomingMessage) -> bool:
+        """Whether it is for another queue; their own endpoints write in canonical form, but any spelling will do."""
+        if not message.forward_to or message.unreadable:
+            return False
+        try:
+            return self._destination(message) != message.queue
+        except AddressNotUnderstood:
+            return True
+
+    def onward(self, message: IncomingMessage) -> OutgoingMessage:
+        """The same message in a new row. Raises AddressNotUnderstood."""
+        return OutgoingMessage(self._destination(message), message.at_its_destination().headers, message.body)
+
+    def failure(self, message: IncomingMessage, error: BaseException, endpoint: str) -> Failure:
+        refused = NotForwarded(f"the delayed message could not be forwarded to {message.forward_to}: {error}")
+        refused.__cause__ = error
+        return failure_of(refused, endpoint, message.queue, recoverable=False, forward_to=message.forward_to)
+
+    def own_address(self, message: IncomingMessage) -> str:
+        """What a message that comes back here has in its forward header."""
+        return self.addressing.canonical(message.queue)
+
+    def _destination(self, message: IncomingMessage) -> Address:
+        return self.addressing.resolve(message.forward_to)

@@ -1,0 +1,1 @@
+"""What happens to one received message: it is read, given to its handlers, audited."""

@@ -1,0 +1,124 @@
+"""One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pgqueue_admin.dialects.errors import TransactionTooLong
+from pgqueue_admin.transport import logs
+from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handling.audit import Audit
+from pgqueue_admin.transport.handling.behaviours import Invoke, Pipeline
+from pgqueue_admin.transport.handling.context import MessageContext
+from pgqueue_admin.transport.handling.handlers import Handlers, handler_name
+from pgqueue_admin.transport.handling.replies import Replies
+from pgqueue_admin.transport.recoverability.recovery import Recovery
+from pgqueue_admin.transport.sending.outbound import Outbound
+from pgqueue_admin.transport.transaction import Transaction
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.wire.serializers import Serializers
+
+
+class AttemptFailed(Exception):
+    """A handler, or the dispatch of what it sent, raised. No ``failure``: it was our own session that was lost."""
+
+    def __init__(self, error: BaseException, failure: Failure | None):
+        self.error = error
+        self.failure = failure
+        super().__init__(str(type(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How this endpoint makes them."""
+
+    endpoint: str
+    handlers: Handlers
+    serializers: Serializers
+    outbound: Outbound
+    pipeline: Pipeline
+    invoke: Invoke
+    audit: Audit
+    replies: Replies
+    recovery: Recovery
+
+    def make(self, message: IncomingMessage, transaction: Transaction) -> Any:
+        """Return the body as it was read. Raises MessageUnreadable or NoHandler before, AttemptFailed in handling."""
+        started = time.time()
+        context = MessageContext(message, self.outbound, transaction)
+        body = self._read(context, transaction)
+        tracing = self.pipeline.tracing
+        logs.here.message = context.message
+        try:
+            if tracing:
+                with tracing.processing(message):
+                    self._handle(body, context, transaction, started)
+            else:
+                self._handle(body, context, transaction, started)
+        except BaseException as error:  # a handler that wants to exit ends its message, not this process
+            raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
+        finally:
+            logs.here.message = None
+        return body
+
+    def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
+        self.invoke(body, context)
+        if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
+            transaction.dispatch(outgoing)
+
+    def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
+        """What no handler is called for is audited all the same."""
+        transaction.dispatch(self.audit.of(message, time.time()))
+
+    def _read(self, context: MessageContext, transaction: Transaction) -> Any:
+        message = context.message
+        if message.unreadable:
+            raise MessageUnreadable(message.unreadable)
+        if self.pipeline.incoming:
+            context.message = message = self._mutated(context, transaction)
+        types = message.types
+        if not types:
+            raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
+        context.handlers = self.handlers.of(types)
+        if not context.handlers and not self.replies.takes(message):
+            raise NoHandler(f"{self.endpoint} has no handler for {', '.join(types)}")
+        return self.serializers.load(message.raw_body or b"", message.headers.get(h.CONTENT_TYPE))
+
+    def _mutated(self, context: MessageContext, transaction: Transaction) -> IncomingMessage:
+        try:
+            return self.pipeline.received(context.message)
+        except BaseException as error:
+            raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
+
+    def _remembered(self, context: MessageContext, error: BaseException, transaction: Transaction) -> Failure | None:
+        """Counted before the rollback, which is when somebody else may receive the message again."""
+        if transaction.lost and not is_too_long(error):
+            return None
+        data = {**_handler_data(context), "Handler failure time": h.wire_now()}
+        return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))
+
+
+def is_too_long(error: BaseException) -> bool:
+    """The session is lost, and it is the message's doing: its next attempt would end the same way."""
+    return isinstance(error, TransactionTooLong)
+
+
+def call_handlers(body: Any, context: MessageContext) -> None:
+    for handler in context.handlers:
+        context.handling = handler, time.time()
+        handler(body, context)
+
+
+def _handler_data(context: MessageContext) -> dict[str, str]:
+    if context.handling is None:
+        return {}
+    handler, started = context.handling
+    return {
+        "Message type": context.message.type,
+        "Handler type": handler_name(handler),
+        "Handler start time": h.wire_time(datetime.fromtimestamp(started, UTC)),
+        "Handler canceled": "False",
+    }

@@ -1,0 +1,48 @@
+"""What is sent when a message was handled: its copy for the audit queue, and word to whoever had it retried."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport.handling import acknowledging
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire import host
+from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.composer import stamped
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+
+class Audit:
+    """Dispatched with what handlers sent, so that a copy is there exactly when the message was handled."""
+
+    def __init__(self, endpoint: str, addressing: Addressing, settings: Callable[[], EndpointSettings]):
+        self._endpoint = endpoint
+        self._addressing = addressing
+        self._settings = settings
+
+    def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
+        """``started``: seconds since the epoch at which processing began."""
+        was_retried, settings = h.RETRY_UNIQUE_MESSAGE_ID in message.headers, self._settings()
+        sent = acknowledging.of_retry(message, self._addressing) if was_retried else []
+        if settings.audit_queue:
+            sent.append(self._copy(message, started, settings, acknowledged=bool(sent)))
+        return sent
+
+    def _copy(
+        self, message: IncomingMessage, started: float, settings: EndpointSettings, acknowledged: bool
+    ) -> OutgoingMessage:
+        """The message as it was received, and where and when it was processed (wire sheet 7.2)."""
+        now = h.wire_now()
+        headers: h.Headers = {
+            **stamped(message.headers, now),
+            h.MESSAGE_ID: message.message_id,
+            h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
+            h.PROCESSING_ENDED: now,
+            h.HOST_ID: host.host_id(),
+            h.HOST_DISPLAY_NAME: host.machine(),
+            h.PROCESSING_MACHINE: host.machine(),
+            h.PROCESSING_ENDPOINT: self._endpoint,
+            **({h.RETRY_ACKNOWLEDGEMENT_SENT: "true"} if acknowledged else {}),
+        }
+        ttbr = timedelta(seconds=settings.audit_ttbr) if settings.audit_ttbr else None
+        return OutgoingMessage(self._addressing.resolve(settings.audit_queue), headers, message.body, ttbr)

@@ -1,0 +1,67 @@
+"""What an application puts around handlers, and between messages and the wire."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pgqueue_admin.transport.actions import Policy, standard
+from pgqueue_admin.transport.tracing import Tracing
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+if TYPE_CHECKING:
+    from pgqueue_admin.transport.handling.context import MessageContext
+
+Invoke = Callable[[Any, "MessageContext"], None]
+Behaviour = Callable[[Invoke], Invoke]
+MutateIncoming = Callable[[IncomingMessage], IncomingMessage]
+MutateOutgoing = Callable[[OutgoingMessage, IncomingMessage | None], OutgoingMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """``behaviours`` are as Django's middleware, the first one outermost:
+
+    def timed(get_next):
+        def around(message, context):
+            started = time.monotonic()
+            get_next(message, context)  # the next behaviour, and last the handlers
+            log.info("%s took %.3f s", context.message_id, time.monotonic() - started)
+        return around
+
+    ``incoming`` changes what was received before it is read, ``outgoing`` what is about to be sent, with what is being
+    handled meanwhile or None. ``policy`` decides what becomes of a message that failed. ``tracing`` makes spans.
+    """
+
+    behaviours: tuple[Behaviour, ...] = ()
+    incoming: tuple[MutateIncoming, ...] = ()
+    outgoing: tuple[MutateOutgoing, ...] = ()
+    policy: Policy = standard
+    tracing: Tracing | None = None
+
+    def __or__(self, other: "Pipeline") -> "Pipeline":
+        """Both, one around the other: how an endpoint whose code is in several modules is put together."""
+        return Pipeline(
+            self.behaviours + other.behaviours,
+            self.incoming + other.incoming,
+            self.outgoing + other.outgoing,
+            self.policy if other.policy is standard else other.policy,
+            other.tracing or self.tracing,
+        )
+
+    def around(self, innermost: Invoke) -> Invoke:
+        for behaviour in reversed(self.behaviours):
+            innermost = behaviour(innermost)
+        return innermost
+
+    def received(self, message: IncomingMessage) -> IncomingMessage:
+        for mutate in self.incoming:
+            message = mutate(message)
+        return message
+
+    def sent(self, message: OutgoingMessage, cause: IncomingMessage | None) -> OutgoingMessage:
+        for mutate in self.outgoing:
+            message = mutate(message, cause)
+        return message
+
+
+PLAIN = Pipeline()

@@ -1,0 +1,72 @@
+"""What a handler gets beside the message: its headers, and ways to send."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.transport.handling.handlers import Handler
+from pgqueue_admin.transport.sending.outbound import Outbound
+from pgqueue_admin.transport.sending.ways import Sending
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.composer import Types
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+
+class Desk(Protocol):
+    """What a context needs of the task it belongs to."""
+
+    def session_for_handlers(self) -> Connection | None: ...
+    def subscribers(self, topics: list[str]) -> list[Address]: ...
+    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
+
+
+class MessageContext(Sending):
+    """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them."""
+
+    handlers: Sequence[Handler] = ()
+    handling: tuple[Handler, float] | None = None  # the one at work, since when
+
+    def __init__(self, message: IncomingMessage, outbound: Outbound, desk: Desk):
+        self._outbound = outbound
+        self._cause = self.received = self.message = message  # a mutator may have put another in its place
+        self.outgoing: list[OutgoingMessage] = []
+        self._desk = desk
+
+    @property
+    def connection(self) -> Connection | None:
+        """The receive transaction's session; None where there is no such transaction."""
+        return self._desk.session_for_handlers()
+
+    @property
+    def headers(self) -> h.Headers:
+        return self.message.headers
+
+    @property
+    def message_id(self) -> str:
+        return self.message.message_id
+
+    def reply(
+        self,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        immediate: bool = False,
+    ) -> None:
+        """To the address the message came with. Raises NoReplyAddress."""
+        self._take([self._outbound.reply(message, type, headers or {}, ttbr, self.message)], immediate)
+
+    def reply_code(self, code: int, *, headers: h.Headers | None = None, immediate: bool = False) -> None:
+        """Answer with a number and no body, as a callback expects that asked for one. Raises NoReplyAddress."""
+        self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
+
+    def _subscribers(self, topics: list[str]) -> list[Address]:
+        return self._desk.subscribers(topics)
+
+    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        if immediate:
+            self._desk.dispatch_now(outgoing)
+        else:
+            self.outgoing += outgoing

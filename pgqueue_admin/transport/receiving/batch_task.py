@@ -1,0 +1,93 @@
+"""One receive of several messages: one delete, a savepoint each, one commit."""
+
+import logging
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Row
+from pgqueue_admin.dialects.errors import DatabaseDown, EndedFromWithin
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
+from pgqueue_admin.transport.receiving.receive_task import ReceiveTask, Work, cause_of
+from pgqueue_admin.transport.receiving.receives import Receives
+from pgqueue_admin.transport.receiving.share import Share
+from pgqueue_admin.transport.recoverability.recovery import NotTaken
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.transaction import Told
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+def next_task(work: Work, receives: Receives) -> ReceiveTask:
+    """A batch where the settings say so, unless the one before it could not be committed."""
+    settings = work.settings()
+    if settings.batch_size > 1 and not work.one_by_one.is_next():
+        return BatchTask(work, receives, settings)
+    return ReceiveTask(work, receives, settings)
+
+
+class BatchTask(ReceiveTask):
+    """What fails is tried again in its place, then put away like any other; the others are committed with it.
+
+    What cannot be settled so (a commit is refused, it takes longer than the server allows, no error queue takes a
+    message) brings all of them back, and they are received one by one.
+    """
+
+    _messages: tuple[IncomingMessage, ...] = ()
+
+    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
+        super().__init__(work, receives, settings)
+        self._most = settings.batch_size
+
+    def _run(self) -> None:
+        try:
+            told = self._mode.run_batch(self)
+        except Exception as error:
+            self._came_back()
+            self._undone(error)
+        else:
+            self._work.breaker.succeeded()
+            for tell in told:
+                tell()
+
+    def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
+        self._xact = rows[0].xact if rows else ""
+        self._messages = messages = tuple(self._work.queue.read(rows))
+        if messages:
+            self._work.low_water.taken(messages[-1].seq, self._since)
+        self._answer(found=len(messages) == self._most, took=bool(messages))
+        self._hold(*[each.seq for each in messages])
+        return messages
+
+    def settle(self, message: IncomingMessage, share: Share) -> Told:
+        """Until it is handled, put aside or put away."""
+        self._message = message
+        while True:
+            try:
+                with share:
+                    return self._process(message)
+            except NotTaken:
+                raise
+            except Exception as error:
+                failure = self._failure_of(message, error)
+                if failure is None or self._mode.lost:
+                    raise
+                share.insist()
+                self._count(message, cause_of(error), failure)
+
+    def insist(self, session: Connection) -> None:
+        """What follows would be committed, and come twice."""
+        if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._xact):
+            raise EndedFromWithin
+
+    def _came_back(self) -> None:
+        if self._messages:
+            self._work.low_water.came_back(self._messages[0].seq)
+
+    def _undone(self, error: Exception) -> None:
+        """What took too long did so together: alone each may be quick enough."""
+        lost = isinstance(error, DatabaseDown | AttemptFailed) or self._mode.lost
+        if not self._messages or (lost and not is_too_long(cause_of(error))):
+            return self._disturbed(cause_of(error))
+        log.warning("A batch of %d is received again one by one: %s", len(self._messages), error)
+        self._work.one_by_one.after(len(self._messages))
+        self._work.signals.wake()

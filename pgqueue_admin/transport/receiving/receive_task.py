@@ -1,0 +1,225 @@
+"""One receive: from the delete to the commit, and what follows when either fails."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Row
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.transport.actions import Immediately
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
+from pgqueue_admin.transport.handling.processing import Processing
+from pgqueue_admin.transport.logs import about
+from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.receiving.held import Held
+from pgqueue_admin.transport.receiving.low_water import LowWater, Mark
+from pgqueue_admin.transport.receiving.one_by_one import OneByOne
+from pgqueue_admin.transport.receiving.receive_modes import ReceiveMode
+from pgqueue_admin.transport.receiving.receives import Receives
+from pgqueue_admin.transport.receiving.signals import Signals
+from pgqueue_admin.transport.receiving.slots import Slot
+from pgqueue_admin.transport.recoverability.recovery import NotTaken
+from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
+from pgqueue_admin.transport.transaction import Told
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all receive tasks of an endpoint share."""
+
+    queue: TableQueue
+    processing: Processing
+    mode: Callable[[Slot, EndpointSettings], ReceiveMode]
+    low_water: LowWater
+    held: Held
+    one_by_one: OneByOne
+    observer: Observer
+    breaker: CircuitBreaker
+    settings: Callable[[], EndpointSettings]
+    signals: Signals
+
+
+class ReceiveTask:
+    """Given to a slot; tells when the receive has answered and when the message is done with.
+
+    It keeps the settings that it began with: a batch must not end in a mode that was chosen for single messages.
+    """
+
+    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
+        self._work = work
+        self._receives = receives
+        self._settings = settings
+        self._most = 1
+        self._has_answered = False
+        self._message: IncomingMessage | None = None
+        self._held: tuple[int, ...] = ()
+        self._begun: tuple[Connection, AbstractContextManager[list[Row]] | None] | None = None
+
+    def __call__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._mode = self._work.mode(slot, self._settings)
+        try:
+            self._run()
+        finally:
+            self._answer(found=False, took=False)
+            if self._held:
+                self._work.held.let_go(self._held)
+            if self._message:
+                self._work.observer.in_hand(slot.number, None)
+            self._receives.finished()
+
+    def begin_behind(self, session: Connection) -> None:
+        """Begin in the round trip that commits what this session has; where that cannot be, when it is called."""
+        if self._settings.transaction_mode == "none":
+            return
+        self._since = self._mark
+        try:
+            self._begun = session, self._work.queue.receiving_next(session, self._since.seq, self._most)
+        except BaseException:  # nothing was committed, and nothing begun
+            self._answer(found=False, took=False)
+            self._receives.finished()
+            raise
+
+    def _run(self) -> None:
+        try:
+            told = self._mode.run(self)
+        except Exception as error:
+            self._came_back()
+            self._went_wrong(error)
+        else:
+            self._succeeded(told)
+
+    @property
+    def _mark(self) -> Mark:
+        """Where to receive from. One receiver alone keeps each producer's order, also where one commits late (T7)."""
+        mark = self._work.low_water.mark
+        return mark if self._settings.concurrency > 1 else Mark(LOWEST, mark.turn)
+
+    def receive(self, connection: Connection) -> IncomingMessage | None:
+        self._since = self._mark
+        return self._took(self._work.queue.receive(connection, self._since.seq))
+
+    def go_on(self, session: Connection) -> None:
+        """The message is done with: its commit and the slot's next receive are one round trip."""
+        if follower := self._slot.another():
+            follower.begin_behind(session)
+            self._slot.next = follower
+
+    def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]:
+        session, begun = self._begun or (None, None)
+        if begun and session is connection:  # another one: it was lost, and what had begun with it
+            return begun
+        self._since = self._mark
+        return self._work.queue.receiving(connection, self._since.seq, self._most)
+
+    def received(self, rows: list[Row]) -> IncomingMessage | None:
+        messages = self._work.queue.read(rows)
+        return self._took(messages[0] if messages else None)
+
+    def _took(self, message: IncomingMessage | None) -> IncomingMessage | None:
+        self._message = message
+        if message:
+            self._work.low_water.taken(message.seq, self._since)
+        self._answer(found=message is not None, took=message is not None)
+        if message:
+            self._hold(message.seq)
+        return message
+
+    def _hold(self, *seqs: int) -> None:
+        self._held = seqs
+        self._work.held.take(seqs)
+
+    def process(self, message: IncomingMessage) -> Told:
+        """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
+        try:
+            return self._process(message)
+        except NotTaken as error:
+            self._work.signals.hold(error.pause)
+            raise
+
+    def _process(self, message: IncomingMessage) -> Told:
+        self._work.observer.in_hand(self._slot.number, message)
+        return self._work.processing.process(message, self._mode)
+
+    def _came_back(self) -> None:
+        if self._message and self._mode.keeps_failed:
+            self._work.low_water.came_back(self._message.seq)
+
+    def _answer(self, found: bool, took: bool) -> None:
+        if not self._has_answered:
+            self._has_answered = True
+            self._receives.answered(found, took)
+
+    def _succeeded(self, told: Told | None) -> None:
+        self._work.breaker.succeeded()
+        if told:
+            told()
+
+    def _went_wrong(self, error: Exception) -> None:
+        if isinstance(error, NotTaken):
+            return self._not_taken(error)
+        kept_back = self._could_not_go(error)
+        failure = self._message and self._failure_of(self._message, error)
+        if self._message and failure:
+            self._failed(self._message, cause_of(error), failure)
+        if kept_back or not failure:
+            self._disturbed(cause_of(error))
+
+    def _could_not_go(self, error: Exception) -> bool:
+        """It was put away and that was refused: without a rest it would be the next again, at full speed."""
+        if self._message is None or isinstance(error, AttemptFailed):
+            return False
+        return self._work.processing.failures.final(self._message.row_id) is not None
+
+    def _failure_of(self, message: IncomingMessage, error: Exception) -> Failure | None:
+        """None where it is not the message's doing: a lost session. A commit that was refused is."""
+        if isinstance(error, AttemptFailed):
+            return error.failure
+        is_down = isinstance(error, DatabaseDown) and self._mode.keeps_failed
+        if is_down or (self._mode.lost and not is_too_long(error)):
+            return None
+        return self._work.processing.refused(message, error)
+
+    def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
+        self._count(message, error, failure)
+        if not self._mode.keeps_failed:
+            self._save(message, failure)
+        self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
+
+    def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
+        self._work.observer.failed(error)
+        if self._mode.keeps_failed and isinstance(failure.action, Immediately):
+            said = "Message %s failed and is retried: %s"
+            log.warning(said, message.message_id, failure.message, exc_info=error, extra=about(message))
+            self._work.observer.retried()
+
+    def _save(self, message: IncomingMessage, failure: Failure) -> None:
+        """Without a receive transaction this is the only place the message can still go to."""
+        try:
+            self._work.processing.recovery.end(message, failure, self._mode)()
+        except NotTaken as error:
+            self._work.signals.hold(error.pause)
+            self._not_taken(error)
+
+    def _not_taken(self, error: NotTaken) -> None:
+        message = self._message
+        if message is None or self._mode.keeps_failed:
+            log.error("%s", error, extra=about(message) if message else None)
+        else:
+            said = "LOST, as mode none allows: %s. Its headers: %s"
+            log.critical(said, error, message.headers_text, extra=about(message))
+
+    def _disturbed(self, error: BaseException) -> None:
+        self._work.signals.hold(self._work.breaker.failed(error))
+
+
+def cause_of(error: Exception) -> BaseException:
+    return error.error if isinstance(error, AttemptFailed) else error

@@ -1,0 +1,42 @@
+"""Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1)."""
+
+from datetime import UTC, datetime, timedelta
+
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.wire import delays
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.composer import stamped
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, nobody has looked after it
+
+
+def may_come_back(message: IncomingMessage, failure: Failure, settings: EndpointSettings, now: datetime) -> bool:
+    if not failure.recoverable or done(message) >= settings.delayed_retries:
+        return False
+    last = h.parse_time(message.headers.get(h.RETRIES_TIMESTAMP))
+    return last is None or now - last <= LONGEST
+
+
+def done(message: IncomingMessage) -> int:
+    """How many delayed retries it has behind it; what is no number, or less than none, is none."""
+    try:
+        return max(0, int(message.headers.get(h.RETRIES) or 0))
+    except ValueError:
+        return 0
+
+
+def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
+    """The message for the endpoint's delayed table. A time at which it was to be delivered before stays as it was."""
+    now, number = datetime.now(UTC), done(message) + 1
+    sent_on = stamped(message.headers, h.wire_time(now))
+    kept = {name: value for name, value in sent_on.items() if name != h.FL_RETRIES}
+    counted: h.Headers = {
+        h.MESSAGE_ID: message.message_id,
+        h.RETRIES: str(number),
+        h.RETRIES_TIMESTAMP: h.wire_time(now),
+        **h.of_its_own_trace(message.headers),
+    }
+    headers = delays.headers(kept | counted, delay, own_address, since=now)
+    return OutgoingMessage(message.queue, headers, message.body, delay=delay)

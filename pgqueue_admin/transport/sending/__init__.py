@@ -1,0 +1,1 @@
+"""From an object to a row in somebody's queue."""

@@ -1,0 +1,1 @@
+"""Sessions with the database: opened when needed and again when lost, waited for, woken by NOTIFY."""

@@ -1,0 +1,67 @@
+"""Who wants which events: the routing table all endpoints of a system share (wire sheet 4)."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.transport.tables import presence
+from pgqueue_admin.transport.wire.addresses import Addressing
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+TABLE = "SubscriptionRouting"
+CACHE_SECONDS = 5.0
+
+
+class Subscriptions:
+    """Subscribers by topic, remembered for five seconds as the original does."""
+
+    def __init__(self, addressing: Addressing, clock: Callable[[], float] = time.monotonic):
+        self.address = Address(addressing.schema, TABLE)
+        self._addressing = addressing
+        self._sql = addressing.dialect.subscription
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
+
+    def create(self, connection: Connection) -> None:
+        presence.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
+
+    def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
+        row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}
+        connection.run(self._sql.subscribe(table=self.address), row)
+        self._forget()
+
+    def unsubscribe(self, connection: Connection, endpoint: str, topic: str) -> None:
+        connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": topic})
+        self._forget()
+
+    def subscribers(self, connection: Connection, topics: list[str]) -> list[Address]:
+        key = tuple(topics)
+        known_at, addresses = self._known.get(key, (None, []))
+        if known_at is None or self._clock() - known_at >= CACHE_SECONDS:
+            addresses = self._read(connection, topics)
+            with self._lock:
+                self._known[key] = (self._clock(), addresses)
+        return addresses
+
+    def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
+        """Two spellings of one address are one queue."""
+        rows = connection.all(self._sql.subscribers(table=self.address), {"topics": topics})
+        found = (self._resolved(row.queueaddress) for row in rows)
+        return [address for address in dict.fromkeys(found) if address]
+
+    def _resolved(self, address: str) -> Address | None:
+        """None: no endpoint could ever receive there, and all others are still to get theirs."""
+        try:
+            return self._addressing.resolve(address)
+        except AddressNotUnderstood as error:
+            log.warning("A subscription in %s is left out: %s. Delete its row.", self.address, error)
+            return None
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._known.clear()

@@ -1,0 +1,98 @@
+"""A message as it was received, and one that is to be sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.delays import Delay
+
+
+@dataclass(slots=True)
+class IncomingMessage:
+    """A received row. Headers that cannot be read are no headers, and ``unreadable`` says why.
+
+    Nobody changes it; it is not frozen, since each would take longer to make so than its headers to parse.
+    """
+
+    queue: Address
+    row_id: str  # a UUID, as text: T2: made by the sender, of no use to the transport but to tell rows apart
+    seq: int
+    expired: bool
+    headers_text: str
+    raw_body: bytes | None
+    headers: h.Headers = field(default_factory=dict)
+    unreadable: str = ""
+    headers_lost: bool = False  # it is the headers that cannot be read, not the body
+
+    @classmethod
+    def of_row(cls, queue: Address, row: Any) -> "IncomingMessage":
+        try:
+            headers = h.parse(row.headers)
+        except h.HeadersUnreadable as error:
+            headers, unreadable, lost = {}, str(error), True
+        else:
+            unreadable, lost = "the body is NULL" if row.body is None else "", False
+        return cls(queue, row.id, row.seq, row.expired, row.headers, row.body, headers, unreadable, lost)
+
+    @property
+    def body(self) -> bytes:
+        return self.raw_body or b""
+
+    @property
+    def message_id(self) -> str:
+        """The logical id; a sender that gave none gets the row's."""
+        return self.headers.get(h.MESSAGE_ID) or self.row_id
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return h.types_in(self.headers.get(h.ENCLOSED_MESSAGE_TYPES) or "")
+
+    @property
+    def type(self) -> str:
+        """The concrete type's full name, or nothing."""
+        types = self.types
+        return types[0] if types else ""
+
+    @property
+    def forward_to(self) -> str:
+        """Where a delayed message goes from here, as its sender wrote it."""
+        return self.headers.get(h.FORWARD_DESTINATION) or ""
+
+    def at_its_destination(self) -> "IncomingMessage":
+        """Without the forward header, as handlers and error queues know it."""
+        kept = {name: value for name, value in self.headers.items() if name != h.FORWARD_DESTINATION}
+        return replace(self, headers=kept)
+
+    @property
+    def sent(self) -> datetime | None:
+        """When it set out: a delayed one when it was due."""
+        due = self.headers.get(h.DELIVER_AT)
+        return (h.parse_time(due) if due else None) or h.parse_time(self.headers.get(h.TIME_SENT))
+
+    @property
+    def time_to_be_received(self) -> timedelta | None:
+        return h.parse_timespan(self.headers.get(h.TIME_TO_BE_RECEIVED))
+
+
+@dataclass(slots=True)
+class OutgoingMessage:
+    """One row to be inserted. The message's id is in the headers; the row's is made with the row (T2)."""
+
+    destination: Address
+    headers: Mapping[str, str | None]
+    body: bytes
+    ttbr: timedelta | None = None
+    delay: Delay | None = None
+
+    @property
+    def message_id(self) -> str | None:
+        """None: the sender gave none."""
+        return h.message_id(self.headers)
+
+    @property
+    def key(self) -> tuple[str | None, Address]:
+        """Two messages with the same key in one dispatch are one (wire sheet 5)."""
+        return self.message_id, self.destination
