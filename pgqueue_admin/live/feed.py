@@ -18,6 +18,7 @@ class Feed:
     def __init__(self, topic: Topic, argument: str):
         self.topic, self.argument = topic, argument
         self.clients: set[Client] = set()
+        self.behind: set[Client] = set()  # of those, who gets everything with the next rendering
         self._last: dict[str, str] = {}
         self._wanted = asyncio.Event()
         self._task = asyncio.create_task(self._run())
@@ -29,12 +30,13 @@ class Feed:
     def join(self, client: Client) -> None:
         """A new follower gets everything once: samples may have come between its page and its stream."""
         self.clients.add(client)
-        client.behind.add(self)
+        self.behind.add(client)
         self.wake()
 
     def leave(self, client: Client) -> bool:
         """Whether nobody is left."""
         self.clients.discard(client)
+        self.behind.discard(client)
         if not self.clients:
             self.end()
         return not self.clients
@@ -66,9 +68,9 @@ class Feed:
         everything = b""
         difference = frames.figures(changed) if changed else b""
         for client in list(self.clients):
-            if self in client.behind:
-                everything = everything or frames.figures(values)
-                client.behind.discard(self)
-                client.push(everything, self)
-            elif difference:
-                client.push(difference, self)
+            frame = difference
+            if client in self.behind:
+                frame = everything = everything or frames.figures(values)
+                self.behind.discard(client)
+            if frame and not client.push(frame):
+                self.behind.add(client)

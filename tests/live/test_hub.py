@@ -88,7 +88,8 @@ async def test_who_reads_too_slowly_is_sent_all_of_it_later(hub: Hub, board: Boa
     client = hub.join(["board:x"])
     await told(client)
     numbers = itertools.count(2)
-    while not client.behind:
+    (feed,) = hub.feeds
+    while client not in feed.behind:
         board.values["a"] = str(next(numbers))
         await woken(database, board)
     board.values["b"] = "last"
