@@ -13,15 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import floor, idle, worker
+from bench.engine_queues import Queues
 from bench.folder import temporary
 from bench.parts import Part, measure
 from bench.queues import hold_snapshot
 from bench.table import Row, row
-from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.transport.tables.table_queue import TableQueue
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 MESSAGES = int(os.environ.get("MESSAGES", 20_000))
@@ -30,13 +27,6 @@ DEEP = MESSAGES * 50
 DEAD = MESSAGES * 5
 AT_ONCE = 8
 IDLE_DELAYS = 30
-_QUEUES = ("Engine", "Floor", "Onward", "error")
-_FILL = """
-insert into {table} (id, headers, body)
-select gen_random_uuid(), '{{"NServiceBus.MessageId":"m-' || n || '","NServiceBus.EnclosedMessageTypes":"Shop.Ping",'
-  || '"NServiceBus.ContentType":"application\\/json"}}', convert_to('{{"n":' || n || '}}', 'UTF8')
-from generate_series(1, {rows}) n
-"""
 
 
 def main() -> None:
@@ -51,15 +41,9 @@ def main() -> None:
 
 class Bench:
     def __init__(self, server: PostgreSQL, program: Path):
-        with postgresql().connect(server.dsn()) as admin:
-            admin.run("create database bench")
         self.server = server
-        self.dsn = server.dsn("bench")
         self.program = program
-        self.connection: Connection = postgresql().connect(self.dsn)
-        for queue in _QUEUES:
-            TableQueue(postgresql(), Address("public", queue)).create(self.connection)
-        Endpoint("Engine", self.dsn).create_queues()
+        self.queues = Queues(server)
 
     def parts(self) -> dict[str, Part]:
         return {
@@ -67,7 +51,7 @@ class Bench:
             "receives": self.receives,
             "depth": lambda: [self.deep(), self.dead_rows()],
             "idle": lambda: [self.wake_up(), self.idle()],
-            "memory": lambda: worker.memory(self),
+            "memory": lambda: worker.memory(self.queues),
         }
 
     def sends(self) -> list[Row]:
@@ -94,60 +78,54 @@ class Bench:
     ) -> Row:
         ours, floors = [], []
         for _ in range(ROUNDS):
-            self.empty()
+            self.queues.empty()
             if fill:
-                self.fill("Engine", messages)
-                self.fill("Floor", messages)
+                self.queues.fill("Engine", messages)
+                self.queues.fill("Floor", messages)
             ours.append(self.engine(what, threads, messages))
-            floors.append(floor.run(self.program, self.dsn, what, threads, messages))
+            floors.append(floor.run(self.program, self.queues.dsn, what, threads, messages))
         return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
 
     def deep(self) -> Row:
-        return self.compared(f"receive from {DEEP:,} rows against {MESSAGES:,}", 0.9, lambda: self.fill("Engine", DEEP))
+        return self.compared(
+            f"receive from {DEEP:,} rows against {MESSAGES:,}", 0.9, lambda: self.queues.fill("Engine", DEEP)
+        )
 
     def dead_rows(self) -> Row:
-        with hold_snapshot(self.dsn):
+        with hold_snapshot(self.queues.dsn):
             return self.compared(f"receive behind {DEAD:,} dead rows, vacuum held, against clean", 0.8, self.bury)
 
     def bury(self) -> None:
-        self.fill("Engine", DEAD + MESSAGES)
-        self.connection.run(f'delete from "Engine" where seq <= {DEAD}')
+        self.queues.fill("Engine", DEAD + MESSAGES)
+        self.queues.connection.run(f'delete from "Engine" where seq <= {DEAD}')
 
     def compared(self, name: str, target: float, prepare: Callable[[], None]) -> Row:
         """The engine against itself: its floor is the queue without what slows it."""
         ours: list[float] = []
         floors: list[float] = []
         for _ in range(ROUNDS):
-            for found, lay_out in ((floors, lambda: self.fill("Engine", MESSAGES)), (ours, prepare)):
-                self.empty()
+            for found, lay_out in ((floors, lambda: self.queues.fill("Engine", MESSAGES)), (ours, prepare)):
+                self.queues.empty()
                 lay_out()
                 found.append(self.engine("receive", AT_ONCE))
         return row(name, statistics.median(ours), "/s", floor=statistics.median(floors), target=target)
 
     def wake_up(self) -> Row:
-        self.empty()
+        self.queues.empty()
         value = statistics.median(self.engine("wake_up", 1) for _ in range(ROUNDS))
         return row("wake-up by NOTIFY, commit to handler, p50", value, "ms", floor=None, target=6)
 
     def idle(self) -> Row:
         """What it asks between its first peek and its last, for each delay; each peek must use the index."""
-        self.empty()
+        self.queues.empty()
         name = "idle endpoint, statements on its queue in each peek delay"
-        with idle.logged(self.server, self.dsn) as log:
+        with idle.logged(self.server, self.queues.dsn) as log:
             self.engine("idle", AT_ONCE, IDLE_DELAYS)
             return row(name, log.statements_a_peek(), "statements", floor=None, target=1)
 
     def engine(self, what: str, threads: int, messages: int = MESSAGES) -> float:
-        asked = [sys.executable, "-m", "bench.engine_side", self.dsn, what, str(threads), str(messages)]
+        asked = [sys.executable, "-m", "bench.engine_side", self.queues.dsn, what, str(threads), str(messages)]
         return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
-
-    def empty(self) -> None:
-        for queue in _QUEUES:
-            self.connection.run(f'truncate "{queue}" restart identity')
-
-    def fill(self, queue: str, rows: int) -> None:
-        self.connection.run(_FILL.format(table=f'"{queue}"', rows=rows))
-        self.connection.run(f'vacuum analyze "{queue}"')
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""What history is measured on: an archive that grows by as many messages as asked, and ninety days of figures."""
+"""What history is measured on: an archive that grows, its driver, and ninety days of figures."""
 
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -43,6 +45,44 @@ from (values ('hour', interval '1 hour'), ('day', interval '1 day')) as grains (
   generate_series(date_trunc('day', now()) - %(days)s::int * interval '1 day', now(), step) at,
   (select array_agg(n) as b, array_agg(20 + mod(n, 7)) as c from generate_series(200, 379) n) histogram
 """
+
+
+class Archive:
+    """An archive that grows, and a driver that reads it."""
+
+    def __init__(self, dsn: str, stack: ExitStack):
+        from pgqueue_admin.pipeline.driver import Driver
+
+        self.dsn = dsn
+        self.connection = stack.enter_context(postgresql().connect(dsn))
+        self.driver = Driver("bench")
+        self.rows = 0
+        stack.callback(self.close)
+
+    def close(self) -> None:
+        self.driver.close()
+
+    def fill(self, rows: int) -> None:
+        lay_out(self.connection, self.rows + 1, rows)
+        self.rows += rows
+
+    def holding(self, rows: int) -> Self:
+        """So many, at least, are in history."""
+        if self.rows < rows:
+            self.fill(rows - self.rows)
+            self.driver.turn()
+        return self
+
+    def selects(self, most: int) -> list[str]:
+        """Of a batch as the driver would plan it now, without a trace in the ledger."""
+        from pgqueue_admin.pipeline import planning, selects, tables
+        from pgqueue_admin.records.models import HistoryBatch
+
+        (archive,) = tables.sources(self.connection)
+        found = planning.by_snapshots(self.connection, archive, most)
+        assert found is not None
+        known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
+        return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
 
 
 def lay_out(connection: Connection, first: int, rows: int) -> None:

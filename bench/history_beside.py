@@ -7,12 +7,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bench.history import Archive
 from bench.table import Row, row
-
-if TYPE_CHECKING:
-    from bench.pipeline import Bench
 
 ROOT = Path(__file__).resolve().parent.parent
 DUCKDB = "duckdb==1.4.4"
@@ -32,13 +30,13 @@ from read_parquet($paths) group by all
 """
 
 
-def beside(bench: "Bench", rows: int, rounds: int) -> list[Row]:
+def beside(archive: Archive, rows: int, rounds: int) -> list[Row]:
     """Of the last ``rows`` messages; the floor is Spark, which makes all grains and mergeable histograms."""
-    after = bench.rows - rows
+    after = archive.rows - rows
     paths = files(after)
     ways: dict[str, Callable[[], object]] = {
-        "Spark": lambda: by_spark(bench, paths),
-        "plain SQL over the archive": lambda: bench.connection.all(SQL, {"after": after}),
+        "Spark": lambda: by_spark(archive, paths),
+        "plain SQL over the archive": lambda: archive.connection.all(SQL, {"after": after}),
     }
     if duckdb := installed(ROOT / "var/bench-duckdb"):
         ways["DuckDB over the files"] = lambda: duckdb.connect().execute(DUCK, {"paths": paths}).fetchall()
@@ -61,11 +59,11 @@ def files(after: int) -> list[str]:
     return [str(folder() / path) for path in named.values_list("path", flat=True)]
 
 
-def by_spark(bench: "Bench", paths: list[str]) -> None:
+def by_spark(archive: Archive, paths: list[str]) -> None:
     from pgqueue_admin.pipeline.reading import of_files
     from pgqueue_admin.pipeline.transforms.rollups import rollups
 
-    rollups(of_files(bench.driver._session(), [Path(path) for path in paths])).toArrow()
+    rollups(of_files(archive.driver._session(), [Path(path) for path in paths])).toArrow()
 
 
 def installed(home: Path) -> Any:

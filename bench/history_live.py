@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench import history
 from bench.console import wait_until
@@ -18,29 +17,26 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.child import end, spawn
 
-if TYPE_CHECKING:
-    from bench.pipeline import Bench
-
 ROOT = Path(__file__).resolve().parent.parent
 RATE = 500
 LIVE_SECONDS = float(os.environ.get("LIVE_SECONDS", 120))
 STARTED, READ = 180.0, 900.0  # seconds: the most that a driver takes to begin, and to read what lies there
 
 
-def behind(bench: "Bench", connection: Connection) -> Row:
+def behind(archive: history.Archive, connection: Connection) -> Row:
     """The most that history was behind while RATE messages a second came in, from the first time it was complete."""
     over = threading.Event()
-    feeding = threading.Thread(target=feed, args=(bench, over))
-    bench.close()
-    bench.fill(RATE)  # Spark starts with the first message
+    feeding = threading.Thread(target=feed, args=(archive, over))
+    archive.close()
+    archive.fill(RATE)  # Spark starts with the first message
     with driver():
         ask(connection)
         wait_until(lambda: age(connection) < 30, READ, "a driver has read what lay there")
-        before = bench.rows
+        before = archive.rows
         feeding.start()
         try:
             most = max(ages(connection, time.monotonic() + LIVE_SECONDS))
-            rate = (bench.rows - before) / LIVE_SECONDS
+            rate = (archive.rows - before) / LIVE_SECONDS
         finally:
             over.set()
             feeding.join()
@@ -75,11 +71,11 @@ def age(connection: Connection) -> float:
     return float(connection.value(f"select extract(epoch from clock_timestamp() - {since}) from pgqueue_historysource"))
 
 
-def feed(bench: "Bench", over: threading.Event) -> None:
+def feed(archive: history.Archive, over: threading.Event) -> None:
     due = time.monotonic()
-    with postgresql().connect(bench.dsn) as connection:
+    with postgresql().connect(archive.dsn) as connection:
         while not over.is_set():
-            history.insert(connection, bench.rows + 1, RATE)
-            bench.rows += RATE
+            history.insert(connection, archive.rows + 1, RATE)
+            archive.rows += RATE
             due += 1
             over.wait(max(0.0, due - time.monotonic()))

@@ -4,18 +4,16 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bench import children
 from bench.children import side
 from bench.console import wait_until
+from bench.history import Archive
 from bench.history_live import RATE, STARTED, ask, driver
 from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
-
-if TYPE_CHECKING:
-    from bench.pipeline import Bench
 
 WINDOW = float(os.environ.get("WINDOW", 20))
 LONGEST = 300.0  # seconds: the most that one batch takes
@@ -31,16 +29,16 @@ class Window(NamedTuple):
     p95: float  # ms of critical time
 
 
-def slowed(bench: "Bench", connection: Connection, rounds: int) -> list[Row]:
+def slowed(archive: Archive, connection: Connection, rounds: int) -> list[Row]:
     """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
     from pgqueue_admin.pipeline.planning import MOST
 
-    bench.close()
-    Endpoint("Busy", bench.dsn).create_queues()
-    bench.fill(MOST * (rounds + 1))
+    archive.close()
+    Endpoint("Busy", archive.dsn).create_queues()
+    archive.fill(MOST * (rounds + 1))
     connection.run("checkpoint")
     alone, beside = list[Window](), list[Window]()
-    with driver(), side("receive", bench.dsn) as receiver, side("send", bench.dsn, str(RATE)):
+    with driver(), side("receive", archive.dsn) as receiver, side("send", archive.dsn, str(RATE)):
         one_batch(connection)
         for _ in range(rounds):
             settle(receiver)

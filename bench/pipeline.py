@@ -18,7 +18,6 @@ from bench import history, history_beside, history_flat, history_live, history_s
 from bench.folder import temporary
 from bench.parts import Part, measure
 from bench.table import Row, row
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 ROUNDS = int(os.environ.get("ROUNDS", 3))
@@ -56,42 +55,8 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
     }
 
 
-class Bench:
-    """An archive that grows, and a driver that reads it."""
-
-    def __init__(self, dsn: str, stack: ExitStack):
-        from pgqueue_admin.pipeline.driver import Driver
-
-        self.dsn = dsn
-        self.connection = stack.enter_context(postgresql().connect(dsn))
-        self.driver = Driver("bench")
-        self.rows = 0
-        stack.callback(self.close)
-
-    def close(self) -> None:
-        self.driver.close()
-
-    def fill(self, rows: int) -> None:
-        history.lay_out(self.connection, self.rows + 1, rows)
-        self.rows += rows
-
-    def holding(self, rows: int) -> "Bench":
-        """So many, at least, are in history."""
-        if self.rows < rows:
-            self.fill(rows - self.rows)
-            self.driver.turn()
-        return self
-
-    def selects(self, most: int) -> list[str]:
-        """Of a batch as the driver would plan it now, without a trace in the ledger."""
-        from pgqueue_admin.pipeline import planning, selects, tables
-        from pgqueue_admin.records.models import HistoryBatch
-
-        (archive,) = tables.sources(self.connection)
-        found = planning.by_snapshots(self.connection, archive, most)
-        assert found is not None
-        known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
-        return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
+class Bench(history.Archive):
+    """What is measured on it, in rounds."""
 
     def batches(self, rows: int) -> float:
         """Seconds for ``rows`` messages that have come since, in the batches that the driver makes of them."""

@@ -12,10 +12,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
-from bench.engine import Bench
+from bench.engine_queues import Queues
 from bench.folder import temporary
 from bench.table import RESULTS
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -64,22 +63,22 @@ def main() -> None:
         server = PostgreSQL(folder / "postgresql")
         server.start()
         try:
-            for found in measured(Bench(server, Path())):
+            for found in measured(Queues(server)):
                 publish(found)
         finally:
             server.stop()
     print(markdown(found))
 
 
-def measured(bench: Bench) -> Iterator[dict[Point, float]]:
+def measured(queues: Queues) -> Iterator[dict[Point, float]]:
     """The medians of the rounds so far, after each."""
     wanted = list(points())
     found: dict[Point, list[float]] = {each: [] for each in wanted}
     began = time.monotonic()
     for number in range(1, ROUNDS + 1):
         for each in wanted:
-            bench.empty()
-            found[each].append(waited(bench, each) if each.curve == PEEK_DELAY else rate(bench, each))
+            queues.empty()
+            found[each].append(waited(queues, each) if each.curve == PEEK_DELAY else rate(queues, each))
         yield {each: statistics.median(figures) for each, figures in found.items()}
         spent = time.monotonic() - began
         print(f"round {number} of {ROUNDS}, {spent:.0f} s", flush=True)
@@ -87,19 +86,19 @@ def measured(bench: Bench) -> Iterator[dict[Point, float]]:
             return
 
 
-def rate(bench: Bench, point: Point) -> float:
+def rate(queues: Queues, point: Point) -> float:
     """Messages per second of all processes together, from the first start to an empty queue."""
-    bench.fill("Engine", point.messages)
+    queues.fill("Engine", point.messages)
     asked = ["work_off", point.concurrency, point.messages, point.batch, point.seconds]
     with ExitStack() as sides:
-        children = [sides.enter_context(side(bench, *asked)) for _ in range(point.processes)]
+        children = [sides.enter_context(side(queues, *asked)) for _ in range(point.processes)]
         for child in children:
             assert child.stdout
             child.stdout.readline()
         began = time.monotonic()
         for child in children:
             print("go", file=child.stdin, flush=True)
-        while bench.connection.value('select exists (select from "Engine")'):  # what is in hand is not done with
+        while queues.connection.value('select exists (select from "Engine")'):  # what is in hand is not done with
             assert time.monotonic() < began + LONGEST_POINT, f"{point} was not done in {LONGEST_POINT:.0f} s"
             time.sleep(0.02)
         took = time.monotonic() - began
@@ -108,16 +107,16 @@ def rate(bench: Bench, point: Point) -> float:
     return point.messages / took
 
 
-def waited(bench: Bench, point: Point) -> float:
+def waited(queues: Queues, point: Point) -> float:
     """Milliseconds, the median, that a message of a sender who tells nobody waits in an idle queue."""
-    with side(bench, "waits", point.concurrency, WAITS, point.batch, point.peek_delay) as child:
+    with side(queues, "waits", point.concurrency, WAITS, point.batch, point.peek_delay) as child:
         return float(child.communicate(timeout=LONGEST_POINT + 2 * WAITS * point.peek_delay)[0])
 
 
 @contextmanager
-def side(bench: Bench, *asked: object) -> Iterator["subprocess.Popen[str]"]:
+def side(queues: Queues, *asked: object) -> Iterator["subprocess.Popen[str]"]:
     """It ends with the block, however that ends."""
-    words = [sys.executable, "-m", "bench.tuning_side", bench.dsn, *map(str, asked)]
+    words = [sys.executable, "-m", "bench.tuning_side", queues.dsn, *map(str, asked)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child

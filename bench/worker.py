@@ -7,30 +7,27 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bench.engine_queues import Queues
 from bench.table import Row, row
-
-if TYPE_CHECKING:
-    from bench.engine import Bench
 
 ROOT = Path(__file__).resolve().parent.parent
 MESSAGES = 1_000_000 if os.environ.get("LONG") else 3 * int(os.environ.get("MESSAGES", 20_000))
 
 
-def memory(bench: "Bench") -> list[Row]:
+def memory(queues: Queues) -> list[Row]:
     """After a fifth of the messages and after all of them: what lies between is growth."""
     with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as folder:
-        environment = {**os.environ, "DATABASE_URL": bench.dsn, "HANDLER_APPS": "bench", "PGQUEUE_VAR": folder}
+        environment = {**os.environ, "DATABASE_URL": queues.dsn, "HANDLER_APPS": "bench", "PGQUEUE_VAR": folder}
         environment["SECRET_KEY"] = secrets.token_hex(32)
         for words in (["migrate", "-v0"], ["engine_schema", "-v0"], ["endpoint", "Engine"]):
             manage(*words, environment=environment).wait()
-        bench.empty()
-        bench.fill("Engine", MESSAGES)
+        queues.empty()
+        queues.fill("Engine", MESSAGES)
         child = manage("worker", "Engine", environment=environment)
         try:
-            early = megabytes_when(bench, child.pid, MESSAGES * 4 // 5)
-            late = megabytes_when(bench, child.pid, 0)
+            early = megabytes_when(queues, child.pid, MESSAGES * 4 // 5)
+            late = megabytes_when(queues, child.pid, 0)
         finally:
             child.terminate()
             child.wait()
@@ -44,10 +41,10 @@ def manage(*words: str, environment: dict[str, str]) -> "subprocess.Popen[bytes]
     return subprocess.Popen([sys.executable, "manage.py", *words], cwd=ROOT, env=environment, stdout=sys.stderr)
 
 
-def megabytes_when(bench: "Bench", pid: int, left: int) -> float:
+def megabytes_when(queues: Queues, pid: int, left: int) -> float:
     """Of resident memory, when no more than ``left`` messages wait."""
     deadline = time.monotonic() + 3600
-    while bench.connection.value('select count(*) from "Engine"') > left:
+    while queues.connection.value('select count(*) from "Engine"') > left:
         if time.monotonic() > deadline:
             raise SystemExit("The worker child did not handle its messages within an hour.")
         time.sleep(0.5)
