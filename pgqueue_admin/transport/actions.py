@@ -1,13 +1,7 @@
-"""What may become of a message that failed, and the function that decides it (wire sheet 8.1)."""
+"""What may become of a message that failed (wire sheet 8.1)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-
-from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.recoverability import delayed_retries
-from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.wire.message import IncomingMessage
+from datetime import timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +31,3 @@ class Discard:
 
 
 Action = Immediately | After | Exhaust | Discard
-
-
-@dataclass(frozen=True, slots=True)
-class Attempted:
-    """What a policy judges by. ``failure.attempts`` counts the immediate ones, this one included."""
-
-    message: IncomingMessage
-    failure: Failure
-    settings: EndpointSettings
-
-    @property
-    def delayed_retries(self) -> int:
-        """How many delayed retries it has behind it."""
-        return delayed_retries.done(self.message)
-
-
-Policy = Callable[[Attempted], Action]
-
-
-def standard(attempted: Attempted) -> Action:
-    """As the settings say: immediate retries, then delayed ones, each a step later than the one before."""
-    message, failure, settings = attempted.message, attempted.failure, attempted.settings
-    if failure.recoverable and failure.attempts <= settings.immediate_retries:
-        return Immediately()
-    if delayed_retries.may_come_back(message, failure, settings, datetime.now(UTC)):
-        return After(timedelta(seconds=settings.delayed_retry_step * (attempted.delayed_retries + 1)))
-    return Exhaust()
-
-
-def decide(policy: Policy, attempted: Attempted) -> Action:
-    """What cannot be tried again is not, whatever the policy says."""
-    action = policy(attempted)
-    again = isinstance(action, Immediately | After)
-    return Exhaust() if again and not attempted.failure.recoverable else action

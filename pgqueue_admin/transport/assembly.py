@@ -1,15 +1,16 @@
-"""Puts an endpoint's parts together."""
+"""Puts the parts together that receive for an endpoint."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
-from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.delayed.due_mover import DueMover
+from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.forwarding import Forwarding
-from pgqueue_admin.transport.handling.attempt import Attempts, call_handlers
+from pgqueue_admin.transport.handling.attempt import Attempts, call_handlers, call_traced
 from pgqueue_admin.transport.handling.audit import Audit
+from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.handling.processing import Processing
-from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.handling.replies import Replies
+from pgqueue_admin.transport.ports import Exhausted, Observer
 from pgqueue_admin.transport.receiving.held import Held
 from pgqueue_admin.transport.receiving.low_water import LowWater
 from pgqueue_admin.transport.receiving.one_by_one import OneByOne
@@ -27,105 +28,87 @@ from pgqueue_admin.transport.sending.outbound import Outbound
 from pgqueue_admin.transport.sending.sender import Sender
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables.table_queue import TableQueue
-from pgqueue_admin.transport.wire.composer import Composer
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.client import Client
-    from pgqueue_admin.transport.endpoint import Endpoint
 
 PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is said, not waited for in silence
 
 
-def outbound(endpoint: "Client") -> Outbound:
-    reply_to = None if endpoint.send_only else str(endpoint.queue)
-    composer = Composer(endpoint.name, reply_to, endpoint.serializers)
-    return Outbound(endpoint.addressing, composer, not endpoint.send_only, endpoint.pipeline)
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """From what sends, and what an endpoint has beside it, to what receives."""
 
+    client: Client
+    outbound: Outbound
+    sender: Sender
+    handlers: Handlers
+    exhausted: Exhausted | None
+    observer: Observer
+    replies: Replies
 
-def sender(endpoint: "Client") -> Sender:
-    return Sender(endpoint.dialect, endpoint.delayed, endpoint.alarm.pull_forward, partial(_tell, endpoint))
+    def receivers(self, paused: bool) -> Receivers:
+        queues, several = self.client.queues, len(self.client.queues)
+        observers = [OneOfSeveral(self.observer, place, several) for place in range(several)]
+        pairs = zip(queues, observers if several > 1 else [self.observer], strict=True)
+        return Receivers({queue.address: self._receiver(queue, observer, paused) for queue, observer in pairs})
 
+    def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> Receiver:
+        client, signals, low_water = self.client, Signals(), LowWater()
+        breaker = client.breakers.new(f"Peeking at {queue}")
+        peeker = QueuePeeker(queue, partial(client.connect, statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
+        slots = Slots(client.settings.concurrency, client.name, client.connect, signals.changed)
+        work = self._work(queue, observer, signals, low_water)
+        return Receiver(client.name, peeker, slots, work, client.settings, signals, paused)
 
-def _tell(endpoint: "Client", queues: set[Address], messages: int = 1) -> None:
-    if endpoint.settings.notify:
-        endpoint.wake_ups.tell(queues, messages)
+    def _work(self, queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWater) -> Work:
+        return Work(
+            queue,
+            self._processing(queue, Failures()),
+            self._mode,
+            low_water,
+            Held(),
+            OneByOne(),
+            observer,
+            self.client.breakers.new(f"Receiving from {queue}"),
+            self._settings,
+            signals,
+        )
 
+    def _mode(self, slot: Slot, settings: EndpointSettings) -> ReceiveMode:
+        return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
 
-def mover(endpoint: "Endpoint") -> DueMover:
-    breaker = endpoint.breakers.new(f"Moving due messages of {endpoint.delayed}")
-    moved = partial(_tell, endpoint, {endpoint.queue.address})
-    return DueMover(endpoint.name, endpoint.delayed, endpoint.connect, endpoint.alarm, breaker, moved)
+    def _processing(self, queue: TableQueue, failures: Failures) -> Processing:
+        recovery = self._recovery(queue, failures)
+        attempts = self._attempts(recovery)
+        forwarding, replies = recovery.forwarding, self.replies
+        return Processing(self.client.name, attempts, recovery, forwarding, failures, self.observer, replies)
 
+    def _attempts(self, recovery: Recovery) -> Attempts:
+        client, pipeline = self.client, self.client.pipeline
+        return Attempts(
+            client.name,
+            self.handlers,
+            client.serializers,
+            self.outbound,
+            pipeline,
+            pipeline.around(partial(call_traced, pipeline.tracing) if pipeline.tracing else call_handlers),
+            Audit(client.name, client.addressing, self._settings),
+            self.replies,
+            recovery,
+        )
 
-def receivers(endpoint: "Endpoint") -> Receivers:
-    several = len(endpoint.queues)
-    observers = [OneOfSeveral(endpoint.observer, place, several) for place in range(several)]
-    queues = zip(endpoint.queues, observers if several > 1 else [endpoint.observer], strict=True)
-    return Receivers({queue.address: _receiver(endpoint, queue, observer) for queue, observer in queues})
+    def _recovery(self, queue: TableQueue, failures: Failures) -> Recovery:
+        client = self.client
+        return Recovery(
+            client.name,
+            self.handlers.unrecoverable,
+            client.pipeline.policy,
+            Forwarding(client.addressing),
+            Exhaustion(client.addressing, self.exhausted),
+            failures,
+            self.observer,
+            self._settings,
+            client.breakers.new(f"Putting away what failed in {queue}"),
+        )
 
-
-def _receiver(endpoint: "Endpoint", queue: TableQueue, observer: Observer) -> Receiver:
-    signals = Signals()
-    low_water = LowWater()
-    breaker = endpoint.breakers.new(f"Peeking at {queue}")
-    peeker = QueuePeeker(queue, lambda: endpoint.connect(statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
-    slots = Slots(endpoint.settings.concurrency, endpoint.name, endpoint.connect, signals.changed)
-    work = _work(endpoint, queue, observer, signals, low_water)
-    return Receiver(endpoint.name, peeker, slots, work, endpoint.settings, signals, endpoint.paused)
-
-
-def _work(endpoint: "Endpoint", queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWater) -> Work:
-    failures = Failures()
-    shared = sender(endpoint)
-
-    def mode(slot: Slot, settings: EndpointSettings) -> ReceiveMode:
-        return MODES[settings.transaction_mode](slot, shared, endpoint.subscriptions)
-
-    return Work(
-        queue,
-        _processing(endpoint, queue, failures),
-        mode,
-        low_water,
-        Held(),
-        OneByOne(),
-        observer,
-        endpoint.breakers.new(f"Receiving from {queue}"),
-        lambda: endpoint.settings,
-        signals,
-    )
-
-
-def _processing(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Processing:
-    recovery = _recovery(endpoint, queue, failures)
-    attempts = _attempts(endpoint, recovery)
-    observer, replies = endpoint.observer, endpoint.replies
-    return Processing(endpoint.name, attempts, recovery, recovery.forwarding, failures, observer, replies)
-
-
-def _attempts(endpoint: "Endpoint", recovery: Recovery) -> Attempts:
-    tracing = endpoint.pipeline.tracing
-    return Attempts(
-        endpoint.name,
-        endpoint.handlers,
-        endpoint.serializers,
-        outbound(endpoint),
-        endpoint.pipeline,
-        endpoint.pipeline.around(tracing.call_handlers if tracing else call_handlers),
-        Audit(endpoint.name, endpoint.addressing, lambda: endpoint.settings),
-        endpoint.replies,
-        recovery,
-    )
-
-
-def _recovery(endpoint: "Endpoint", queue: TableQueue, failures: Failures) -> Recovery:
-    return Recovery(
-        endpoint.name,
-        endpoint.handlers,
-        endpoint.pipeline.policy,
-        Forwarding(endpoint.addressing),
-        Exhaustion(endpoint.addressing, endpoint.exhausted),
-        failures,
-        endpoint.observer,
-        lambda: endpoint.settings,
-        endpoint.breakers.new(f"Putting away what failed in {queue}"),
-    )
+    def _settings(self) -> EndpointSettings:
+        """As they are at that moment: they are applied while it runs."""
+        return self.client.settings

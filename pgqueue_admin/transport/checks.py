@@ -2,20 +2,17 @@
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import creation
+from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.tables.table_checks import Fault, Table
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.client import Client
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-def faults(endpoint: "Client", connection: Connection) -> list[Fault]:
+def faults(endpoint: Client, connection: Connection) -> list[Fault]:
     """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
     return [] if endpoint.send_only else list(_faults(endpoint, connection))
 
@@ -28,9 +25,9 @@ def insist(found: list[Fault]) -> None:
         log.warning("%s", fault)
 
 
-def _faults(endpoint: "Client", connection: Connection) -> Iterator[Fault]:
+def _faults(endpoint: Client, connection: Connection) -> Iterator[Fault]:
     dialect, readable = endpoint.dialect, endpoint.settings.create_message_body_computed_column
-    for queue in [*endpoint.queues, *creation.sent_to(endpoint)]:
+    for queue in [*endpoint.queues, *creation.sent_to(endpoint.addressing, endpoint.settings)]:
         found = list(Table(connection, dialect, queue.address).as_queue(readable))
         yield from found if queue in endpoint.queues else (fault._replace(stops=False) for fault in found)
     yield from Table(connection, dialect, endpoint.delayed.address).as_delayed(readable)

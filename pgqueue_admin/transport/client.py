@@ -2,24 +2,27 @@
 
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
-from pgqueue_admin.transport import assembly, creation
+from pgqueue_admin.transport import creation
 from pgqueue_admin.transport.delayed.due_mover import Alarm
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.handling.behaviours import PLAIN, Pipeline
-from pgqueue_admin.transport.sending.outbound import Sheet
+from pgqueue_admin.transport.sending.outbound import Outbound, Sheet
+from pgqueue_admin.transport.sending.sender import Sender
 from pgqueue_admin.transport.sending.ways import Sending
 from pgqueue_admin.transport.sending.within import Within
 from pgqueue_admin.transport.sessions.breaker import Breakers
 from pgqueue_admin.transport.sessions.kept_session import Sessions
-from pgqueue_admin.transport.sessions.wake_ups import WakeUps
+from pgqueue_admin.transport.sessions.wake_ups import WakeUps, tell_with_commit
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.composer import Composer
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
 
@@ -54,12 +57,17 @@ class Client(Sending):
         self.serializers = serializers or Serializers()
         self.pipeline = pipeline or PLAIN
         self._name_tables()
-        super().__init__(assembly.outbound(self))
+        super().__init__(self._made_outbound())
         self.alarm = Alarm()
         self.breakers = Breakers()
         self.wake_ups = WakeUps(name, self.dialect, self.connect, self.breakers.new(f"Waking by NOTIFY for {name}"))
-        self._sender = assembly.sender(self)
+        self._sender = Sender(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
         self._sessions = Sessions(self.connect)
+
+    def _made_outbound(self) -> Outbound:
+        composer = Composer(self.name, None if self.send_only else str(self.queue), self.serializers)
+        pipeline = self.pipeline
+        return Outbound(self.addressing, composer, not self.send_only, pipeline.outgoing, pipeline.tracing)
 
     def _name_tables(self) -> None:
         self.queues = [TableQueue(self.dialect, address) for address in self._own_addresses()]
@@ -74,7 +82,8 @@ class Client(Sending):
     def create_queues(self) -> None:
         """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
         with self._sessions.one() as session:
-            creation.create(self, session)
+            if not self.send_only:
+                self._create(session)
 
     def purge(self, expired_only: bool = False) -> int:
         """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
@@ -97,7 +106,23 @@ class Client(Sending):
 
         It must be one of the database that has the queues. Raises TypeError for anything else.
         """
-        return Within(self, self._outbound, self._sender, self.dialect.borrow(connection))
+        session = self.dialect.borrow(connection)
+        tell, at_once = partial(self._tell_with_commit, session), partial(self._take, immediate=True)
+        return Within(self._outbound, self._sender, self.subscriptions, session, tell, at_once)
+
+    def _tell(self, queues: set[Address], messages: int = 1) -> None:
+        if self.settings.notify:
+            self.wake_ups.tell(queues, messages)
+
+    def _tell_with_commit(self, session: Connection, queues: set[Address]) -> None:
+        if self.settings.notify:
+            tell_with_commit(session, self.dialect, queues)
+
+    def _create(self, session: Connection) -> None:
+        queues = [*creation.sent_to(self.addressing, self.settings), *self.queues]
+        creation.create(session, self.subscriptions, queues, self.delayed)
+        if self.settings.create_message_body_computed_column:
+            creation.add_body_columns(session, self.dialect, queues, self.delayed)
 
     def _own_addresses(self) -> list[Address]:
         """Of its queue and, where it has one, of its instance's."""

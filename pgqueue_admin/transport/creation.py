@@ -1,30 +1,30 @@
 """Makes the tables of an endpoint, in the original's order, each where it is missing (wire sheet 1.5)."""
 
-from typing import TYPE_CHECKING
-
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables import body_column
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import TableQueue
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.client import Client
+from pgqueue_admin.transport.wire.addresses import Addressing
 
 
-def create(endpoint: "Client", connection: Connection) -> None:
+def create(
+    connection: Connection, subscriptions: Subscriptions, queues: list[TableQueue], delayed: DelayedTable
+) -> None:
     """Safe beside others who make the same; each table is a commit of its own."""
-    if endpoint.send_only:
-        return
-    endpoint.subscriptions.create(connection)
-    queues = [*sent_to(endpoint), *endpoint.queues]
+    subscriptions.create(connection)
     for queue in queues:
         queue.create(connection)
-    endpoint.delayed.create(connection)
-    if endpoint.settings.create_message_body_computed_column:
-        for address in [*(queue.address for queue in queues), endpoint.delayed.address]:
-            body_column.add(connection, endpoint.dialect, address)
+    delayed.create(connection)
 
 
-def sent_to(endpoint: "Client") -> list[TableQueue]:
-    """Queues that others receive from and that this endpoint cannot do without."""
-    named = [endpoint.settings.error_queue, endpoint.settings.audit_queue]
-    return [TableQueue(endpoint.dialect, endpoint.addressing.resolve(each)) for each in named if each]
+def add_body_columns(connection: Connection, dialect: Dialect, queues: list[TableQueue], delayed: DelayedTable) -> None:
+    for address in [*(queue.address for queue in queues), delayed.address]:
+        body_column.add(connection, dialect, address)
+
+
+def sent_to(addressing: Addressing, settings: EndpointSettings) -> list[TableQueue]:
+    """Queues that others receive from and that an endpoint cannot do without."""
+    named = [settings.error_queue, settings.audit_queue]
+    return [TableQueue(addressing.dialect, addressing.resolve(each)) for each in named if each]

@@ -10,7 +10,8 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport import assembly, checks, peek_range
+from pgqueue_admin.transport import checks, peek_range
+from pgqueue_admin.transport.assembly import Assembly
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.due_mover import DueMover
 from pgqueue_admin.transport.handling.behaviours import Pipeline
@@ -81,9 +82,10 @@ class Endpoint(Client):
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
-        self._receivers = assembly.receivers(self)
+        parts = Assembly(self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies)
+        self._receivers = parts.receivers(self.paused)
         self._receivers.start()
-        self._mover = assembly.mover(self)
+        self._mover = self._made_mover()
         self._mover.start()
         self._listen()
         log.info("Endpoint %s receives from %s", self.name, self.queue)
@@ -179,6 +181,11 @@ class Endpoint(Client):
             queues["error_queue"] = settings.error_queue
         for what, queue in queues.items():
             yield from addresses.own_queue_faults(self.addressing, self._own_addresses(), what, queue)
+
+    def _made_mover(self) -> DueMover:
+        breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
+        moved = partial(self._tell, {self.queue.address})
+        return DueMover(self.name, self.delayed, self.connect, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -4,13 +4,10 @@ import traceback
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.actions import Action
 from pgqueue_admin.transport.errors import MessageUnreadable, Unrecoverable
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.actions import Action
 
 MOST_MESSAGE = 16_384  # wire sheet 7.2
 
@@ -31,7 +28,7 @@ class Failure:
     attempts: int = 1
     forward_to: str = ""  # a delayed message's destination that did not take it, as its sender wrote it
     data: dict[str, str] = field(default_factory=dict)
-    action: "Action | None" = None  # what the policy says to do next
+    action: Action | None = None  # what the policy says to do next
     failed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 

@@ -1,16 +1,11 @@
 """OpenTelemetry: spans named as the original's, joined across endpoints by W3C headers (wire sheet 7.2)."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pgqueue_admin.transport.handling.handlers import handler_name
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.handling.context import MessageContext
 
 SCOPE = "pgqueue_admin.transport"
 _TAGS = {
@@ -54,13 +49,11 @@ class Tracing:
         with self._tracer.start_as_current_span("process message", theirs, kind, tags, links):
             yield
 
-    def call_handlers(self, body: Any, context: "MessageContext") -> None:
-        """As without tracing, each handler in a span of its own."""
-        for handler in context.handlers:
-            context.handling = handler, time.time()
-            tags = {"nservicebus.handler.handler_type": handler_name(handler)}
-            with self._tracer.start_as_current_span(handler_name(handler), attributes=tags):
-                handler(body, context)
+    @contextmanager
+    def handling(self, handler: str) -> Iterator[None]:
+        tags = {"nservicebus.handler.handler_type": handler}
+        with self._tracer.start_as_current_span(handler, attributes=tags):
+            yield
 
     def sent(self, headers: h.Headers) -> h.Headers:
         """With the context for the receiver, unless the caller gave one. A delayed message has a trace of its own."""

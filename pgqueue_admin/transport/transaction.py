@@ -4,11 +4,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol
 
-from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport.handling.context import Desk
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 Told = Callable[[], None]  # what to tell once that is committed
+
+
+class Desk(Protocol):
+    """What a handler's context needs of it."""
+
+    def session_for_handlers(self) -> Connection | None: ...
+    def subscribers(self, topics: list[str]) -> list[Address]: ...
+    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
 
 
 class Transaction(Desk, Protocol):

@@ -8,7 +8,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import RETRIED_FROM
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.transport import Handlers, MessageContext
-from pgqueue_admin.transport.handling.handlers import Handler
+from pgqueue_admin.transport.handling.context import Handler
 
 log = logging.getLogger(__name__)
 

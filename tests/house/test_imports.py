@@ -3,8 +3,10 @@
 import importlib.util
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -39,6 +41,13 @@ def test_imports_point_down_only() -> None:
     linter = Path(sys.executable).parent / "lint-imports"
     done = subprocess.run([linter, "--no-cache"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nor in a circle of many, and not for types alone either."""
+    house = grimp.build_graph("pgqueue_admin")
+    imported = {module: house.find_modules_directly_imported_by(module) for module in house.modules}
+    TopologicalSorter(imported).prepare()  # raises CycleError, which names them
 
 
 @pytest.mark.parametrize("room", WITHOUT_DJANGO)

@@ -53,11 +53,12 @@ def test_who_may_create_nothing_finds_what_is_there(endpoint, connection, connec
     connection.run("revoke create on schema public from public")
     session = connect(database)
     session.run("set role only_runs")
+    tables = endpoint.subscriptions, endpoint.queues, endpoint.delayed
     try:
-        creation.create(endpoint, session)
+        creation.create(session, *tables)
         connection.run('drop table "Sales.Delayed"')
         with pytest.raises(NotPermitted):
-            creation.create(endpoint, session)
+            creation.create(session, *tables)
     finally:
         session.run("reset role")
         connection.run("drop role only_runs")

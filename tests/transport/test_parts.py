@@ -20,11 +20,11 @@ from pgqueue_admin.transport import (
     IncomingMessage,
     Unrecoverable,
 )
-from pgqueue_admin.transport.actions import decide, standard
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
 from pgqueue_admin.transport.receiving.receives import Receives
 from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.recoverability.policy import decide, standard
 from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.serializers import Json, Raw, Serializers

@@ -10,12 +10,13 @@ from pgqueue_admin.transport import logs
 from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.audit import Audit
-from pgqueue_admin.transport.handling.behaviours import Invoke, Pipeline
-from pgqueue_admin.transport.handling.context import MessageContext
+from pgqueue_admin.transport.handling.behaviours import Pipeline
+from pgqueue_admin.transport.handling.context import Handler, MessageContext
 from pgqueue_admin.transport.handling.handlers import Handlers, handler_name
 from pgqueue_admin.transport.handling.replies import Replies
 from pgqueue_admin.transport.recoverability.recovery import Recovery
 from pgqueue_admin.transport.sending.outbound import Outbound
+from pgqueue_admin.transport.tracing import Tracing
 from pgqueue_admin.transport.transaction import Transaction
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
@@ -40,7 +41,7 @@ class Attempts:
     serializers: Serializers
     outbound: Outbound
     pipeline: Pipeline
-    invoke: Invoke
+    invoke: Handler
     audit: Audit
     replies: Replies
     recovery: Recovery
@@ -110,6 +111,14 @@ def call_handlers(body: Any, context: MessageContext) -> None:
     for handler in context.handlers:
         context.handling = handler, time.time()
         handler(body, context)
+
+
+def call_traced(tracing: Tracing, body: Any, context: MessageContext) -> None:
+    """Each handler in a span of its own."""
+    for handler in context.handlers:
+        context.handling = handler, time.time()
+        with tracing.handling(handler_name(handler)):
+            handler(body, context)
 
 
 def _handler_data(context: MessageContext) -> dict[str, str]:

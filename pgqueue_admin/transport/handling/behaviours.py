@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from pgqueue_admin.transport.actions import Policy, standard
+from pgqueue_admin.transport.handling.context import Handler
+from pgqueue_admin.transport.recoverability.policy import Policy, standard
+from pgqueue_admin.transport.sending.outbound import MutateOutgoing
 from pgqueue_admin.transport.tracing import Tracing
-from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage
 
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.handling.context import MessageContext
-
-Invoke = Callable[[Any, "MessageContext"], None]
-Behaviour = Callable[[Invoke], Invoke]
+Behaviour = Callable[[Handler], Handler]
 MutateIncoming = Callable[[IncomingMessage], IncomingMessage]
-MutateOutgoing = Callable[[OutgoingMessage, IncomingMessage | None], OutgoingMessage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Pipeline:
             other.tracing or self.tracing,
         )
 
-    def around(self, innermost: Invoke) -> Invoke:
+    def around(self, innermost: Handler) -> Handler:
         for behaviour in reversed(self.behaviours):
             innermost = behaviour(innermost)
         return innermost
@@ -56,11 +52,6 @@ class Pipeline:
     def received(self, message: IncomingMessage) -> IncomingMessage:
         for mutate in self.incoming:
             message = mutate(message)
-        return message
-
-    def sent(self, message: OutgoingMessage, cause: IncomingMessage | None) -> OutgoingMessage:
-        for mutate in self.outgoing:
-            message = mutate(message, cause)
         return message
 
 

@@ -1,24 +1,18 @@
 """What a handler gets beside the message: its headers, and ways to send."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.transport.handling.handlers import Handler
 from pgqueue_admin.transport.sending.outbound import Outbound
 from pgqueue_admin.transport.sending.ways import Sending
+from pgqueue_admin.transport.transaction import Desk
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.composer import Types
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
-
-class Desk(Protocol):
-    """What a context needs of the task it belongs to."""
-
-    def session_for_handlers(self) -> Connection | None: ...
-    def subscribers(self, topics: list[str]) -> list[Address]: ...
-    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
+Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its serializer read it
 
 
 class MessageContext(Sending):

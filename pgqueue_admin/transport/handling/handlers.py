@@ -1,15 +1,11 @@
 """Which functions handle which messages."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pgqueue_admin.transport.failure import type_name
+from pgqueue_admin.transport.handling.context import Handler
 from pgqueue_admin.transport.wire.type_names import full_name
-
-if TYPE_CHECKING:
-    from pgqueue_admin.transport.handling.context import MessageContext
-
-Handler = Callable[[Any, "MessageContext"], None]
 
 
 class Handlers:

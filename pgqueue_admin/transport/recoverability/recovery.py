@@ -4,16 +4,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pgqueue_admin.transport import actions
-from pgqueue_admin.transport.actions import After, Attempted, Discard, Exhaust, Policy
+from pgqueue_admin.transport.actions import After, Discard, Exhaust
 from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.failure import Failure, failure_of
-from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability import delayed_retries
 from pgqueue_admin.transport.recoverability.exhaustion import Exhaustion, queue_named_by_the_policy
 from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.recoverability.policy import Attempted, Policy, decide, standard
 from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.transaction import Told, Transaction
@@ -33,7 +32,7 @@ class NotTaken(Exception):
 @dataclass(frozen=True, slots=True)
 class Recovery:
     endpoint: str
-    handlers: Handlers
+    unrecoverable: tuple[type[BaseException], ...]
     policy: Policy
     forwarding: Forwarding
     exhaustion: Exhaustion
@@ -43,7 +42,7 @@ class Recovery:
     breaker: CircuitBreaker
 
     def failure(self, message: IncomingMessage, error: BaseException, data: dict[str, str] | None = None) -> Failure:
-        recoverable = not isinstance(error, self.handlers.unrecoverable)
+        recoverable = not isinstance(error, self.unrecoverable)
         return failure_of(error, self.endpoint, message.queue, recoverable=recoverable, data=data or {})
 
     def remember(self, message: IncomingMessage, failure: Failure) -> Failure:
@@ -67,11 +66,11 @@ class Recovery:
     def _decided(self, message: IncomingMessage, failure: Failure) -> Failure:
         attempted = Attempted(message, failure, self.settings())
         try:
-            action = actions.decide(self.policy, attempted)
+            action = decide(self.policy, attempted)
         except Exception:
             said = "The recoverability policy failed for message %s: the settings decide"
             log.exception(said, message.message_id, extra=about(message))
-            action = actions.decide(actions.standard, attempted)
+            action = decide(standard, attempted)
         return replace(failure, action=action)
 
     def recover(self, message: IncomingMessage, failure: Failure, transaction: Transaction) -> Told:

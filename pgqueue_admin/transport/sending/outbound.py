@@ -6,7 +6,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.errors import NoReplyAddress
-from pgqueue_admin.transport.handling.behaviours import PLAIN, Pipeline
+from pgqueue_admin.transport.tracing import Tracing
 from pgqueue_admin.transport.wire import delays
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.addresses import Addressing
@@ -15,6 +15,7 @@ from pgqueue_admin.transport.wire.delays import Delay
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 from pgqueue_admin.transport.wire.type_names import full_name, split_types
 
+MutateOutgoing = Callable[[OutgoingMessage, IncomingMessage | None], OutgoingMessage]
 Subscribers = Callable[[list[str]], list[Address]]
 Sheet = tuple[str, str, bytes]  # a message's id, its headers as text, its body
 
@@ -22,12 +23,20 @@ Sheet = tuple[str, str, bytes]  # a message's id, its headers as text, its body
 class Outbound:
     """Who gets what, with which headers; nothing is written here."""
 
-    def __init__(self, addressing: Addressing, composer: Composer, may_delay: bool = True, pipeline: Pipeline = PLAIN):
+    def __init__(
+        self,
+        addressing: Addressing,
+        composer: Composer,
+        may_delay: bool = True,
+        mutate: tuple[MutateOutgoing, ...] = (),
+        tracing: Tracing | None = None,
+    ):
         self._addressing = addressing
         self._composer = composer
         self._may_delay = may_delay
-        self._pipeline = pipeline
-        self.is_plain = not (pipeline.tracing or pipeline.outgoing)  # nobody changes what is sent
+        self._mutate = mutate
+        self._tracing = tracing
+        self.is_plain = not (tracing or mutate)  # nobody changes what is sent
 
     def send(
         self,
@@ -131,10 +140,12 @@ class Outbound:
         return [self._made(each, incoming) for each in copies]
 
     def _traced(self, headers: h.Headers) -> h.Headers:
-        return self._pipeline.tracing.sent(headers) if self._pipeline.tracing else headers
+        return self._tracing.sent(headers) if self._tracing else headers
 
     def _made(self, message: OutgoingMessage, cause: IncomingMessage | None) -> OutgoingMessage:
-        return self._pipeline.sent(message, cause) if self._pipeline.outgoing else message
+        for mutate in self._mutate:
+            message = mutate(message, cause)
+        return message
 
 
 def _reply_to(incoming: IncomingMessage) -> str:
