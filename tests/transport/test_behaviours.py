@@ -110,6 +110,24 @@ def test_incoming_messages_are_changed_before_they_are_read(make_endpoint, handl
     assert [row.body for table in ("audit", "error") for row in rows(endpoint.dsn, table)] == bodies
 
 
+def test_a_body_that_lies_elsewhere_is_no_empty_one(make_endpoint, handlers, spy):
+    """A claim check: the message came without a body, and was acknowledged before anybody could fetch it."""
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+    fetched = {"a claim": b"1", "to nothing": b""}
+
+    def fetch(message):
+        return replace(message, raw_body=fetched[message.headers["Claim"]])
+
+    endpoint = make_endpoint(pipeline=Pipeline(incoming=(fetch,)), settings=replace(ALONE, audit_queue="audit"))
+    endpoint.send("Sales", b"", type=PLACE, headers={"Claim": "a claim"})
+    endpoint.send("Sales", b"kept", type=PLACE, headers={"Claim": "to nothing"})
+    done(endpoint)
+    assert seen == [1]
+    assert (spy.counts["failed"], spy.counts["handled"]) == (0, 1)
+    assert [row.body for row in rows(endpoint.dsn, "audit")] == [b"", b"kept"]
+
+
 @pytest.mark.parametrize("error", [ValueError("cut off"), Unrecoverable("cut off")])
 def test_an_incoming_change_that_fails_is_a_failed_attempt(make_endpoint, handlers, spy, error):
     def failing(message):

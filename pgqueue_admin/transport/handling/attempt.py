@@ -32,6 +32,10 @@ class AttemptFailed(Exception):
         super().__init__(str(type(error)))
 
 
+class NothingToHandle(Exception):
+    """It is acknowledged without a handler."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """How this endpoint makes them."""
@@ -47,7 +51,10 @@ class Attempts:
     recovery: Recovery
 
     def make(self, message: IncomingMessage, transaction: Transaction) -> Any:
-        """Return the body as it was read. Raises MessageUnreadable or NoHandler before, AttemptFailed in handling."""
+        """Return the body as it was read.
+
+        Raises MessageUnreadable, NoHandler or NothingToHandle before, AttemptFailed in handling.
+        """
         started = time.time()
         context = MessageContext(message, self.outbound, transaction)
         body = self._read(context, transaction)
@@ -80,6 +87,8 @@ class Attempts:
             raise MessageUnreadable(message.unreadable)
         if self.pipeline.incoming:
             context.message = message = self._mutated(context, transaction)
+        if _is_empty(message):
+            raise NothingToHandle
         types = message.types
         if not types:
             raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
@@ -100,6 +109,11 @@ class Attempts:
             return None
         data = {**_handler_data(context), "Handler failure time": h.wire_now()}
         return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))
+
+
+def _is_empty(message: IncomingMessage) -> bool:
+    """A control message, or an empty body: what mutators have made of it counts (wire sheet 2.5)."""
+    return not message.raw_body or (h.CONTROL_MESSAGE in message.headers and h.is_control_message(message.headers))
 
 
 def is_too_long(error: BaseException) -> bool:

@@ -9,13 +9,12 @@ from typing import Any
 from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
 from pgqueue_admin.transport.errors import Unrecoverable
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.handling.attempt import AttemptFailed, Attempts
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, Attempts, NothingToHandle
 from pgqueue_admin.transport.handling.replies import Replies
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability.failures import Failures
 from pgqueue_admin.transport.recoverability.recovery import Recovery
 from pgqueue_admin.transport.transaction import Told, Transaction
-from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
@@ -43,12 +42,12 @@ class Processing:
         self.observer.received(message)
         if failed := self.failures.final(message.row_id):
             return self.recovery.recover(message, failed, transaction)
-        if nothing_to_handle(message):
-            self.attempts.acknowledge(message, transaction)
-            return partial(self._acknowledged, message)
         started = time.monotonic()
         try:
             body = self.attempts.make(message, transaction)
+        except NothingToHandle:
+            self.attempts.acknowledge(message, transaction)
+            return partial(self._acknowledged, message)
         except Unrecoverable as error:
             return self.recovery.unreadable(message, error, transaction)
         return partial(self._succeeded, message, body, time.monotonic() - started)
@@ -92,10 +91,3 @@ class Processing:
             self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
         if self.replies.takes(message):
             self._answered(message, body)
-
-
-def nothing_to_handle(message: IncomingMessage) -> bool:
-    """A control message, or an empty body: acknowledged without a handler (wire sheet 2.5)."""
-    if message.unreadable:
-        return False
-    return not message.raw_body or (h.CONTROL_MESSAGE in message.headers and h.is_control_message(message.headers))
