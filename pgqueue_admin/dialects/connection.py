@@ -90,6 +90,13 @@ class Connection(Protocol):
 
     @property
     def closed(self) -> bool: ...
+    @property
+    def was_closed(self) -> bool:
+        """By somebody here: it was not lost."""
+
+    def close_if_busy(self) -> None:
+        """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""
+
     def close(self) -> None: ...
     def cut(self) -> None:
         """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""

@@ -61,5 +61,9 @@ class EndedFromWithin(DatabaseError):
     """Somebody ended the transaction from within, by commit or rollback."""
 
 
+class ClosedFromWithin(EndedFromWithin):
+    """Somebody closed the session inside its transaction, or left an answer in it that was not read to the end."""
+
+
 class AddressNotUnderstood(ValueError):
     """The queue address cannot be read."""

@@ -158,14 +158,14 @@ def test_one_that_begins_another_then_harms_no_other(batch_of_ten, word, then, r
 
 
 def test_one_that_ends_it_through_the_session_of_another_message_harms_no_other(batch_of_ten):
-    """Kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails at once."""
+    """The driver's own, kept in a cache, say: no savepoint of its own stands when it rolls back, and nothing fails."""
     kept = []
 
     def act(number, context):
         if number == 0:
-            kept.append(context.connection)
+            kept.append(context.connection.raw)
         if number == 1:
-            kept[0].run("rollback")
+            kept[0].execute("rollback")
 
     batch_of_ten(1, act, retries=1)
 
@@ -183,10 +183,10 @@ def test_what_it_rolled_back_is_not_sent_for_by_us_where_another_process_has_it_
         context.send("Billing", number, type="Shop.Pong")
         handled.append(number)
         if number == 0:
-            kept.append(context.connection)
+            kept.append(context.connection.raw)
         if number == 3:
-            session = context.connection if where == "its own session" else kept[0]
-            session.run("rollback")
+            session = context.connection.raw if where == "its own session" else kept[0]
+            session.execute("rollback")
             taken.append(connect(database).run('delete from "Sales"'))
 
     endpoint = make_endpoint(settings=replace(QUICK, concurrency=1, batch_size=10, immediate_retries=0))

@@ -68,7 +68,7 @@ class CopyIn:
                 self._raw.wait(copy_end(self._pg, b"what was to be loaded could not be made"))
         finally:
             if self._pg.transaction_status == TransactionStatus.ACTIVE:  # the next answer could be anybody's
-                self._raw.close()
+                self._pg.finish()
 
     def _flush(self) -> None:
         if self._pg.flush():  # the server is busy: what is made meanwhile would fill the memory

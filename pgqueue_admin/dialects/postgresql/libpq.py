@@ -170,8 +170,8 @@ class Libpq:
             answers = self._raw.wait(_answers(self._pg, count + 1))
             if self._pg.status == ConnStatus.OK:
                 self._pg.exit_pipeline_mode()
-        except BaseException:  # the next answer could be anybody's
-            self._raw.close()
+        except BaseException:  # the next answer could be anybody's: the session is as good as lost
+            self._pg.finish()
             raise
         return [self._answer(results) for results in answers[:count]]
 

@@ -184,7 +184,9 @@ class Session:
                 self.raw.execute("rollback")
 
     def _refuse_to_pretend(self) -> None:
-        """A session that was lost, a statement's failure or an end that nobody mentions: no word, and no commit."""
+        """A session that is gone, a statement's failure or an end that nobody mentions: no word, and no commit."""
+        if self.was_closed:
+            raise errors.ClosedFromWithin
         if self.raw.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
         status = self.raw.pgconn.transaction_status
@@ -241,6 +243,14 @@ class Session:
     @property
     def closed(self) -> bool:
         return self.raw.closed
+
+    @property
+    def was_closed(self) -> bool:
+        return self.raw.closed and not self.raw.broken
+
+    def close_if_busy(self) -> None:
+        if self.raw.pgconn.transaction_status == TransactionStatus.ACTIVE:
+            self.close()
 
     def close(self) -> None:
         self.raw.close()

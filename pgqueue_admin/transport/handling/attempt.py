@@ -73,7 +73,10 @@ class Attempts:
         return body
 
     def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
-        self.invoke(body, context)
+        try:
+            self.invoke(body, context)
+        finally:
+            context.close()
         if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
             transaction.dispatch(outgoing)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.transport.errors import MessageOver
+from pgqueue_admin.transport.handling.handed import Handed
 from pgqueue_admin.transport.sending.outbound import Outbound
 from pgqueue_admin.transport.sending.ways import Sending
 from pgqueue_admin.transport.transaction import Desk
@@ -16,7 +18,10 @@ Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its se
 
 
 class MessageContext(Sending):
-    """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them."""
+    """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
+
+    What was kept of it raises MessageOver once they are done.
+    """
 
     handlers: Sequence[Handler] = ()
     handling: tuple[Handler, float] | None = None  # the one at work, since when
@@ -25,12 +30,22 @@ class MessageContext(Sending):
         self._outbound = outbound
         self._cause = self.received = self.message = message  # a mutator may have put another in its place
         self.outgoing: list[OutgoingMessage] = []
-        self._desk = desk
+        self._desk: Desk | None = desk
+        self._handed: Handed | None = None
 
     @property
     def connection(self) -> Connection | None:
         """The receive transaction's session; None where there is no such transaction."""
-        return self._desk.session_for_handlers()
+        session = self._open().session_for_handlers()
+        if session and self._handed is None:
+            self._handed = Handed(session)
+        return cast("Connection | None", self._handed)
+
+    def close(self) -> None:
+        """Its handlers are done: what is sent later would be sent with another message, or with none."""
+        self._desk = None
+        if self._handed:
+            self._handed.take_back()
 
     @property
     def headers(self) -> h.Headers:
@@ -56,11 +71,17 @@ class MessageContext(Sending):
         """Answer with a number and no body, as a callback expects that asked for one. Raises NoReplyAddress."""
         self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
 
+    def _open(self) -> Desk:
+        if self._desk is None:
+            raise MessageOver
+        return self._desk
+
     def _subscribers(self, topics: list[str]) -> list[Address]:
-        return self._desk.subscribers(topics)
+        return self._open().subscribers(topics)
 
     def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        desk = self._open()
         if immediate:
-            self._desk.dispatch_now(outgoing)
+            desk.dispatch_now(outgoing)
         else:
             self.outgoing += outgoing

@@ -4,7 +4,7 @@ import logging
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import DatabaseDown, EndedFromWithin
+from pgqueue_admin.dialects.errors import ClosedFromWithin, DatabaseDown, EndedFromWithin
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.receiving.receive_task import ReceiveTask, Work, cause_of
 from pgqueue_admin.transport.receiving.receives import Receives
@@ -76,6 +76,8 @@ class BatchTask(ReceiveTask):
 
     def insist(self, session: Connection) -> None:
         """What follows would be committed, and come twice."""
+        if session.was_closed:
+            raise ClosedFromWithin
         if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._xact):
             raise EndedFromWithin
 

@@ -218,6 +218,7 @@ class ReceiveTask:
             log.critical(said, error, message.headers_text, extra=about(message))
 
     def _disturbed(self, error: BaseException) -> None:
+        self._slot.receive.close()  # a handler before may have left it so: another role, read-only, in no time
         self._work.signals.hold(self._work.breaker.failed(error))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.errors import ClosedFromWithin, DatabaseDown
 from pgqueue_admin.transport.sessions.forked import forgets_in_child
 
 Connect = Callable[[], Connection]
@@ -31,7 +31,11 @@ class KeptSession:
         return self.get()
 
     def held(self) -> Connection:
-        """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost."""
+        """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost,
+        ClosedFromWithin where whoever used it has closed it.
+        """
+        if self._session and self._session.was_closed:
+            raise ClosedFromWithin
         if self._session is None or self._session.closed:
             raise DatabaseDown("the session was lost, and its transaction with it: nothing was committed")
         return self._session
@@ -44,7 +48,7 @@ class KeptSession:
 
     @property
     def lost(self) -> bool:
-        return self._session is not None and self._session.closed
+        return self._session is not None and self._session.closed and not self._session.was_closed
 
     def cut(self) -> None:
         if self._session:
