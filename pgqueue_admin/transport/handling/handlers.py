@@ -32,7 +32,7 @@ class Handlers:
     def of(self, types: Sequence[str]) -> Sequence[Handler]:
         """Each handler once, those of the concrete type first."""
         if len(types) == 1:
-            return self._by_type.get(types[0], ())
+            return self._by_type.get(types[0], [])
         return list(dict.fromkeys(handler for each in types for handler in self._by_type.get(each, ())))
 
     @property
