@@ -54,7 +54,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
         "acts": acts.of_archived(request.user, known),
         "beside": found.beside,
-        "events": found.events,
+        "done": [*timeline.done(known, found.events)],
         "reasons": reasons.of(archive_id, found.events),
     }
     return render(request, TEMPLATE, about)

@@ -15,7 +15,7 @@ _EVENTS = {
     "retried": ("Retried by {who}", "back", ""),
     "discarded": ("Discarded by {who}", "quiet", ""),
     "restored": ("Restored by {who}", "back", ""),
-    "succeeded": ("Succeeded", "ok", "good"),
+    "succeeded": ("Succeeded in {who}", "ok", "good"),
     "died again": ("Died again, as a message of its own", "dead", "crit"),
 }
 
@@ -34,7 +34,7 @@ class Step:
 
 def steps(facts: Facts, events: list[Any], now: datetime) -> list[Step]:
     delays = _due(facts) if facts.due_text else _delayed(facts)
-    found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *_events(events, facts)]
+    found = [*_sent(facts), *delays, *_waiting(facts, now), *_died(facts), *done(facts, events)]
     found.sort(key=lambda step: (step.at is not None, step.at or now))  # stable: equal times stay as told
     return _with_gaps(found)
 
@@ -98,7 +98,8 @@ def _cause(row: Any) -> str:
     return wire.short_type(row.exception_type) if row.exception_type else row.no_retry or row.details or ""
 
 
-def _events(events: list[Any], facts: Facts) -> Iterator[Step]:
+def done(facts: Facts, events: list[Any]) -> Iterator[Step]:
+    """What people did with it in the archive, and what came of it by itself: that names nobody as its doer."""
     for event in events:
         title, icon, tone = _EVENTS.get(event.verb, (event.verb.capitalize() + " by {who}", "info", ""))
         into = f"into {event.target}" if event.target and event.verb == "retried" else ""
