@@ -75,6 +75,18 @@ def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:
     assert file[4].endswith(",,1")
 
 
+def test_the_slowest_types_are_there_unasked_and_charts_wait_for_none_of_them(page: Page, as_viewer: Client) -> None:
+    """Like the head and tail of a queue: a part of its own address, with the page's window."""
+    timed(TEN + MINUTE, "Shop.Slow", 900, endpoint="Sales")
+    timed(TEN + MINUTE, "Shop.Other", 900, endpoint="Billing")
+    text = page(endpoint="Sales")
+    part = unescape(matched(r'id="types-part" data-part hx-get="([^"]+)" hx-trigger="load"', text))
+    assert "Shop.Slow</a>" not in text
+    (row,) = rows(f'<div id="table-types">{as_viewer.get(part).content.decode()}', "types")
+    assert row.startswith("Shop. Slow 20")
+    assert 'id="types-part"' not in page(table="types"), "scripts off: the address asks for them"
+
+
 def test_the_slowest_types_are_narrowed_and_read_as_far_as_the_charts(page: Page) -> None:
     timed(TEN + MINUTE, "Shop.Bill", 10, endpoint="Sales")
     timed(TEN + 2 * MINUTE, "Shop.Other", 10, endpoint="Billing")

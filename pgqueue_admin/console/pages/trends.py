@@ -25,24 +25,33 @@ from pgqueue_admin.wording import times
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    found = window.as_kept(window.read(request.GET, clock.now()))
     freshness = Freshness()
-    reach = Reach(found, freshness.complete_to)
-    view = View(reach, request.GET.get("m", ""), request.GET.get("table", ""))
+    view = _view(request, freshness)
     if request.GET.get("format") in CSVS:
         return CSVS[request.GET["format"]](view)
-    choices = _choices(found.asked)
+    choices = _choices(view.window.asked)
     about = {
         "view": view,
-        "window": found,
+        "window": view.window,
         "lengths": window.WORDS.items(),
         "measures": MEASURE_WORDS.items(),
         "choices": choices,
         "narrowed": any(chosen for _, _, chosen in choices),
         "freshness": freshness,
-        "nothing": Nothing(reach, freshness),
+        "nothing": Nothing(view.reach, freshness),
     }
     return render(request, "pgqueue_admin/trends/page.html", about)
+
+
+@require_safe
+def slowest(request: HttpRequest) -> HttpResponse:
+    """The part that sums the buckets of types; loaded by the page, with its own error."""
+    return render(request, "pgqueue_admin/trends/types_table.html", {"view": _view(request, Freshness())})
+
+
+def _view(request: HttpRequest, freshness: Freshness) -> View:
+    reach = Reach(window.as_kept(window.read(request.GET, clock.now())), freshness.complete_to)
+    return View(reach, request.GET.get("m", ""), request.GET.get("table", ""))
 
 
 def _choices(asked: Asked) -> list[tuple[str, list[str], str]]:
@@ -142,4 +151,4 @@ def _csv(name: str, heads: list[str], rows: Iterable[list[object]]) -> HttpRespo
 
 
 CSVS = {"steps": _finished, "share": _shares, "depth": _depth, "heat": _heat, "types": _types}
-urlpatterns = [path("trends/", page, name="trends")]
+urlpatterns = [path("trends/", page, name="trends"), path("trends/types/", slowest, name="trends_types")]
