@@ -20,6 +20,7 @@ from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.figures import counted
 
 State = Operation.State
@@ -69,15 +70,15 @@ class OperationAdmin(ReadOnly):
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
-        environment = settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
-        number = counted(operation.count, "message")
+        kind, environment = operation.kind, settings.PGQUEUE["ENVIRONMENT"]
         return {
             **self.admin_site.each_context(request),
             **_looked(operation),
-            "title": f"{operation.kind.capitalize()} {number} in {environment}?",
+            "title": questions.question(kind, operation.count, environment),
+            "effect": questions.effect(kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
             "operation": operation,
-            "environment": environment,
-            "verb": operation.kind.capitalize(),
+            "verb": questions.VERBS[kind],
+            "keep": questions.KEEP[kind],
             "minutes": round(service.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }

@@ -2,28 +2,14 @@
 
 from datetime import datetime
 
-from django.conf import settings
-
 from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
-from pgqueue_admin.wording import figures, keeping, names, times
+from pgqueue_admin.wording import figures, names, times
 from pgqueue_admin.wording.acts import past
+from pgqueue_admin.wording.questions import VERBS
 
-VERBS = {"retry": "Retry", "discard": "Discard", "restore": "Restore"}
-KEEP = {"retry": "Leave them dead", "discard": "Keep them", "restore": "Leave them discarded"}
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
-EFFECT = {
-    "retry": "Each goes back into the queue it failed in, without its failure headers. A retry cannot be undone; "
-    "what is not yet sent can be cancelled at any time.",
-    "discard": "Each leaves the dead and is kept.",
-    "restore": "Each lies dead again, ready to be retried.",
-}
-
-
-def effect(kind: str) -> str:
-    kept = f" {keeping.restorable(settings.PGQUEUE['ARCHIVE_DAYS'])}" if kind == "discard" else ""
-    return EFFECT[kind] + kept
 
 
 def what(operation: Operation) -> str:

@@ -5,10 +5,13 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from pgqueue_admin.archive.model import ArchivedMessage, Filter
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.figures import counted
 
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
@@ -56,11 +59,12 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
     out.write(counted(len(messages), "message") + (", and more (--limit)." if more else "."))
 
 
-def print_question(out: Any, operation: Operation, environment: str) -> None:
-    """What would happen, by queue: nothing has happened yet."""
-    out.write(f"{operation.kind.capitalize()} {counted(operation.count, 'message')} in {environment or 'unnamed'}:")
+def print_question(out: Any, operation: Operation) -> None:
+    """What would happen, by queue, in the words of the pages: nothing has happened yet."""
+    out.write(questions.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
     for queue, count in operation.queues.items():
         out.write(f"{count:>8}  {queue or 'lease queue'}")
+    out.write(questions.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]))
 
 
 def print_result(out: Any, operation: Operation, notable: list[Any], as_json: bool) -> None:

@@ -23,11 +23,11 @@ def archive(archived_console: str) -> None:
     """In a clone of its own."""
 
 
-def run(*argv: str) -> tuple[int, str]:
+def run(*argv: str, stderr: io.StringIO | None = None) -> tuple[int, str]:
     """Exit code and output, as a shell would see them."""
     out = io.StringIO()
     try:
-        call_command("dead", *argv, stdout=out, stderr=io.StringIO())
+        call_command("dead", *argv, stdout=out, stderr=stderr or io.StringIO())
     except CommandError as error:
         return error.returncode, str(error)
     except SystemExit as ended:
@@ -91,6 +91,41 @@ def test_without_a_yes_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (code, said) == (command.NOT_CONFIRMED, "Nothing was done. Confirm with y, or give --yes.")
     assert Operation.objects.get().state == Operation.State.CANCELLED
     assert len(dead(100, exception=REFUSED)) == 88
+
+
+class Typed(io.StringIO):
+    """What somebody types at a terminal, line by line."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [
+        ("n\n", command.NOT_CONFIRMED, "Nothing was done."),
+        ("y\n\n", command.NOT_CONFIRMED, "Above 20 messages a reason is asked for. Nothing has started."),
+        ("y\n", command.NOT_CONFIRMED, "Above 20 messages a reason is asked for. Nothing has started."),
+        ("y\ngateway is back\n", 0, "88 of 88 done"),
+    ],
+)
+def test_at_a_terminal_it_asks_as_the_pages_do(
+    monkeypatch: pytest.MonkeyPatch, typed: str, code: int, said: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed(typed))
+    found = run("retry", *REFUSED_ONES)
+    assert (found[0], said in found[1]) == (code, True)
+    assert Operation.objects.get().reason == ("gateway is back" if code == 0 else "")
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\nold\n", command.NOT_CONFIRMED), ("367\nold\n", 0)])
+def test_a_large_discard_asks_for_its_count(monkeypatch: pytest.MonkeyPatch, typed: str, code: int) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed(typed))
+    asked = io.StringIO()
+    assert run("discard", "--queue", BILLING, stderr=asked)[0] == code
+    assert len(dead(500, state="discarded")) == (367 if code == 0 else 0)
+    for each in ("Discard 367 messages in ", "Restore brings it back at any time.", "Type the count, 367, to go on: "):
+        assert each in asked.getvalue()
 
 
 @pytest.mark.parametrize(

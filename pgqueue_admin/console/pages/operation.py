@@ -13,6 +13,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import guard, service
 from pgqueue_admin.operations.freezing import LAPSES_AFTER
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.wording import questions
 
 
 @require_safe
@@ -43,9 +44,9 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "plan": guard.plan(operation),
         "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
-        "effect": operation_words.effect(operation.kind),
+        "effect": questions.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
         "button": operation_words.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
-        "keep": operation_words.KEEP[operation.kind],
+        "keep": questions.KEEP[operation.kind],
         "refusal": access.may(request.user, operation.kind),
     }
     return render(request, "pgqueue_admin/operations/preview.html", about, status=422 if fault else 200)

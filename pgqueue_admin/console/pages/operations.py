@@ -11,6 +11,7 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.acts import past
 
 ROWS = 50
@@ -34,7 +35,7 @@ def _list(request: HttpRequest) -> HttpResponse:
 def _create(request: HttpRequest) -> HttpResponse:
     """Freeze what was chosen and show it; a single message asked for at once is acted on."""
     kind = request.POST.get("act", "")
-    if kind not in operation_words.VERBS:
+    if kind not in questions.VERBS:
         answers.refused(request, "Nothing was done: choose retry, discard or restore.")
         return answers.back(request, reverse("archive"))
     try:

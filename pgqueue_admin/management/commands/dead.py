@@ -4,18 +4,18 @@ import getpass
 import sys
 from typing import Any, NoReturn
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages as said
-from pgqueue_admin.operations import service
+from pgqueue_admin.operations import guard, service
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
+UNCONFIRMED, YES = "Nothing was done. Confirm with y, or give --yes.", ("y", "Y", "yes", "Yes")
 NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
 
 
@@ -62,8 +62,8 @@ class Command(BaseCommand):
 
     def _act(self, verb: str, options: dict[str, Any]) -> None:
         operation = service.freeze(verb, self._chosen(verb, options), options["who"], "command", options["reason"])
-        self._confirm(operation, options)
-        service.start(operation.pk, options["who"])
+        reason = self._confirm(operation, options)
+        service.start(operation.pk, options["who"], reason)
         self._run(operation)
         with source().reading() as connection:
             notable = service.not_done(connection, operation.pk)
@@ -79,15 +79,34 @@ class Command(BaseCommand):
             self._wrong(f"Say which messages to {verb}: ids, filters, or --all. Nothing was done.")
         return options["ids"] or said.filter_of(options, NEEDS[verb])
 
-    def _confirm(self, operation: Operation, options: dict[str, Any]) -> None:
-        """The set is fixed before the question, so that what is confirmed is what is done."""
+    def _confirm(self, operation: Operation, options: dict[str, Any]) -> str:
+        """The set is fixed before the question, so that what is confirmed is what is done. Return the reason given."""
         if options["yes"]:
-            return
-        said.print_question(self.stderr, operation, settings.PGQUEUE["ENVIRONMENT"])
-        asked = f"{operation.kind.capitalize()} {operation.count}? [y/N] "
-        if not sys.stdin.isatty() or input(asked).strip().lower() not in ("y", "yes"):
-            service.cancel(operation.pk, options["who"])
-            raise CommandError("Nothing was done. Confirm with y, or give --yes.", returncode=NOT_CONFIRMED)
+            return ""
+        said.print_question(self.stderr, operation)
+        if not sys.stdin.isatty():
+            self._leave(operation, options, UNCONFIRMED)
+        plan = guard.plan(operation)
+        if (
+            not plan.needs_count
+            and self._typed(f"{operation.kind.capitalize()} {operation.count:,}? [y/N] ") not in YES
+        ):
+            self._leave(operation, options, UNCONFIRMED)
+        count = self._typed(f"Type the count, {operation.count:,}, to go on: ") if plan.needs_count else ""
+        reason = guard.reason(self._typed("Reason, kept in the audit: ")) if plan.needs_reason else ""
+        if fault := plan.fault(reason, count):
+            self._leave(operation, options, fault)
+        return reason
+
+    def _typed(self, question: str) -> str:
+        """Asked on stderr: stdout may be read by a program."""
+        self.stderr.write(question, ending="")
+        self.stderr.flush()
+        return sys.stdin.readline().strip()
+
+    def _leave(self, operation: Operation, options: dict[str, Any], why: str) -> NoReturn:
+        service.cancel(operation.pk, options["who"])
+        raise CommandError(why, returncode=NOT_CONFIRMED)
 
     def _run(self, operation: Operation) -> None:
         """Housekeeping may be at it as well: then this waits for what it has in hand."""
