@@ -2,8 +2,12 @@
 (() => {
   "use strict";
   const time = (at) => window.pgqueue.clock(new Date(at * 1000)).slice(0, 5);
-  const day = (at) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, day: "numeric", month: "short" })
-    .format(new Date(at * 1000));
+  const said = (at, parts) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, ...parts }).format(new Date(at * 1000));
+  const year = (at) => said(at, { year: "numeric" });
+  const day = (at) => said(at, { day: "numeric", month: "short", ...(year(at) === year(Date.now() / 1000) ? {} : { year: "numeric" }) });
+  // below an axis: what tells its quarters apart, and fits a phone (as trends/drawing.py has it)
+  const below = (at, length) => length > 25_920_000 ? said(at, { month: "short", year: "numeric" })
+    : length > 90_000 ? said(at, { day: "numeric", month: "short" }) : time(at);
 
   // colours are the stylesheet's: light-dark() is resolved by asking an element that wears it
   const probe = document.createElement("i");
@@ -48,7 +52,7 @@
       const at = first + (last - first) * share;
       ctx.textAlign = share === 0 ? "left" : share === 1 ? "right" : "center";
       ctx.fillStyle = colours["ink-2"];
-      ctx.fillText(last - first > 90000 ? day(at) : time(at), bbox.left + bbox.width * share, bbox.top + bbox.height + 15 * ratio);
+      ctx.fillText(below(at, last - first), bbox.left + bbox.width * share, bbox.top + bbox.height + 15 * ratio);
     });
     ctx.restore();
   };

@@ -67,6 +67,22 @@ def test_the_drawing_its_table_and_its_sentence_say_the_same(page: Page) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [("1h", "10:46"), ("30d", "7 Nov"), ("90d", "23 Oct"), ("2y", "May 2026")],
+)
+def test_what_stands_below_tells_its_quarters_apart(page: Page, length: str, said: str) -> None:
+    """Of two years a day and a month do not."""
+    waited(TEN + MINUTE, {3: 1})
+    rolled_up(TEN.replace(hour=0), 1, {bucket(3): 1}, grain="day")
+    rolled_up(TEN, 1, {bucket(3): 1}, grain="hour")
+    text = page(w=length, at="2026-11-14T11:00:00Z")
+    marks = re.findall(r'<text [^>]*text-anchor="[^"]*"[^>]*>([^<]+)</text>', text)
+    assert said in marks
+    assert len(set(marks)) == 5
+    assert ("by the day, as UTC has its days" in " ".join(text.split())) == (length in ("90d", "2y"))
+
+
 def test_without_any_timing_there_is_no_map(page: Page) -> None:
     rolled_up(TEN, 3)
     text = page()

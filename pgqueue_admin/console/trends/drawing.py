@@ -14,6 +14,7 @@ from pgqueue_admin.wording import times
 
 HEIGHT = 180  # of the cells, in pixels; a line of times stands below
 _APART = 26  # pixels, from one label of a length to the next
+_A_DAY, _MOST_OF_A_YEAR = 90_000, 25_920_000  # seconds that are more: what an axis says below it changes there
 SHADES = ("0.2", "0.38", "0.56", "0.76", "1")  # of the series' colour, the fewest first
 
 
@@ -70,7 +71,7 @@ class Drawing:
         first, last = at[0], at[-1] + self.heat.window.step.total_seconds()
         anchors = ("start", "middle", "middle", "middle", "end")
         return [
-            Mark(25 * place, anchor, _said(first + (last - first) * place / 4, last - first > 90_000))
+            Mark(25 * place, anchor, _said(first + (last - first) * place / 4, last - first))
             for place, anchor in enumerate(anchors)
         ]
 
@@ -88,6 +89,9 @@ class Drawing:
         return ceil(len(SHADES) * sqrt(number / self.heat.most)) - 1 if number else None
 
 
-def _said(at: float, is_long: bool) -> str:
+def _said(at: float, length: float) -> str:
+    """What tells the quarters of so many seconds apart: the time, the day, or of most of a year the month."""
     local = times.local(datetime.fromtimestamp(at, UTC), timezone.get_current_timezone())
-    return f"{local.day} {local:%b}" if is_long else f"{local:%H:%M}"
+    if length > _MOST_OF_A_YEAR:
+        return f"{local:%b %Y}"
+    return f"{local.day} {local:%b}" if length > _A_DAY else f"{local:%H:%M}"
