@@ -19,5 +19,9 @@ def question(kind: str, count: int, environment: str) -> str:
 
 
 def effect(kind: str, archive_days: int) -> str:
-    """What it does to each, and the way back. ``archive_days`` is ARCHIVE_DAYS, 0 for ever."""
+    """What it does to each of many, and the way back. ``archive_days`` is ARCHIVE_DAYS, 0 for ever."""
     return f"{_EFFECT[kind]} {keeping.restorable(archive_days)}" if kind == "discard" else _EFFECT[kind]
+
+
+def discards_one(archive_days: int) -> str:
+    return f"It leaves the dead and is kept. {keeping.restorable(archive_days)}"

@@ -1,6 +1,7 @@
 """A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
 
 import re
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -94,6 +95,23 @@ def test_the_retried_row_is_stripped(recorded: Recorded, refused: int) -> None:
     headers = recorded.connection.value('select headers from "Billing" order by seq desc limit 1')
     assert "FailedQ" not in headers
     assert "ExceptionInfo" not in headers
+
+
+def test_who_did_the_last_thing_is_said_with_what_it_was(recorded: Recorded, refused: int, settings: Any) -> None:
+    """Nobody makes a message dead, or succeed."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
+    address, listed = f"/archive/{refused}/", "/archive/?q=op%3A{}"
+    assert "is kept. Restore brings it back for 30 days." in shown(recorded.operator, address)
+    for kind, state, said in (
+        ("discard", "discarded", "by ana,"), ("restore", "dead", "restored by ana,"), ("retry", "retried", "by ana,"),
+    ):  # fmt: skip
+        act(recorded.operator, kind, refused)
+        for place in (address, listed.format(Operation.objects.latest("pk").pk)):
+            assert re.search(rf'{state}</span>\s*<span class="[^"]*">{said}', shown(recorded.operator, place))
+    message = store.get(recorded.connection, refused)
+    assert message is not None
+    store.succeeded(recorded.connection, refused, str(message.message_id), "Billing")
+    assert re.search(r'succeeded</span>\s*<span class="[^"]*">retried by ana,', shown(recorded.operator, address))
 
 
 def test_discard_and_restore_leave_a_trace(recorded: Recorded, refused: int) -> None:

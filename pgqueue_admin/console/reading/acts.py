@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from pgqueue_admin.console import access
 from pgqueue_admin.console.reading.facts import Facts
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording import questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,7 @@ class Acts:
     restore: bool = False
     retry_refusal: str = ""
     discard_refusal: str = ""
+    discard_effect: str = ""
 
 
 def of_archived(person: Any, facts: Facts) -> Acts:
@@ -33,6 +37,7 @@ def of_archived(person: Any, facts: Facts) -> Acts:
         restore=row.state == "discarded",
         retry_refusal=str(row.why_no_retry or _elsewhere(target) or access.may(person, "retry") or ""),
         discard_refusal=str(forbidden or ""),
+        discard_effect=questions.discards_one(settings.PGQUEUE["ARCHIVE_DAYS"]),
     )
 
 

@@ -17,6 +17,12 @@ from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, Head
 from pgqueue_admin.wording import header_parts
 
 STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
+_ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "retried by"}
+
+
+def done_by(row: ArchivedMessage) -> str:
+    """Who did the last thing to it: no person made it succeed, or die. ``by ana`` where the state is the act itself."""
+    return f"{_ACT_BEFORE.get(row.state, 'by')} {row.became_by}" if row.became_by else ""
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pgqueue_admin.archive.store import Capped
 from pgqueue_admin.console import parts, process_cells, settings_words
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row
-from pgqueue_admin.console.reading.facts import STATE_WORDS
+from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import acts, durations, figures, skews, times, visible
@@ -84,6 +84,7 @@ def confirm(
     return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
 
 
+register.filter("done_by", done_by)
 register.filter("share", share)
 register.simple_tag(skews.zone_fact, name="skew_zone")
 register.simple_tag(skews.zone_meaning, name="skew_meaning")
