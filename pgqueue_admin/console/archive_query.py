@@ -38,6 +38,12 @@ class Query:
     error: NotUnderstood | None = None
 
     @property
+    def takes_whole_names(self) -> bool:
+        """Whether a name was given that is compared as a whole, so that a part of it finds nothing."""
+        asked = self.filter
+        return any((asked.queue, asked.type, asked.exception, asked.endpoint, asked.message_id))
+
+    @property
     def reads_rows(self) -> bool:
         """Whether words make the database read row by row instead of by an index."""
         return bool(self.filter.words)
@@ -53,21 +59,28 @@ def read(text: str | None) -> Query:
 
 
 def _filter(terms: Iterable[re.Match[str]]) -> Filter:
-    found = Filter(state="")
+    found, given = Filter(state=""), set[str]()
     for term in terms:
-        if term[0]:
-            found = _with(found, term)
+        if not term[0]:
+            continue
+        name = (term["field"] or "").lower()
+        if name in given - {"", "message"}:
+            raise NotUnderstood(term[0], f"{name}: is there already, and every term must hold. Leave one of them.")
+        given.add(name)
+        found = _with(found, term, name)
     return found
 
 
-def _with(found: Filter, term: re.Match[str]) -> Filter:
-    value, name = _unquoted(term["value"]), (term["field"] or "").lower()
+def _with(found: Filter, term: re.Match[str], name: str) -> Filter:
+    value = _unquoted(term["value"])
     if term["not"] and value:
         raise NotUnderstood(term[0], "Excluding with “-” is not supported. Remove the “-”.")
     if not name and term[0] in {"OR", "AND", "(", ")"}:
         raise NotUnderstood(term[0], "every term must hold; there is no OR yet.")
+    if not name and not value:
+        raise NotUnderstood(term[0], "there is no word in it. A phrase stands between two quotes.")
     if not name:
-        return replace(found, words=(*found.words, value)) if value else found
+        return replace(found, words=(*found.words, value))
     if name not in _READERS:
         raise NotUnderstood(
             term[0], f"There is no field {name}:. Use one of {', '.join(f'{each}:' for each in _READERS)}."

@@ -65,7 +65,9 @@ def test_each_empty_list_teaches(operator: Client) -> None:
 def test_bad_values_fall_back(operator: Client) -> None:
     warning()
     assert "Notifications" in text(operator, "/alerts/?state=nonsense&after=~~")
-    assert operator.get("/alerts/999999/").status_code == 404
+    for path, said in (("/alerts/999999/", "no warning 999999"), ("/alerts/mail/999999/", "no mail 999999")):
+        answer = operator.get(path)
+        assert (answer.status_code, said in answer.content.decode()) == (404, True)
 
 
 def test_acknowledge_and_take_back(operator: Client) -> None:

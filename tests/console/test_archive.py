@@ -58,6 +58,10 @@ def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | Non
         ("op:x", "op:x"),
         ("id:12", "id:12"),
         ("header.Tenant:x", "header.Tenant:x"),
+        ("state:dead queue:Billing queue:Sales", "queue:Sales"),
+        ("state:dead state:discarded", "state:discarded"),
+        ('"', '"'),
+        ("-", "-"),
     ],
 )
 def test_a_wrong_term_is_named_and_nothing_runs(looked_at: Recorded, typed: str, wrong: str) -> None:
@@ -68,6 +72,14 @@ def test_a_wrong_term_is_named_and_nothing_runs(looked_at: Recorded, typed: str,
     assert 'id="aqe"' in html
     assert "Nothing was searched." in html
     assert not ids(html)
+
+
+def test_where_a_name_found_nothing_it_is_said_that_names_are_whole(looked_at: Recorded) -> None:
+    whole_names = "take whole names"
+    assert whole_names in page(looked_at.operator, q="state:dead error:RefusedExc")
+    assert whole_names in page(looked_at.operator, q="queue:billing")
+    assert whole_names not in page(looked_at.operator, q="nobody ever wrote this")
+    assert ids(page(looked_at.operator, q="error:PaymentGateway+RefusedException"))
 
 
 def test_dead_first_with_coverage(looked_at: Recorded) -> None:

@@ -59,6 +59,13 @@ def test_an_address_of_nothing_is_not_there(history: Path, as_viewer: Client, at
     assert as_viewer.get(f"/trends/messages/{10**30}/", {"source": "audit", "at": TEN.isoformat()}).status_code == 404
 
 
+def test_a_window_that_has_no_end_ends_now(history: Path, as_viewer: Client) -> None:
+    """Its last step ends later: nobody finished anything in what is still to come."""
+    for asked, said in (({}, "to now: 0 messages"), ({"at": "2026-11-14T10:40:00Z"}, "to 14 Nov 11:00: 0 messages")):
+        page = as_viewer.get("/trends/messages/", asked).content.decode()
+        assert said in " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).replace(" :", ":").split())
+
+
 def test_nobody_looks_without_signing_in(client: Client) -> None:
     assert client.get("/trends/messages/").status_code == 302
     assert client.get("/trends/messages/1/").status_code == 302

@@ -39,6 +39,7 @@ def test_worst_first_and_unknown_tables_last_with_the_reason(page: Page) -> None
 def test_a_press_on_a_head_sorts_and_says_so(page: Page) -> None:
     said = page("?sort=-ready")
     assert 'aria-sort="descending"' in said
+    assert "by Ready, largest first" in said
     assert names(said)[0] == "Sales"
     assert names(page("?sort=ready"))[-1] == "Sales"
 
@@ -89,7 +90,15 @@ def test_nothing_found_teaches(console_database: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "faults"),
-    [("kind:input", 0), ("state:critical sales", 0), ("owner:me", 1), ("state:bad", 1), ('"two words"', 0), ("", 0)],
+    [
+        ("kind:input", 0),
+        ("state:critical sales", 0),
+        ("owner:me", 1),
+        ("state:bad", 1),
+        ("kind:bad", 1),
+        ('"two words"', 0),
+        ("", 0),
+    ],
 )
 def test_what_cannot_be_read_is_said(text: str, faults: int) -> None:
     assert len(filters.read(text).faults) == faults

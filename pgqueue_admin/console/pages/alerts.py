@@ -4,12 +4,13 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from pgqueue_admin.alerts import acknowledging, letter, mailbox
 from pgqueue_admin.console import access, alerts, answers, paging
+from pgqueue_admin.console.existing import existing
 from pgqueue_admin.records.models import Alert, AlertMail
 
 
@@ -43,7 +44,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def one(request: HttpRequest, number: int) -> HttpResponse:
-    alert = get_object_or_404(Alert.objects.prefetch_related("mails"), pk=number)
+    alert = existing(Alert, f"There is no warning {number}, or it was forgotten since.", pk=number)
     about = {"row": alerts.rows([alert])[0], "mails": alert.mails.order_by("id")}
     return render(request, "pgqueue_admin/alerts/alert.html", frame_of(request) | about)
 
@@ -93,7 +94,7 @@ def send_test(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def mail(request: HttpRequest, number: int) -> HttpResponse:
-    found = get_object_or_404(AlertMail.objects.select_related("alert"), pk=number)
+    found = existing(AlertMail, f"There is no mail {number}, or it was forgotten since.", pk=number)
     about = {"mail": found, "thread": found.alert.mails.order_by("id") if found.alert else []}
     return render(request, "pgqueue_admin/alerts/mail.html", frame_of(request) | about)
 

@@ -25,6 +25,7 @@ def page(request: HttpRequest) -> HttpResponse:
         {
             "filter": wanted,
             "sort": sort,
+            "sorted": _sorted(sort),
             "columns": [(column, _next_sort(column.name, sort), _direction(column.name, sort)) for column in COLUMNS],
             "name_column": (_next_sort("name", sort), _direction("name", sort)),
             "lines": table.lines(shown),
@@ -41,6 +42,15 @@ def _next_sort(name: str, sort: str) -> str:
     """A press sorts largest first (names: A first), the second turns it round, the third is worst first again."""
     first, second = (name, f"-{name}") if name in {"name", "consumers"} else (f"-{name}", name)
     return second if sort == first else "" if sort == second else first
+
+
+def _sorted(sort: str) -> str:
+    """``by Ready, largest first``: what the address says, in the words of the table."""
+    name, turned = sort.removeprefix("-"), sort.startswith("-")
+    word = next((column.word for column in COLUMNS if column.name == name), name)
+    if name in {"name", "schema", "kind", "consumers"}:
+        return f"by {word}, {'Z' if turned else 'A'} first"
+    return f"by {word}, {'largest' if turned else 'smallest'} first"
 
 
 def _direction(name: str, sort: str) -> str:

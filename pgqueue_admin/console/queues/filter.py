@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from pgqueue_admin.console import terms
 from pgqueue_admin.console.board.rows import Row
+from pgqueue_admin.monitor.tables import Kind
 
 FIELDS = ("kind", "state", "schema")
 STATES = {"critical": "crit", "warning": "warn", "ok": ""}
+CHOICES = {"state": [*STATES], "kind": [kind.value for kind in Kind]}
 
 
 @dataclass
@@ -20,8 +22,11 @@ class Filter(terms.Terms):
 
 def read(text: str) -> Filter:
     typed = terms.read(text, FIELDS)
-    wrong = [value for name, value in typed.fields if name == "state" and value not in STATES]
-    faults = [f"There is no state:{value}. Try {', '.join(f'state:{each}' for each in STATES)}" for value in wrong]
+    faults = [
+        f"There is no {name}:{value}. Try {', '.join(f'{name}:{each}' for each in CHOICES[name])}"
+        for name, value in typed.fields
+        if value not in CHOICES.get(name, [value])
+    ]
     return Filter(typed.text, typed.words, typed.fields, typed.faults + faults)
 
 
