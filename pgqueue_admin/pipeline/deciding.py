@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger, transactions
+from pgqueue_admin.pipeline import ledger, timelines, transactions
 from pgqueue_admin.pipeline.tables import ARCHIVE, NUMBERS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
@@ -39,11 +39,14 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
     numbers, cluster = _numbers(connection, source), transactions.cluster(connection)
     if source.oid is not None and _went_back(numbers, source):
-        ledger.is_of(source, source.oid, WENT_BACK, source.cluster)
-    if why := _why_not(numbers, source) or _was_promoted(cluster, source):
+        ledger.is_of(source, source.oid, WENT_BACK, timelines.Line(source.cluster, source.line_began))
+    why = _why_not(numbers, source)
+    if not why and (why := _was_promoted(cluster, source)) and _lost_nothing(connection, cluster, numbers, source):
+        why = ""
+    if why:
         ledger.held_back(source, why)
         return False
-    ledger.is_of(source, numbers.oid, numbers.sequence_file, cluster)
+    ledger.is_of(source, numbers.oid, numbers.sequence_file, timelines.of(connection, cluster, source))
     if is_adopted(connection, source):
         ledger.adopted(source)
     return True
@@ -135,8 +138,13 @@ def _was_promoted(cluster: str, source: HistorySource) -> str:
         return ""
     return (
         f"Since it was read up to number {source.seq_done} a standby was promoted, or a backup restored: rows of lower"
-        f" numbers may be new ones. {_SAY}"
+        f" numbers may be new ones. {ledger.to_go_on(source)} {_SAY}"
     )
+
+
+def _lost_nothing(connection: Connection, cluster: str, numbers: Any, source: HistorySource) -> bool:
+    """A sequence that is not in the log begins anew with a server that is promoted."""
+    return bool(numbers.is_logged) and timelines.has_all(connection, cluster, source)
 
 
 def _left(connection: Connection, source: HistorySource) -> list[Any]:

@@ -4,7 +4,7 @@ import logging
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from pgqueue_admin.dialects import Connection
@@ -23,6 +23,14 @@ _DAY = timedelta(days=1)
 _GROUP = 20_000  # rows that a look for one message has to read
 
 
+class _To(NamedTuple):
+    """All that was visible in ``snapshot``: when that was, and how far the server's log was written by then."""
+
+    snapshot: str
+    at: datetime
+    written: int
+
+
 def keep(connection: Connection, folder: Path) -> int:
     """The oldest day that is over and has events in no file yet gets one; how many events that were.
 
@@ -37,9 +45,10 @@ def keep(connection: Connection, folder: Path) -> int:
     is_done = source.events_before is not None and source.events_before >= today
     if is_done or not transactions.is_known(connection, source):
         return 0
-    end, rows = _next(connection, source, now.snapshot, today)
+    to = _To(now.snapshot, now.at, transactions.written(connection))
+    end, rows = _next(connection, source, to.snapshot, today)
     try:
-        _file(source, now.snapshot, end, rows, folder)
+        _file(source, to, end, rows, folder)
     except ledger.Superseded as other:  # another driver was faster
         log.info("History: %s", other)
         return 0
@@ -61,7 +70,7 @@ def _next(connection: Connection, source: HistorySource, snapshot: str, today: d
         return end, connection.all(_sql().events_read(**part), params | {"end": end})
 
 
-def _file(source: HistorySource, snapshot: str, before: datetime, rows: list[Any], folder: Path) -> None:
+def _file(source: HistorySource, to: _To, before: datetime, rows: list[Any], folder: Path) -> None:
     reasons = dict(Operation.objects.filter(pk__in={row.operation for row in rows}).values_list("pk", "reason"))
     days = groupby(sorted(rows, key=lambda row: _day(row.at)), key=lambda row: _day(row.at))  # in a day still by seq
     written = {of_events(folder, day, uuid4()): (day, list(events)) for day, events in days}
@@ -70,15 +79,15 @@ def _file(source: HistorySource, snapshot: str, before: datetime, rows: list[Any
             _write(path, events, reasons)
         settle(folder, written)
         files = [_named(source, folder, path, day, len(events)) for path, (day, events) in written.items()]
-    _commit(source, snapshot, before, files, folder)
+    _commit(source, to, before, files, folder)
     for day, events in written.values():
         log.info("History: what became of messages on %s, %s events.", day, len(events))
 
 
-def _commit(source: HistorySource, snapshot: str, before: datetime, files: list[HistoryFile], folder: Path) -> None:
+def _commit(source: HistorySource, to: _To, before: datetime, files: list[HistoryFile], folder: Path) -> None:
     """Where its answer is lost the files may be history: only who was refused can take them away."""
     try:
-        ledger.filed(source, snapshot, before, files)
+        ledger.filed(source, to, before, files)
     except ledger.Superseded:
         for file in files:
             (folder / file.path).unlink()

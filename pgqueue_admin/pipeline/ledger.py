@@ -7,12 +7,13 @@ from uuid import UUID, uuid4
 
 from django.db import connections, transaction
 from django.db.models import F, Min, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Greatest, Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import cut_steps
 from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.timelines import Line
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
@@ -33,6 +34,7 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
     """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
     if _unmoved(source).select_for_update().first() is None:
         return None
+    _unmoved(source).update(**_log(found.written, found.at))
     return open_batch(source) or HistoryBatch.objects.create(
         source=source,
         snapshot_from=found.snapshot_from,
@@ -50,7 +52,13 @@ def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | 
 def nothing_came(source: HistorySource, found: Any) -> None:
     """The source is complete up to now."""
     changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
+    changes |= _log(found.written, found.at)
     _unmoved(source).update(complete_to=found.at, looked_at=Now(), note="", **_NO_HEAD, **changes)
+
+
+def _log(written: int, at: datetime) -> dict[str, Any]:
+    """Up to where its server's log was written when all that is known of a source had been seen; it never goes back."""
+    return {"log_written": Greatest(F("log_written"), written), "log_at": Greatest(F("log_at"), at)}
 
 
 def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
@@ -64,6 +72,13 @@ def _same(source: HistorySource) -> QuerySet[HistorySource]:
     return HistorySource.objects.filter(pk=source.pk, **same)
 
 
+def to_go_on(source: HistorySource) -> str:
+    """What somebody says where nothing was lost, to be copied."""
+    change, table = "cluster = ''" if source.way == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
+    statement = f"""update pgqueue_historysource set {change} where "table" = '{table}';"""
+    return f"Where nothing was lost (pg_upgrade, a switchover), run this on the console's database: {statement}"
+
+
 def held_back(source: HistorySource, why: str) -> None:
     HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
 
@@ -75,32 +90,39 @@ def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]
 
 
 @transaction.atomic
-def is_of(source: HistorySource, oid: int, sequence_file: int | None, cluster: str) -> None:
+def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Line) -> None:
     """Which table the numbers of a source are of, which start of its sequence, and on which server. What was planned or
-    seen of another one, before somebody said how to go on, is given up."""
-    if (source.oid, source.sequence_file, source.cluster) == (oid, sequence_file, cluster):
+    seen of another one, before somebody said how to go on, is given up; what was only seen, with its timeline, too."""
+    if (source.oid, source.sequence_file, source.cluster, source.line_began) == (oid, sequence_file, *line):
         return
-    said = source.oid is None
+    said, is_other = source.oid is None, source.cluster != line.cluster
     left = list(source.batches.filter(state__in=OPEN).select_for_update()) if said else []  # before it, as in done
-    known = {"oid": oid, "sequence_file": sequence_file, "cluster": cluster}
-    if not _unmoved(source).update(**known, **(_NO_HEAD if said else {})):
+    known = {"oid": oid, "sequence_file": sequence_file, **_on(line, said)}
+    if not _unmoved(source).update(**known, **(_NO_HEAD if said or is_other else {})):
         return
-    source.oid, source.sequence_file, source.cluster = oid, sequence_file, cluster
-    if said:
+    source.oid, source.sequence_file, source.cluster = oid, sequence_file, line.cluster
+    if said or is_other:
         source.head, source.head_at, source.writers = None, None, []
+    if said:
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
 
 
 @transaction.atomic
-def comes_from(source: HistorySource, cluster: str) -> None:
+def comes_from(source: HistorySource, line: Line) -> None:
     """Which server the transaction ids of a source are of, or that they are no server's. What was planned of another
     one, before somebody said how to go on, is given up."""
-    if source.cluster == cluster:
+    if (source.cluster, source.line_began) == line:
         return
     left = [] if source.cluster else list(source.batches.filter(state__in=OPEN).select_for_update())
-    if _unmoved(source).update(cluster=cluster):
-        source.cluster = cluster
+    if _unmoved(source).update(**_on(line, said=not source.cluster)):
+        source.cluster = line.cluster
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+
+
+def _on(line: Line, said: bool) -> dict[str, Any]:
+    """What somebody said is true as the log of this line stands now, wherever that of another one was."""
+    known = {"cluster": line.cluster, "line_began": line.began}
+    return {**known, "log_written": None, "log_at": None} if said else known
 
 
 @transaction.atomic
@@ -215,10 +237,10 @@ def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
 
 
 @transaction.atomic
-def filed(source: HistorySource, snapshot: str, before: datetime, files: Iterable[HistoryFile]) -> None:
+def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[HistoryFile]) -> None:
     """What became of archived messages: these events are in these files now, or none of both. Raises Superseded."""
     unmoved = _same(source).filter(events_snapshot=source.events_snapshot, events_before=source.events_before)
-    if not unmoved.update(events_snapshot=snapshot, events_before=before):
+    if not unmoved.update(events_snapshot=to.snapshot, events_before=before, **_log(to.written, to.at)):
         raise Superseded("Another driver has put the same events into files.")
     HistoryFile.objects.bulk_create(files)
 

@@ -21,6 +21,7 @@ class Found:
     seq_hi: int | None
     rows: int
     sum_seq: str
+    written: int  # bytes of the server's log: all of it lies before
     snapshot_from: str = ""
     snapshot_to: str = ""
     at: datetime | None = None
@@ -71,4 +72,4 @@ def _counted(connection: Connection, query: Any, params: dict[str, Any]) -> dict
     with connection.transaction():
         connection.run(postgresql().pipeline.patiently())
         counted: dict[str, Any] = connection.all(query, params)[0]._asdict()
-    return counted
+    return {**counted, "written": transactions.written(connection)}

@@ -1,5 +1,7 @@
 """How it is said that history stands still, or never began."""
 
+import re
+
 from pgqueue_admin.wording.durations import duration, plain
 from pgqueue_admin.wording.warnings import Said
 
@@ -22,6 +24,12 @@ def unbegun(age: float, threshold: float, table: str, why: str) -> Said:
         why,
         "Trends show none of them. See Pipeline for its process, and the log of that.",
     )
+
+
+def statement(why: str) -> str:
+    """What somebody is asked to run, as ``why`` has it; empty: nothing."""
+    found = re.search(r"update pgqueue_\w+ .*?;", why)
+    return found[0] if found else ""
 
 
 def _said(fact: str, age: float, threshold: float, why: str, then: str) -> Said:

@@ -5,8 +5,11 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 from pytest_django import Settings
 
+from pgqueue_admin.alerts.kinds import history_stalled
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import (
     AuditEntry,
@@ -53,6 +56,20 @@ def test_a_stall_is_told_as_the_warning_tells_it(as_viewer: Client, batch: Histo
     assert "stands still: complete up to 20\u00a0min" in page
     assert "ago, the limit is 15\u00a0min" in page
     assert "Somebody is writing." in page
+
+
+def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: HistoryBatch, settings: Settings) -> None:
+    """It stands in the warning, too."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
+    source = HistorySource.objects.get()
+    assert "Copy the statement" not in as_viewer.get("/pipeline/").content.decode()
+    why = f"A standby was promoted. {ledger.to_go_on(source)} Nothing of it is read before that."
+    HistorySource.objects.update(complete_to=clock.now() - timedelta(minutes=20), note=why)
+    page = as_viewer.get("/pipeline/").content.decode()
+    said = """update pgqueue_historysource set oid = null where "table" = '"public"."audit"';"""
+    assert f'data-copy="{escape(said)}"' in page
+    (warned,) = history_stalled.stalled(clock.now())
+    assert said in warned.said.meaning
 
 
 def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch) -> None:

@@ -16,7 +16,7 @@ from pgqueue_admin.console.processes import Row
 from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
-from pgqueue_admin.wording import acts, durations, figures, skews, times, visible
+from pgqueue_admin.wording import acts, durations, figures, history, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
 from pgqueue_admin.wording.warnings import share
 
@@ -35,6 +35,12 @@ def pieces(drawn: Iterable[Piece]) -> SafeString:
 def marked(text: str | None) -> SafeString:
     """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
     return pieces(visible.marked(str(text or "")))
+
+
+@register.filter
+def statement(text: str) -> str:
+    """What a note asks somebody to run; empty: nothing."""
+    return history.statement(text)
 
 
 @register.simple_tag

@@ -8,6 +8,19 @@ select
         case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end) as cluster,
     clock_timestamp() as at
 
+-- name: has_timelines
+-- Whether a superuser has let us see where the timelines of the server's log began and ended (docs/history.md).
+select exists (
+    select from pg_proc function join pg_namespace schema on schema.oid = function.pronamespace
+    where schema.nspname = 'messages' and function.proname = 'timeline_history' and function.pronargs = 0
+        and has_schema_privilege(schema.oid, 'usage') and has_function_privilege(function.oid, 'execute')
+)
+
+-- name: timelines
+-- As the server that was promoted wrote them down: a line for each before its own, its number and where it ended. Null: it
+-- is the first.
+select messages.timeline_history()
+
 -- name: patiently
 -- For one plan, which nobody waits for before a page: beside many old rows, the first of many new ones may be looked for
 -- by passing over the old. It waits no longer for a lock than pages do.
@@ -81,6 +94,7 @@ select max({number}) from {table}
 -- where we may not see it, cached and file too where no sequence belongs to the column.
 select
     queue.id::oid::int8 as oid, pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
+    (select relpersistence = 'p' from pg_class where oid = seqrelid) as is_logged,
     case when has_sequence_privilege(seqrelid, 'select, usage') then coalesce(pg_sequence_last_value(seqrelid), 0) end
         as last
 from (select %(table)s::text::regclass as id) queue

@@ -22,6 +22,11 @@ class HistorySource(models.Model):
     head_at = models.DateTimeField(null=True, help_text="When that, or the snapshot ahead, was looked up.")
     writers = ArrayField(models.TextField(), default=list, help_text="Who was writing then, by transaction.")
     cluster = models.CharField(max_length=40, blank=True)
+    line_began = models.BigIntegerField(null=True, help_text="Where the timeline in cluster began; null: not known.")
+    log_written = models.BigIntegerField(
+        null=True, help_text="Bytes of its server's log, when all that is known of it had been seen; and when that was:"
+    )
+    log_at = models.DateTimeField(null=True)
     complete_to = models.DateTimeField(null=True, help_text="By the clock of the queues' server.")
     looked_at = models.DateTimeField(null=True)
     wanted_at = models.DateTimeField(null=True, help_text="When somebody asked for it to be read now.")
