@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pgqueue_admin.dialects import Address, Connection, errors
+from pgqueue_admin.dialects import Connection, errors
 from pgqueue_admin.records.source import source
 
 T = TypeVar("T")
@@ -41,8 +41,3 @@ def of(error: errors.DatabaseError) -> Trouble:
     kinds |= {errors.TableMissing: "gone", errors.SchemaMissing: "gone"}
     detail = error.detail.splitlines()[0] if error.detail else ""
     return Trouble(kinds.get(type(error), "other"), error.sentence, detail, _NEXT.get(type(error), ""))
-
-
-def is_watched(address: Address) -> bool:
-    """Only the allowed schemas are looked into, whatever a path says."""
-    return address.schema in source().schemas

@@ -10,7 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.deciding import cancel, start
 from pgqueue_admin.operations.errors import NotAllowed, Refused
 from pgqueue_admin.operations.freezing import freeze
-from pgqueue_admin.operations.kinds import allowed, kind_of
+from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may
 from pgqueue_admin.operations.running import run_chunk
 from pgqueue_admin.records.models import Operation
@@ -45,7 +45,7 @@ def _refused(kind: str, archive_id: int) -> Outcome | None:
         return Outcome(archive_id, "failed", "It is no longer in the archive.")
     if refused := replay.refused(message, kind_of(kind).state):
         return refused
-    return replay.unfit(message, allowed) if kind == Operation.Kind.RETRY else None
+    return replay.unfit(message, source().allows) if kind == Operation.Kind.RETRY else None
 
 
 def _committed(operation: Operation, archive_id: int) -> Outcome | None:

@@ -21,17 +21,13 @@ class Kind:
 
 
 def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
-    return replay.retry(connection, ids, who, operation, ours=ours(), allowed=allowed)
+    return replay.retry(connection, ids, who, operation, ours=ours(), allowed=source().allows)
 
 
 def ours() -> replay.Asked:
     """Asks whether an endpoint of ours receives from an address; read once, asked per queue."""
     known = {Address(*names) for names in Endpoint.objects.filter(ours=True).values_list("schema", "table")}
     return known.__contains__
-
-
-def allowed(address: Address) -> bool:
-    return address.schema in source().schemas
 
 
 KINDS = {

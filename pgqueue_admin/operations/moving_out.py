@@ -13,7 +13,6 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.operations.errors import NotAllowed, Refused
-from pgqueue_admin.operations.kinds import allowed
 from pgqueue_admin.operations.rights import may, name_of
 from pgqueue_admin.records import fatal, notify
 from pgqueue_admin.records.fatal import Fatal
@@ -43,7 +42,7 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> Moved:
         raise Refused("Nothing was moved. No process is known to have ended with this message in hand.")
     if refusal := may(person, "move_out"):
         raise NotAllowed(f"Nothing was moved: {refusal}.")
-    if not allowed(found.address):
+    if not source().allows(found.address):
         raise Refused(f"Nothing was moved. The schema {found.address.schema} is not watched here (QUEUE_SCHEMAS).")
     moved = Moved(_move(found, name_of(person)), found)
     _note(moved, person, origin, reason)

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.db import connections
 
-from pgqueue_admin.dialects import Connection, Dialect, Pool, dialect_for
+from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for
 
 _READS: dict[str, Any] = {"application_name": "pgqueue-admin reads", "read_only": True, "statement_timeout": 5.0}
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
@@ -28,6 +28,10 @@ class Source:
     @property
     def default_schema(self) -> str:
         return self.schemas[0] if self.schemas else self.dialect.default_schema
+
+    def allows(self, address: Address) -> bool:
+        """Only these schemas are looked into and written to, whatever a path or a header says."""
+        return address.schema in self.schemas
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Borrow a session that can only read, and never for longer than 5 s a statement. Raises DatabaseDown."""

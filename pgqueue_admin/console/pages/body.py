@@ -8,7 +8,6 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.console import trouble
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableChanged, TableMissing
 from pgqueue_admin.live.pieces import pieces
@@ -24,7 +23,7 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
 
     def read(offset: int) -> bytes | None:
         with source().reading() as connection:
-            known = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+            known = discovery.find_one(connection, address) if source().allows(address) else None
             found = bodies.body(connection, known, row_id, offset, PIECE) if known else None
             return found.part if found else None
 

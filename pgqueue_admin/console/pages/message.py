@@ -15,6 +15,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records import clock
+from pgqueue_admin.records.source import source
 
 TEMPLATE = "pgqueue_admin/message/page.html"
 
@@ -62,7 +63,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
 
 def _read_waiting(connection: Connection, address: Address, row_id: str, request: HttpRequest) -> Waiting | None:
     """In a queue, or in a table of delayed messages."""
-    table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    table = discovery.find_one(connection, address) if source().allows(address) else None
     if table is not None and table.kind is Kind.DELAYED:
         navigation.stands_under(request, "delayed")
     known = _facts(connection, table, row_id) if table else None

@@ -16,6 +16,7 @@ from pgqueue_admin.monitor.delayed import DelayedPage
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.records.models import Queue
+from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.wire.headers import short_type
 
 
@@ -51,7 +52,7 @@ def _template(found: Found | kept_back.Found | None) -> str:
 def _read(
     connection: Connection, address: Address, query: dict[str, str], queue: Queue | None
 ) -> Found | kept_back.Found:
-    table = discovery.find_one(connection, address) if trouble.is_watched(address) else None
+    table = discovery.find_one(connection, address) if source().allows(address) else None
     if table is not None and table.kind is Kind.DELAYED:
         return kept_back.found(connection, table, query)
     return _waiting(connection, table, waiting.asked(query), _head(queue))

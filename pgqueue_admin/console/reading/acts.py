@@ -42,6 +42,6 @@ def of_archived(person: Any, facts: Facts) -> Acts:
 
 
 def _elsewhere(target: Address | None) -> str:
-    if target is None or target.schema in source().schemas:
+    if target is None or source().allows(target):
         return ""
     return f"Its queue is in schema {target.schema}, which is not watched here (QUEUE_SCHEMAS)."
