@@ -6,9 +6,9 @@ from django.db import transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import bands
-from pgqueue_admin.pipeline.trends import STEPS
 from pgqueue_admin.pipeline.weeks_before import asked
 from pgqueue_admin.records.models import HistoryBatch
+from pgqueue_admin.records.steps import STEPS
 
 AT_ONCE = {"hour": 48, "day": 31}  # a call; the next one goes on
 

@@ -1,7 +1,7 @@
 """Depth, rates and age in the open format: a file of each day that is folded, by queue and minute. Without Spark."""
 
 import logging
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.places import DEPTH, settle
 from pgqueue_admin.records import depths
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
+from pgqueue_admin.records.steps import midnight
 
 log = logging.getLogger(__name__)
 _DAY = timedelta(days=1)
@@ -44,7 +45,7 @@ def keep(folder: Path) -> date | None:
 def _due() -> date | None:
     minutes = DepthStep.objects.filter(grain="minute")
     last = HistoryFile.objects.filter(dataset=_KEPT).aggregate(day=Max("day"))["day"]
-    newer = minutes.filter(at__gte=_midnight(last) + _DAY) if last else minutes
+    newer = minutes.filter(at__gte=midnight(last) + _DAY) if last else minutes
     first, newest = newer.aggregate(at=Min("at"))["at"], minutes.aggregate(at=Max("at"))["at"]
     if first is None or first.astimezone(UTC).date() == newest.astimezone(UTC).date():
         return None  # minutes are folded in order: with one of the next day, those of this one are all there
@@ -56,7 +57,7 @@ def _write(day: date, path: Path) -> int:
     import pyarrow as pa
     import pyarrow.parquet
 
-    begin = _midnight(day)
+    begin = midnight(day)
     steps = DepthStep.objects.filter(grain="minute", at__gte=begin, at__lt=begin + _DAY).order_by("queue", "at")
     names = _names()
     columns = list(zip(*steps.values_list(*_COLUMNS), strict=True))
@@ -74,7 +75,3 @@ def _names() -> dict[int, str]:
     queues = Queue.objects.values_list("pk", "schema", "table")
     named = {pk: postgresql().canonical(Address(schema, table)) for pk, schema, table in queues}
     return {**named, depths.ALL: ""}
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

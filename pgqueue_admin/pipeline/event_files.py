@@ -1,7 +1,7 @@
 """What became of archived messages, in the open format: the events of each day that is over. Without Spark."""
 
 import logging
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from pgqueue_admin.pipeline import ledger, transactions
 from pgqueue_admin.pipeline.places import gone_if_it_fails, of_events, settle
 from pgqueue_admin.pipeline.tables import ARCHIVE, SNAPSHOTS, is_held
 from pgqueue_admin.records.models import HistoryFile, HistorySource, Operation
+from pgqueue_admin.records.steps import midnight
 
 log = logging.getLogger(__name__)
 COLUMNS = (
@@ -41,7 +42,7 @@ def keep(connection: Connection, folder: Path) -> int:
     if source is None or is_held(source):
         return 0
     now = connection.all(_sql().instant())[0]
-    today = _midnight(_day(now.at))
+    today = midnight(_day(now.at))
     is_done = source.events_before is not None and source.events_before >= today
     if is_done or not transactions.is_known(connection, source):
         return 0
@@ -65,7 +66,7 @@ def _next(connection: Connection, source: HistorySource, snapshot: str, today: d
         first = connection.value(_sql().events_first(**part), params)
         if first is None:
             return today, []
-        end = _midnight(_day(first)) + _DAY
+        end = midnight(_day(first)) + _DAY
         end = max(end, done) if done else end  # what comes late is from before that
         return end, connection.all(_sql().events_read(**part), params | {"end": end})
 
@@ -114,10 +115,6 @@ def _write(path: Path, events: list[Any], reasons: dict[int, str]) -> None:
 
 def _day(at: datetime) -> date:
     return at.astimezone(UTC).date()
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
 
 
 def _sql() -> Any:

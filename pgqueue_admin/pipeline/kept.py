@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db.models import Min
 
-from pgqueue_admin.pipeline.trends import STEPS
 from pgqueue_admin.records.models import Rollup
+from pgqueue_admin.records.steps import STEPS, floor
 
 
 def finest(grain: str, since: datetime, until: datetime) -> str:
@@ -27,10 +27,5 @@ def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) ->
     first = Rollup.objects.filter(grain=finer).aggregate(at=Min("at"))["at"]
     if first is not None and first <= since:
         return False
-    end = min(until, _begin(first, coarser)) if first else until
-    return Rollup.objects.filter(grain=coarser, at__gte=_begin(since, coarser), at__lt=end).exists()
-
-
-def _begin(at: datetime, grain: str) -> datetime:
-    step = int(STEPS[grain].total_seconds())
-    return datetime.fromtimestamp(int(at.timestamp()) // step * step, at.tzinfo)
+    end = min(until, floor(first, coarser)) if first else until
+    return Rollup.objects.filter(grain=coarser, at__gte=floor(since, coarser), at__lt=end).exists()

@@ -13,6 +13,7 @@ from pgqueue_admin.pipeline.usual import WEEKS
 from pgqueue_admin.pipeline.weeks_before import asked
 from pgqueue_admin.records.kept import kept_for
 from pgqueue_admin.records.models import HistoryBatch, HistoryDay, SeenStep, Unusual
+from pgqueue_admin.records.steps import floor
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
@@ -27,7 +28,7 @@ def see(now: datetime) -> int:
         if not _some(hours, until):
             return seen
         seen += len(hours)
-    findings.judge_depths(list(_hours(_floor(now - SAMPLED, HOUR), _floor(now, HOUR))))
+    findings.judge_depths(list(_hours(floor(now - SAMPLED, "hour"), floor(now, "hour"))))
     for grain, kept in KEPT_FOR.items():
         SeenStep.objects.filter(grain=grain, at__lt=now - kept).delete()
     Unusual.objects.filter(at__lt=now - KEPT_FOR["hour"]).delete()
@@ -47,7 +48,7 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
     begun = newest() or asked(postgresql().usual.first_hour(), {"since": earliest})[0][0]
     if complete is None or begun is None:
         return
-    until = _floor(complete, HOUR)
+    until = floor(complete, "hour")
     batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
     again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
     touched = {at for (at,) in asked(postgresql().usual.touched(), {"batches": batches})}
@@ -63,7 +64,7 @@ def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
 
 def _earliest(now: datetime) -> datetime:
     """Of an hour whose rollups were forgotten a late batch brings back a part only: it stays as it was summed."""
-    return _floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, HOUR)
+    return floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, "hour")
 
 
 @transaction.atomic
@@ -73,7 +74,7 @@ def _some(hours: list[datetime], until: datetime) -> bool:
         return False
     before = newest() or hours[0]
     _sum("hour", hours)
-    _sum("day", sorted({day for hour in hours if (day := _floor(hour, DAY)) + DAY <= until}))
+    _sum("day", sorted({day for hour in hours if (day := floor(hour, "day")) + DAY <= until}))
     findings.judge_depths(hours)
     findings.judge_messages(sorted({*hours, *(later for hour in hours for later in _later(hour) if later < before)}))
     return True
@@ -97,8 +98,3 @@ def _hours(since: datetime, until: datetime) -> Iterator[datetime]:
     while since < until:
         yield since
         since += HOUR
-
-
-def _floor(at: datetime, step: timedelta) -> datetime:
-    seconds = int(step.total_seconds())
-    return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, UTC)

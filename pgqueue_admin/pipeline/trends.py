@@ -11,8 +11,8 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import bands
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.records.models import Rollup
+from pgqueue_admin.records.steps import STEPS
 
-STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 STORIES = 10_000  # parts of them that are looked at
 NAMES = ("queue", "endpoint", "type")
 MEASURES = ("critical", "processing", "delivery")

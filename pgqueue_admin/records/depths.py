@@ -1,14 +1,14 @@
 """Depth, rates and age over years: samples folded to minutes, hours and days, and live ones after them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connections, transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.kept import kept_for
+from pgqueue_admin.records.steps import STEPS, floor
 
-STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 LATE = timedelta(seconds=30)  # a look at many queues is written when it is over
 ALL = 0  # all input queues together
 
@@ -31,10 +31,10 @@ class Depth(NamedTuple):
 def fold(now: datetime) -> int:
     """Fold what is over, forget what is too old; how many steps came. Samples may be thinned after it, not before."""
     over = now - LATE
-    made = _run(_filled("fold_minutes", "figures", "of_samples", "depths"), until=_floor(over, "minute"))
+    made = _run(_filled("fold_minutes", "figures", "of_samples", "depths"), until=floor(over, "minute"))
     for grain in ("hour", "day"):
         larger = _filled("fold_larger", "figures", "of_minutes")
-        made += _run(larger, grain=grain, step=STEPS[grain], until=_floor(over, grain))
+        made += _run(larger, grain=grain, step=STEPS[grain], until=floor(over, grain))
     for grain, kept in kept_for().items():
         _run(postgresql().samples.forget_depths(), grain=grain, before=now - kept)
     return made
@@ -61,8 +61,3 @@ def _run(query: Any, **values: Any) -> int:
     with connections["default"].cursor() as cursor:
         cursor.execute(query, values)
         return max(0, cursor.rowcount)
-
-
-def _floor(at: datetime, grain: str) -> datetime:
-    step = int(STEPS[grain].total_seconds())
-    return datetime.fromtimestamp(int(at.timestamp()) // step * step, UTC)

@@ -1,6 +1,6 @@
 """What people ask of the history: read now, cancel, recompute. Marks in the ledger, picked up by whoever reads."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from pgqueue_admin.records.models import (
     HistorySource,
     Rollup,
 )
+from pgqueue_admin.records.steps import midnight
 
 HELD_FOR = timedelta(hours=1)
 _OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
@@ -116,13 +117,9 @@ def files() -> QuerySet[HistoryFile]:
 def _days(since: date, until: date) -> dict[date, bool]:
     """Of which anything is known, and whether all that was counted of them is in files."""
     filed = dict(files().filter(day__range=(since, until)).values_list("day").annotate(rows=Sum("rows")))
-    figures = Rollup.objects.filter(grain="day", at__range=(_midnight(since), _midnight(until)))
+    figures = Rollup.objects.filter(grain="day", at__range=(midnight(since), midnight(until)))
     counted = {at.date(): number for at, number in figures.values_list("at").annotate(number=Sum("messages"))}
     return {day: filed.get(day, 0) >= counted.get(day, 0) for day in filed.keys() | counted.keys()}
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
 
 
 def wanted_now() -> bool:

@@ -14,8 +14,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import cut_steps, ledger, trends
 from pgqueue_admin.pipeline.histogram import value
-from pgqueue_admin.pipeline.trends import MEASURES, STEPS, Timings
+from pgqueue_admin.pipeline.trends import MEASURES, Timings
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
+from pgqueue_admin.records.steps import STEPS
 from tests.pipeline import figures as made
 from tests.pipeline.counted import batch, rolled_up
 from tests.waiting import locks_waited_for, until

@@ -15,9 +15,10 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import cut_steps, folding, trends, weeks_before
-from pgqueue_admin.pipeline.trends import MEASURES, STEPS
+from pgqueue_admin.pipeline.trends import MEASURES
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, SeenStep, TimedStep
+from pgqueue_admin.records.steps import STEPS
 from tests.pipeline.counted import batch, rolled_up
 from tests.waiting import locks_waited_for, until
 

@@ -1,6 +1,6 @@
 """Why Trends has nothing to show of a window: history was never read, is not read so far, or has nothing there."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from urllib.parse import urlencode
 
@@ -10,6 +10,7 @@ from pgqueue_admin.console.trends.reach import Reach
 from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.trends import NAMES
+from pgqueue_admin.records.steps import midnight
 from pgqueue_admin.wording import times
 from pgqueue_admin.wording.names import listed
 
@@ -51,6 +52,6 @@ class Nothing:
     def last_week(self) -> str:
         """The address of the days up to then, of what is chosen."""
         assert self.last is not None
-        until = datetime.combine(self.last, time(), UTC) + timedelta(days=1)
+        until = midnight(self.last) + timedelta(days=1)
         ends = {"since": times.iso(until - _AROUND), "until": times.iso(until)}
         return f"{reverse('trends')}?{urlencode({**self.chosen, **ends})}"

@@ -7,7 +7,8 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
 from pgqueue_admin.pipeline.kept import finest
-from pgqueue_admin.pipeline.trends import STEPS, Asked
+from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.records.steps import STEPS, floor
 
 LENGTHS = {
     "1h": (timedelta(hours=1), "minute"),
@@ -78,7 +79,7 @@ def as_kept(window: Window) -> Window:
     if grain == asked.grain:
         return window
     step = STEPS[grain]
-    since, until = _floor(asked.since, step), _floor(asked.until + step - timedelta(microseconds=1), step)
+    since, until = floor(asked.since, grain), floor(asked.until + step - timedelta(microseconds=1), grain)
     return replace(window, asked=replace(asked, since=since, until=until, grain=grain), forgotten=asked.grain)
 
 
@@ -86,8 +87,8 @@ def _stretch(since: datetime, until: datetime, is_past: bool, typed: tuple[str, 
     """Whole steps of the finest grain that is not too many of them; the newest, where even days are."""
     grain = next((each for each, step in STEPS.items() if (until - since) / step <= STEPS_AT_MOST), "day")
     step = STEPS[grain]
-    end = _floor(until + step - timedelta(microseconds=1), step)
-    begin = max(_floor(since, step), end - STEPS_AT_MOST * step)
+    end = floor(until + step - timedelta(microseconds=1), grain)
+    begin = max(floor(since, grain), end - STEPS_AT_MOST * step)
     faults = [f"Only the last {STEPS_AT_MOST} days of it are shown."] if begin > since else []
     return Window("", Asked(begin, end, grain, **names), is_past, typed, faults)
 
@@ -99,8 +100,7 @@ def _length(
     name = name if name in LENGTHS else USUAL
     length, grain = LENGTHS[name]
     at = instant(query.get("at", ""))
-    step = STEPS[grain]
-    until = _floor(at or now, step) + step
+    until = floor(at or now, grain) + STEPS[grain]
     return Window(name, Asked(until - length, until, grain, **names), at is not None, typed, faults)
 
 
@@ -113,8 +113,3 @@ def instant(text: str) -> datetime | None:
     if found is None or not _YEARS[0] < found.year < _YEARS[1]:
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _floor(at: datetime, step: timedelta) -> datetime:
-    seconds = int(step.total_seconds())
-    return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, UTC)

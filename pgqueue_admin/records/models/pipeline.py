@@ -1,11 +1,12 @@
 """The ledger of message history: what was read up to where, in which batches, into which files."""
 
-from datetime import UTC, datetime, time
+from datetime import datetime
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from pgqueue_admin.records.models.moment import Moment
+from pgqueue_admin.records.steps import midnight
 
 
 class HistorySource(models.Model):
@@ -156,7 +157,7 @@ class HistoryDay(models.Model):
 
     @property
     def begin(self) -> datetime:
-        return datetime.combine(self.day, time(), UTC)
+        return midnight(self.day)
 
 
 class HistoryCompaction(models.Model):
