@@ -2,10 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
+from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.transport import Endpoint, Handlers
+from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.wire_rules import audited_breaches, breaches, dead_breaches, delayed_breaches
@@ -20,6 +23,7 @@ HANDLED = [
     "Events.OrderCancelled",
     "Events.InvoiceCreated",
 ]
+TOLD = b'{"N":1}'
 TABLES = ("Billing", "Mailer", "Sales")
 
 
@@ -74,7 +78,7 @@ def shop(recorded_database, connect):
     return connection
 
 
-def test_our_endpoints_drain_it(shop, recorded_database):
+def test_our_endpoints_drain_it(shop, recorded_database, spy):
     """Received, dropped when over, moved when due, forwarded, retried later, audited, dead: none is lost."""
     handlers = Handlers()
     for name in HANDLED:
@@ -83,7 +87,7 @@ def test_our_endpoints_drain_it(shop, recorded_database):
     patient = replace(settings, delayed_retries=4, delayed_retry_step=3600)
     before = ids(shop)
     endpoints = [
-        Endpoint(name, recorded_database, schema=schema, settings=chosen, handlers=handlers)
+        Endpoint(name, recorded_database, schema=schema, settings=chosen, handlers=handlers, observer=spy)
         for name, schema, chosen in [
             ("Shop.Web", "public", settings),
             ("Invoicing", "Legacy", replace(settings, error_queue='"public"."error"', audit_queue='"public"."audit"')),
@@ -101,6 +105,10 @@ def test_our_endpoints_drain_it(shop, recorded_database):
     finally:
         for endpoint in endpoints:
             endpoint.stop()
+    assert {"Shop.Messages.Commands.QuotePrice"} == set(spy.expired_types)
+    assert {type(error) for error in spy.errors} == {ValueError, NoHandler, TableMissing, MessageUnreadable}
+    assert shop.value("select count(*) from audit where body <> ''") == spy.counts["handled"] > 100
+    assert shop.value("select count(*) from audit where body = %s", [TOLD]) > 0, "an event of ours came to a subscriber"
     dead, audited = (made_by_endpoints(found(shop, table)) for table in ("error", "audit"))
     later = found(shop, '"Billing.Delayed"')
     assert broken(dead_breaches, [text for text in dead if "FailedQ" in text]) == {}
@@ -124,11 +132,11 @@ def made_by_endpoints(texts):
 
 def answer(body, context):
     """Every third fails; some answer, and some tell others."""
-    number = int(context.message.row_id.int % 3)
+    number = UUID(context.message.row_id).int % 3
     if number == 0:
         raise ValueError("declined/rejected: Größe \N{SHOPPING TROLLEY}\nsecond line")
     if number == 1:
-        context.publish({"N": 1}, type="Shop.Messages.Events.OrderBilled")
+        context.publish(TOLD, type="Shop.Messages.Events.OrderBilled")
 
 
 def ids(connection):
