@@ -21,6 +21,7 @@ from pgqueue_admin.pipeline import (
     java,
     ledger,
     planning,
+    resting,
     standby,
     waits_of_types,
 )
@@ -85,7 +86,7 @@ class Driver:
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:
         """What comes meanwhile is left to the next turn: where something always comes, this one would never end."""
         done, is_complete = 0, False
-        while not (ending() or is_complete or is_held(each)):
+        while not (ending() or is_complete or is_held(each) or resting.is_resting(each)):
             batch = planning.plan(connection, each, self._most)
             if batch is None or not self._run(connection, batch):
                 break

@@ -10,7 +10,7 @@ from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Greatest, Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import cut_steps
+from pgqueue_admin.pipeline import cut_steps, resting
 from pgqueue_admin.pipeline.counted import Figures
 from pgqueue_admin.pipeline.tables import SNAPSHOTS
 from pgqueue_admin.pipeline.timelines import Line
@@ -175,7 +175,17 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
     """It can never end: its table is not what it was when it was planned. What is there now is planned anew."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if _give_up(mine.select_for_update().values_list("pk", flat=True), why):
-        held_back(batch.source, f"{why} What is there now is read soon.")
+        held_back(batch.source, f"{why} {_what_next(batch.source)}")
+
+
+def _what_next(source: HistorySource) -> str:
+    source.refresh_from_db(fields=["wanted_at"])
+    if (rests_until := resting.until(source)) is None:
+        return "What is there now is read soon."
+    return (
+        f"{resting.in_a_row(source)} batches in a row were given up: what is there now is read after"
+        f" {rests_until:%H:%M:%S} UTC, or when somebody presses Read now."
+    )
 
 
 def _give_up(batches: Iterable[int], why: str) -> int:
