@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, SmallestTtbr
-from tests.console.pages import Answer, matched
+from tests.console.pages import Answer, matched, shown
 
 SETTINGS = {
     "peek_delay_ms": "1 s", "max_records_to_peek": "", "concurrency": "2", "immediate_retries": "5",
@@ -30,9 +30,7 @@ def orders(console_database: str) -> Endpoint:
 
 
 def text(client: Client, address: str = PAGE) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode()
+    return shown(client, address)
 
 
 def save(client: Client, orders: Endpoint, **changes: str) -> Answer:
@@ -243,8 +241,8 @@ def test_hostile_names(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name='<script>alert(1)</script>/"', schema="shop", table="<b>")
     html = text(as_operator, "/endpoints/")
     address = matched(r'<th[^>]*>\s*<a href="(/endpoints/[^"]+)"', html)
-    for shown in (html, text(as_operator, address), text(as_operator, "/workers/"), text(as_operator, "/settings/")):
-        assert "<script>alert" not in shown
+    for each in (html, text(as_operator, address), text(as_operator, "/workers/"), text(as_operator, "/settings/")):
+        assert "<script>alert" not in each
 
 
 def test_an_unknown_endpoint_is_no_error(as_operator: Client, console_database: str) -> None:

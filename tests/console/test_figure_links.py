@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,7 +16,7 @@ from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console import archive_query
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock
-from tests.console.pages import Connect, Page, matched
+from tests.console.pages import Connect, Page, drawn, matched
 from tests.pipeline.counted import failed, rolled_up
 from tests.pipeline.files import message, write
 
@@ -52,10 +51,6 @@ def archived(console_database: str, connect: Connect) -> Connection:
     for result, kind in [*COUNTED, ("success", "lease"), ("failed", "control")]:
         store.bury(connection, DeadMessage(queue=BILLING, result=result, kind=kind, died_at=TEN + 5.5 * MINUTE))
     return connection
-
-
-def drawn(text: str) -> dict[str, Any]:
-    return json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
 
 
 def found_in_archive(connection: Connection, address: str) -> list[tuple[str, str]]:

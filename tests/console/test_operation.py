@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import AuditEntry, Operation
-from tests.console.pages import Answer, matched
+from tests.console.pages import Answer, matched, shown
 from tests.console.recorded import REFUSED, Recorded
 from tests.waiting import until
 
@@ -22,15 +22,9 @@ def choose(client: Client, kind: str, ids: Iterable[int] = (), **more: str) -> A
     return client.post("/operations/", {"act": kind, "id": list(ids), "next": "/archive/?q=state:dead", **more})
 
 
-def text(client: Client, address: str) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode()
-
-
 def follow(client: Client, response: Answer) -> str:
     assert response.status_code == 303
-    return text(client, response["Location"])
+    return shown(client, response["Location"])
 
 
 def start(client: Client, address: str, **given: str) -> Answer:
@@ -55,7 +49,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
     assert "Look again" in waiting
 
     service.run(Operation.objects.get().pk)
-    ended = text(recorded.operator, frozen["Location"])
+    ended = shown(recorded.operator, frozen["Location"])
     assert "5 retried." in ended
     assert ended.count("into <span") == 5
     assert recorded.rows("Billing") == before + 5
@@ -65,10 +59,10 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
 def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     service.act("discard", cards[0], "tomas", "console")
-    assert "1 changed since the freeze: tomas was quicker" in text(recorded.operator, frozen["Location"])
+    assert "1 changed since the freeze: tomas was quicker" in shown(recorded.operator, frozen["Location"])
     start(recorded.operator, frozen["Location"])
     service.run(Operation.objects.earliest("pk").pk)
-    html = text(recorded.operator, f"{frozen['Location']}?o=skipped")
+    html = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
     assert "4 retried, 1 skipped" in html
     assert "by tomas at" in html
 
@@ -85,13 +79,13 @@ def test_all_that_match_are_frozen_by_the_search(recorded: Recorded) -> None:
     operation = Operation.objects.get()
     assert operation.count == len(recorded.dead(1000, exception=REFUSED))
     assert operation.selection == "error:RefusedException state:dead"
-    assert "error:RefusedException state:dead" in text(recorded.operator, frozen["Location"])
+    assert "error:RefusedException state:dead" in shown(recorded.operator, frozen["Location"])
 
 
 def test_a_wrong_search_freezes_nothing(recorded: Recorded) -> None:
     response = choose(recorded.operator, "discard", all="matching", q="age:>1hh")
     assert response["Location"] == "/archive/?q=state:dead"
-    assert "Nothing was discarded: age:&gt;1hh" in text(recorded.operator, response["Location"])
+    assert "Nothing was discarded: age:&gt;1hh" in shown(recorded.operator, response["Location"])
     assert not Operation.objects.exists()
 
 
@@ -112,7 +106,7 @@ def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, c
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
     service.run(Operation.objects.get().pk)
-    html = text(recorded.operator, frozen["Location"])
+    html = shown(recorded.operator, frozen["Location"])
     assert "Restore all 5" in html
     again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
     start(recorded.operator, again["Location"])
@@ -145,10 +139,10 @@ def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int
     response = choose(recorded.viewer, "retry", cards)
     assert (
         "Nothing was retried: needs the right “Can retry dead messages”, which an administrator gives in Django admin"
-        in text(recorded.viewer, response["Location"])
+        in shown(recorded.viewer, response["Location"])
     )
     frozen = choose(recorded.operator, "retry", cards)
-    assert "needs the right “Can retry dead messages”, which an administrator gives in Django admin" in text(
+    assert "needs the right “Can retry dead messages”, which an administrator gives in Django admin" in shown(
         recorded.viewer, frozen["Location"]
     )
     start(recorded.viewer, frozen["Location"])
@@ -171,9 +165,9 @@ def test_odd_choices_are_refused_in_words(recorded: Recorded, given: dict[str, s
 
 
 def test_the_list(recorded: Recorded, cards: list[int]) -> None:
-    assert "No operation yet" in text(recorded.operator, reverse("operations"))
+    assert "No operation yet" in shown(recorded.operator, reverse("operations"))
     choose(recorded.operator, "retry", cards)
-    html = text(recorded.operator, reverse("operations"))
+    html = shown(recorded.operator, reverse("operations"))
     assert "Retry 5 messages to Billing" in html
     assert recorded.operator.get("/operations/999/").status_code == 404
 
@@ -196,7 +190,7 @@ def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     for address in (f"{frozen['Location']}start/", f"{frozen['Location']}cancel/"):
         assert recorded.operator.get(address).status_code == 405
-    text(recorded.operator, frozen["Location"])
+    shown(recorded.operator, frozen["Location"])
     assert Operation.objects.get().state == "frozen"
 
 
@@ -213,10 +207,10 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, 
     try:
         until(role.current, what="the database was asked")
         for address in ("/archive/", f"/archive/{cards[0]}/", "/queues/public/Sales/messages/"):
-            assert 'name="act"' not in text(recorded.operator, address)
-        assert "may only SELECT" in text(recorded.operator, "/archive/")
+            assert 'name="act"' not in shown(recorded.operator, address)
+        assert "may only SELECT" in shown(recorded.operator, "/archive/")
         response = choose(recorded.operator, "retry", cards)
-        assert "Nothing was retried" in text(recorded.operator, response["Location"])
+        assert "Nothing was retried" in shown(recorded.operator, response["Location"])
     finally:
         entry.update(before)
         source.close()

@@ -1,11 +1,8 @@
 """Trends where history is not read to the end of the window: not read is not none, a step that goes on is not whole."""
 
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from html import unescape
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -13,7 +10,7 @@ from django.test import Client
 from pgqueue_admin.pipeline.histogram import bucket
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import DepthStep, HistorySource, Queue, Sample
-from tests.console.pages import Page, matched
+from tests.console.pages import Page, drawn
 from tests.pipeline.counted import rolled_up, told
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -40,10 +37,6 @@ def read_to(console_database: str) -> Read:
         rolled_up(TEN + minute * MINUTE, 1, result="failed")
         told(f"m-{minute}", TEN, succeeded=1, last_succeeded_at=TEN + minute * MINUTE)
     return read
-
-
-def drawn(text: str) -> dict[str, Any]:
-    return json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
 
 
 def flat(text: str) -> str:

@@ -5,7 +5,7 @@ from django.test import Client
 
 from pgqueue_admin.records import queues
 from pgqueue_admin.records.models import AuditEntry, Queue
-from tests.console.pages import matched
+from tests.console.pages import matched, shown
 
 PAGE = "/settings/queues/public/Billing/"
 ERROR = "/settings/queues/public/error/"
@@ -21,17 +21,11 @@ def error(console_database: str) -> Queue:
     return Queue.objects.create(schema="public", table="error", kind="error")
 
 
-def text(client: Client, address: str) -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode().replace("\u00a0", " ")
-
-
 def test_each_setting_names_who_decides_it(
     as_operator: Client, billing: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUEUE_SCHEMAS", "public")
-    html = text(as_operator, "/settings/")
+    html = shown(as_operator, "/settings/")
     assert "environment: QUEUE_SCHEMAS" in html
     assert "default; set ALERT_TO to change it" in html
     assert "1 min" in html
@@ -40,7 +34,7 @@ def test_each_setting_names_who_decides_it(
 def test_no_password_is_shown(as_operator: Client, console_database: str) -> None:
     from urllib.parse import urlsplit
 
-    html = text(as_operator, "/settings/")
+    html = shown(as_operator, "/settings/")
     password = urlsplit(console_database).password
     assert password is not None
     assert password not in html
@@ -52,7 +46,7 @@ def test_a_target_is_changed_said_audited_and_taken_back(as_operator: Client, bi
     assert response.status_code == 303
     billing.refresh_from_db()
     assert (billing.target_age_seconds, billing.target_depth, billing.target_dead) == (300, 1000, None)
-    html = text(as_operator, response["Location"])
+    html = shown(as_operator, response["Location"])
     assert "target for the oldest message 1 min → 5 min" in html
     assert "night shift" in html
     undo = matched(rf'action="({PAGE}undo/\d+/)"', html)
@@ -67,7 +61,7 @@ def test_what_was_changed_since_is_not_taken_back(as_operator: Client, billing: 
     undo = f"{PAGE}undo/{AuditEntry.objects.get().pk}/"
     as_operator.post(PAGE, {"target_age_seconds": "9 min", "target_depth": "", "target_dead": "0"})
     response = as_operator.post(undo)
-    assert "Nothing was changed. ana changed Billing since." in text(as_operator, response["Location"])
+    assert "Nothing was changed. ana changed Billing since." in shown(as_operator, response["Location"])
     billing.refresh_from_db()
     assert billing.target_age_seconds == 540
 
@@ -92,12 +86,12 @@ def test_what_cannot_be_is_said(as_operator: Client, billing: Queue, field: str,
 
 
 def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator: Client, billing: Queue, error: Queue) -> None:
-    html = text(as_operator, ERROR)
+    html = shown(as_operator, ERROR)
     assert "ServiceControl" in html
     as_operator.post(ERROR, {"ingest": "on"})
     error.refresh_from_db()
     assert error.ingest
-    assert "ServiceControl" not in text(as_operator, PAGE)
+    assert "ServiceControl" not in shown(as_operator, PAGE)
     as_operator.post(PAGE, {"ingest": "on"})
     billing.refresh_from_db()
     assert not billing.ingest
@@ -106,12 +100,12 @@ def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator: Client,
 def test_a_viewer_looks(as_viewer: Client, billing: Queue) -> None:
     assert (
         "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin"
-        in text(as_viewer, PAGE)
+        in shown(as_viewer, PAGE)
     )
     response = as_viewer.post(PAGE, {"target_depth": "5"})
     assert (
         "needs the right “Can change peek settings and targets”, which an administrator gives in Django admin"
-        in text(as_viewer, response["Location"])
+        in shown(as_viewer, response["Location"])
     )
     assert not AuditEntry.objects.exists()
 

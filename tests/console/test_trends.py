@@ -1,10 +1,8 @@
 """Trends: each figure leads to its messages, what is new is marked, and depth goes on live where history ends."""
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,7 +16,7 @@ from pgqueue_admin.pipeline import trends
 from pgqueue_admin.pipeline.histogram import value
 from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample
-from tests.console.pages import Connect, matched
+from tests.console.pages import Connect, drawn, matched
 from tests.pipeline.counted import failed, rolled_up, told
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -128,10 +126,6 @@ def test_of_very_many_stories_the_newest_are_looked_at(
     assert "More than 2 messages failed in this window. Of the last 2, 1 succeeded since" in text
     assert "m-2/" in text
     assert "m-0/" not in text
-
-
-def drawn(text: str) -> dict[str, Any]:
-    return json.loads(unescape(matched(r'data-trends="([^"]*)"', text)))
 
 
 def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_database: str) -> None:

@@ -9,7 +9,8 @@ from django.test import Client
 
 from pgqueue_admin.pipeline.histogram import bucket, value
 from pgqueue_admin.records.models import Endpoint, SeenStep, Unusual
-from tests.console.test_trends import drawn, linked
+from tests.console.pages import drawn
+from tests.console.test_trends import linked
 from tests.pipeline.counted import rolled_up
 
 pytestmark = pytest.mark.usefixtures("console_database")

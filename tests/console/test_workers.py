@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.records.models import Endpoint, Process
+from tests.console.pages import shown
 
 RATE_11 = ">11</span> <small>/s</small>"
 
@@ -30,9 +31,7 @@ def process(**facts: object) -> Process:
 
 
 def text(client: Client, address: str = "/workers/") -> str:
-    response = client.get(address)
-    assert response.status_code == 200
-    return response.content.decode().replace("\u00a0", " ")
+    return shown(client, address)
 
 
 def cell(html: str, row: Process, name: str) -> str:

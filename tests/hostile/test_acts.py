@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
-from tests.hostile import crawl, markup, watching
+from tests.hostile import crawl, markup
 from tests.hostile.payloads import MARKUP, NAMES, QUERIES, TURNED
 from tests.hostile.world import World
 
@@ -63,35 +63,31 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
 VERBS = ("start", "stop", "scale", "pause", "resume", "restart", "withdraw")
 
 
-def state(world: World) -> dict[str, Any]:
-    return watching.versions(world.console, "django_session") | watching.versions(world.queues)
-
-
 def test_every_act_of_the_crawl_is_posted_here(world: World) -> None:
     assert {name for name, _, _ in posts(world)} >= crawl.ACTS
 
 
 def test_no_act_without_the_forms_own_token(world: World) -> None:
-    client, before = world.client("root", enforce_csrf_checks=True), state(world)
+    client, before = world.client("root", enforce_csrf_checks=True), world.state()
     for name, path, fields in posts(world):
         answer = client.post(path, fields)
         assert answer.status_code == 403, (name, answer.status_code)
         if not name.startswith("admin:"):
             assert "Nothing was changed" in answer.content.decode()
-    assert state(world) == before
+    assert world.state() == before
 
 
 def test_no_act_of_strangers(world: World) -> None:
-    client, before = Client(), state(world)
+    client, before = Client(), world.state()
     for name, path, fields in posts(world):
         answer = client.post(path, fields)
         assert answer.status_code == 302 or name in FREE, name
         assert name in FREE or answer["Location"].startswith(("/sign-in/?next=/", "/admin/login/?next=/")), name
-    assert state(world) == before
+    assert world.state() == before
 
 
 def test_no_act_without_the_right(world: World) -> None:
-    before = state(world)
+    before = world.state()
     for name, path, fields in posts(world):
         if name in FREE:
             continue
@@ -100,7 +96,7 @@ def test_no_act_without_the_right(world: World) -> None:
         assert answer.status_code in {200, 403}, (name, answer.status_code)
         if not name.startswith("admin:"):
             assert RIGHTLESS in answer.content.decode(), (name, fields)
-    after = state(world)
+    after = world.state()
     assert {name for name, was in before.items() if after[name] != was} <= {'"public"."auth_user"'}
 
 
@@ -134,7 +130,7 @@ def test_garbage_in_forms_is_refused_and_kept_out(world: World) -> None:
 
 
 def test_an_act_on_what_is_not_there(world: World) -> None:
-    client, before = world.client("operator"), state(world)
+    client, before = world.client("operator"), world.state()
     for path in (
         "/operations/999999/start/", "/operations/999999/cancel/", "/alerts/999999/acknowledgement/",
         "/endpoints/nobody/start/", "/endpoints/nobody/settings/", "/endpoints/CAPITALS/undo/999999/",
@@ -144,4 +140,4 @@ def test_an_act_on_what_is_not_there(world: World) -> None:
         assert client.post(path, {}, follow=True).status_code in {200, 404}, path
     answer = client.post("/operations/", {"act": "discard", "id": ["2147483647"], "at_once": "yes"}, follow=True)
     assert "no longer in the archive" in answer.content.decode()
-    assert state(world) == before
+    assert world.state() == before

@@ -20,7 +20,7 @@ from django.utils import timezone
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import LatestSample, Operation
-from tests.hostile import crawl, watching
+from tests.hostile import crawl
 from tests.hostile.proxy import Proxy
 from tests.hostile.world import World
 from tests.live.site import events, serve
@@ -65,10 +65,6 @@ def get_all(site: SimpleNamespace, paths: list[tuple[str, str]]) -> dict[str, An
 def token(site: SimpleNamespace, path: str = "/archive/") -> str:
     page = site.browser.get(path).text
     return page.split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
-
-
-def state(world: World) -> dict[str, Any]:
-    return watching.versions(world.console, "django_session") | watching.versions(world.queues)
 
 
 def test_a_body_of_50_mb_passes_through_a_web_server_that_stays_small(site: SimpleNamespace) -> None:
@@ -127,7 +123,7 @@ def _answered(name: str, status: int) -> bool:
 def test_with_the_queues_down_acts_are_refused_and_done_later(site: SimpleNamespace) -> None:
     dead, asked = site.world.dead[-1], {"act": "discard", "at_once": "yes", "next": "/archive/"}
     fields = {**asked, "id": dead, "csrfmiddlewaretoken": token(site)}
-    before = state(site.world)
+    before = site.world.state()
     with site.queues.down():
         one = site.browser.post("/operations/", data=fields, follow_redirects=True)
         many = site.browser.post("/operations/", data={**fields, "at_once": ""}, follow_redirects=True)
@@ -135,7 +131,7 @@ def test_with_the_queues_down_acts_are_refused_and_done_later(site: SimpleNamesp
         assert answer.status_code == 200
         assert "Nothing was discarded" in answer.text
         assert NO_ANSWER in answer.text
-    assert state(site.world) == before
+    assert site.world.state() == before
     until(lambda: "message discarded" in _posted(site, fields), what="the queues are back")
     assert site.world.queues.value(f"select state from messages.message_archive where id = {dead}") == "discarded"
 
@@ -159,7 +155,7 @@ def test_with_the_console_down_a_static_page_tries_again(
 ) -> None:
     fields = {"csrfmiddlewaretoken": token(site)}
     acts = ["/operations/", "/endpoints/CAPITALS/start/", "/alerts/1/acknowledgement/"]
-    before = state(site.world)
+    before = site.world.state()
     with site.console.down():
         answers = get_all(site, [each for each in one_of_each if each[0] in TRIED])
         acted = [site.browser.post(path, data=fields) for path in acts]
@@ -169,7 +165,7 @@ def test_with_the_console_down_a_static_page_tries_again(
         assert answer.status_code == 503, answer.url
         assert (answer.headers["Retry-After"], answer.headers["Refresh"]) == ("5", "5")
         assert "own database does not answer" in answer.text
-    assert state(site.world) == before
+    assert site.world.state() == before
 
 
 def test_with_the_console_down_nobody_waits_and_it_is_back_at_once(site: SimpleNamespace) -> None:

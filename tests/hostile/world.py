@@ -37,6 +37,7 @@ from pgqueue_admin.records.models import (
 )
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
+from tests.hostile import watching
 from tests.hostile.payloads import BODIES, MARKUP, NAMES, SCHEMA, TURNED, UNREADABLE, headers
 from tests.pipeline.files import TEN, message, write
 
@@ -51,6 +52,10 @@ class World:
     queues_dsn: str
     addresses: list[Address] = field(default_factory=list)
     waiting: list[tuple[Address, str]] = field(default_factory=list)  # each hostile message
+
+    def state(self) -> dict[str, str]:
+        """The version of every row, but of people's sessions."""
+        return watching.versions(self.console, "django_session") | watching.versions(self.queues)
 
     @property
     def dead(self) -> list[int]:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.receiving.peeking import QueuePeeker
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.databases import Databases
 from tests.transport.spy import Spy
 
@@ -56,3 +59,10 @@ def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def endpoint(make_endpoint: MakeEndpoint) -> Endpoint:
     return make_endpoint()
+
+
+@pytest.fixture
+def queue(connection: Connection) -> TableQueue:
+    queue = TableQueue(postgresql(), Address("public", "Sales"))
+    queue.create(connection)
+    return queue

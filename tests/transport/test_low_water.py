@@ -3,8 +3,6 @@
 import threading
 from dataclasses import replace
 
-import pytest
-
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
@@ -50,13 +48,6 @@ def test_an_answer_that_is_late_does_not_lower_it():
     low.taken(9, mark)
     low.taken(8, mark)
     assert low.mark.seq == 10
-
-
-@pytest.fixture
-def queue(connection):
-    queue = TableQueue(postgresql(), Address("public", "Sales"))
-    queue.create(connection)
-    return queue
 
 
 def buffers(connection, statement, params):

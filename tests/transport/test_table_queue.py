@@ -9,18 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
-
-
-@pytest.fixture
-def queue(connection):
-    queue = TableQueue(postgresql(), Address("public", "Sales"))
-    queue.create(connection)
-    return queue
 
 
 def out(body=b"x", ttbr=None, **headers):

@@ -41,3 +41,11 @@ def house(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -
     house = House(console_database, queues, tmp_path / "var")
     yield house
     house.close()
+
+
+@pytest.fixture
+def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
+    """As ``house``, with handlers that are too much for their process."""
+    house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
+    yield house
+    house.close()

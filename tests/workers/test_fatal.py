@@ -1,6 +1,5 @@
 """Messages that end their process: remembered at each death, whatever the way it ended."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +17,6 @@ from tests.workers.deadly.handlers import TYPE
 from tests.workers.house import House, want
 
 pytestmark = pytest.mark.chaos
-
-
-@pytest.fixture
-def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
-    house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
-    yield house
-    house.close()
 
 
 @pytest.mark.parametrize(("way", "code", "how"), [("exit", 7, "ended with exit code 7"), ("segfault", -11, "SIGSEGV")])

@@ -1,10 +1,5 @@
 """A process above its memory limit drains and is replaced; its message is finished first."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records.models import HeldAtDeath
 from pgqueue_admin.transport import Endpoint
@@ -22,24 +17,17 @@ def test_the_limit_that_is_broken_is_named() -> None:
     assert Ceiling().broken_kill(10**15) == ""
 
 
-@pytest.fixture
-def hoarding(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) -> Iterator[House]:
-    house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
-    yield house
-    house.close()
-
-
-def test_it_finishes_what_it_has_and_makes_room_for_another(hoarding: House, sales: Endpoint, look: Connection) -> None:
+def test_it_finishes_what_it_has_and_makes_room_for_another(deadly: House, sales: Endpoint, look: Connection) -> None:
     want(1, concurrency=1, memory_mb=200)
-    hoarding.supervise()
-    (first,) = hoarding.running(1)
+    deadly.supervise()
+    (first,) = deadly.running(1)
     sales.send("Sales", {"way": "hoard"}, type=TYPE)
-    until(lambda: hoarding.rows(pid=first.pid, state="stopped"), what="drained")
+    until(lambda: deadly.rows(pid=first.pid, state="stopped"), what="drained")
     first.refresh_from_db()
     assert first.exit_code == 0
     assert first.last_error.startswith("drained at ")
     assert first.last_error.endswith(", above its limit of 200\u00a0MB")
     assert look.value('select count(*) from "Sales"') == 0, "finished, not rolled back"
-    (second,) = hoarding.running(1)
+    (second,) = deadly.running(1)
     assert second.pid != first.pid
     assert not HeldAtDeath.objects.exists()
