@@ -209,7 +209,7 @@ def live(_: str) -> dict[str, str]:
         "alerts.acknowledged": str(found.acknowledged),
         "alerts.resolved": str(found.resolved_today),
         "alerts.mails": str(found.mails_today),
-        "alerts.verdict": found.verdict,
+        **parts.live_verdict("alerts.verdict", found.state, found.verdict),
         "@title": found.verdict,
     }
     for row in rows(in_state("open")):

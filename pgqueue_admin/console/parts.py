@@ -23,6 +23,8 @@ CLASS_OF_STATE = {
     "overdue": "warn",
 }  # fmt: skip
 
+SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "blind": "clock"}
+
 
 def unknown() -> SafeString:
     return mark_safe(figures.UNKNOWN)
@@ -91,6 +93,16 @@ def name(text: str) -> SafeString:
 def icon(which: str) -> SafeString:
     """A drawing of the sprite; never without a word beside it."""
     return format_html('<svg class="i" aria-hidden="true"><use href="{}#i-{}"/></svg>', _sprite(), which)
+
+
+def verdict(state: str, sentence: str) -> SafeString:
+    """The sentence that opens a page, behind the shape of its state: crit, warn, good, blind."""
+    return format_html("{}{}", icon(SHAPE_OF_VERDICT.get(state, "ok")), sentence)
+
+
+def live_verdict(name: str, state: str, sentence: str) -> dict[str, str]:
+    """The same for an open page: a shape that stayed green beside a sentence that changed would be believed."""
+    return {name: verdict(state, sentence), f"{name}.tone": f"verdict {state}"}
 
 
 def _sprite() -> str:

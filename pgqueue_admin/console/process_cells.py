@@ -100,5 +100,7 @@ def live(_: str) -> dict[str, str]:
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()
     }
     told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
-    _, sentence = processes.verdict(staffed, any(row.process.role == "supervisor" for row in found), fatal.suspects())
-    return {**told, "workers.verdict": format_html("{}", sentence), "@say": sentence}
+    told["@processes"] = ",".join(str(row.process.pk) for row in found if row.process.role != "supervisor")
+    supervised = any(row.process.role == "supervisor" for row in found)
+    state, sentence = processes.verdict(staffed, supervised, fatal.suspects())
+    return {**told, **parts.live_verdict("workers.verdict", state, sentence), "@say": sentence}

@@ -150,6 +150,11 @@
       const ids = value ? value.split(",") : [];
       for (const row of all("[data-need]")) over(row, !ids.includes(row.dataset.need));
     },
+    "@processes": (value) => { // those of other endpoints are not missed on the page of one
+      const ids = value.split(","), rows = all("[data-process]"), shown = rows.map((row) => row.dataset.process);
+      for (const row of rows) over(row, !ids.includes(row.dataset.process));
+      for (const note of all("[data-began]")) note.hidden = ids.every((id) => shown.includes(id));
+    },
     "@head": (value) => { // messages below the head have left
       for (const row of all("[data-seq]")) over(row, Number(row.dataset.seq) < Number(value));
     },

@@ -134,10 +134,13 @@ def test_an_open_page_is_told_what_changes(as_operator: Client, console_database
     assert told[f"process.{row.pk}.up"].replace("\u00a0", " ").startswith("31 min")
     assert RATE_11 in told[f"staff.{endpoint.pk}.out"]
     assert told[f"staff.{endpoint.pk}.have"] == "1 of 2"
-    assert told["workers.verdict"] == "Shipping has too few processes; 1 of 2 run"
+    assert told["workers.verdict"].endswith('#i-crit"/></svg>Shipping has too few processes; 1 of 2 run')
+    assert told["workers.verdict.tone"] == "verdict crit", "no green tick beside a sentence that says so"
+    process(role="supervisor", endpoint="", pid=1)
+    assert process_cells.live("")["@processes"] == str(row.pk)
     places = text(as_operator) + text(as_operator, "/endpoints/Shipping/")
     for key in told:
-        assert key.startswith("@") or f'data-live="{key}"' in places
+        assert key.startswith("@") or re.search(rf'data-live(-class)?="{re.escape(key)}"', places)
 
 
 def test_a_viewer_reads_no_log(as_viewer: Client, log_folder: Path) -> None:

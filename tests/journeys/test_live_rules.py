@@ -116,6 +116,29 @@ def test_a_message_that_left_stays_as_a_row_that_says_so(
     expect(page.get_by_text("left since").first).to_be_hidden()
 
 
+def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: Product, database: Connection) -> None:
+    """L4, and L3: its row is no longer sent, and would say for ever that it waits for its next start."""
+    asked = (
+        "select id, pid from pgqueue_process where endpoint = 'Demo.Web' and ended_at is null order by id desc limit 1"
+    )
+    page.goto(f"{product.url}/workers/")
+    found = database.one(asked)
+    assert found is not None
+    row, more = (
+        page.locator(f"#process-{found.id}"),
+        page.get_by_role("link", name="Other processes run now. Show them"),
+    )
+    expect(row.get_by_text("runs no more")).to_be_hidden()
+    expect(more).to_be_hidden()
+    os.kill(found.pid, signal.SIGKILL)
+    expect(row.get_by_text("runs no more")).to_be_visible()
+    expect(more).to_be_visible()
+    expect(page.locator("#v")).to_contain_text("processes run")
+    more.click()
+    expect(page.locator(f"#process-{found.id}")).to_have_count(0)
+    expect(page.locator("[data-process]", has_text="Demo.Web")).to_have_count(1)
+
+
 def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database: Connection) -> None:
     """L4 on Overview."""
     needs = page.locator("[data-need]")

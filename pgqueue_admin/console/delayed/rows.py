@@ -116,5 +116,5 @@ def live(_: str) -> dict[str, Any]:
     rows = load()
     said: dict[str, Any] = {f"{row.key}.{name}": cell(row) for row in rows for name, cell in CELLS.items()}
     said |= {f"{row.key}.tone": row.tone for row in rows}
-    sentence = verdict(rows)[1]
-    return {**said, "delayed.verdict": format_html("{}", sentence), "@title": sentence, "@say": sentence}
+    state, sentence = verdict(rows)
+    return {**said, **parts.live_verdict("delayed.verdict", state, sentence), "@title": sentence, "@say": sentence}

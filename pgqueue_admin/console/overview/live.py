@@ -2,6 +2,7 @@
 
 from django.template.loader import render_to_string
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.numbers import whole
@@ -20,7 +21,7 @@ def overview(_: str) -> dict[str, str]:
     return {
         **said,
         "@order": ",".join(str(each.queue.pk) for each in view.rows[:ORDERED]),
-        "verdict": heading(view),
+        **parts.live_verdict("verdict", view.verdict.tone, view.verdict.sentence),
         "verdict.rest": view.verdict.rest,
         "@needs": ",".join(need.key for need in view.needs),
         "@say": view.verdict.sentence,
@@ -35,10 +36,6 @@ def rows(ids: str) -> dict[str, str]:
     for each in board.load(Queue.objects.filter(pk__in=wanted).select_related("latest")):
         said |= cells.live(each)
     return said
-
-
-def heading(view: View) -> str:
-    return render_to_string("pgqueue_admin/overview/heading.html", {"verdict": view.verdict})
 
 
 def row(need: Need) -> str:

@@ -19,10 +19,6 @@ class Verdict:
     title: str
     rest: str
 
-    @property
-    def icon(self) -> str:
-        return {"crit": "crit", "warn": "warn", "good": "ok", "blind": "clock"}[self.tone]
-
 
 def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None) -> Verdict:
     """``blind_since``: the newest sample, when it is too old to be believed."""
