@@ -41,6 +41,33 @@ def test_without_scripts_head_and_tail_are_a_link_away(page: Page) -> None:
     assert "34 messages between" in page("/queues/public/Billing/?ends=1")
 
 
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        (
+            "insert into \"Few\" (id, headers) select gen_random_uuid(), '{}' from generate_series(1, 3)",
+            "No number is missing",
+        ),
+        (
+            "insert into \"Few\" (id, headers) select gen_random_uuid(), '{}' from generate_series(1, 5)",
+            "7 numbers hold 6+ messages",
+        ),
+        ('update "Few" set seq = seq + 1 where seq = 2', "1 number between head and tail holds no message"),
+    ],
+)
+def test_what_was_just_read_is_believed_before_an_older_sample(
+    recorded_console: str, connect: Connect, later: str, said: str
+) -> None:
+    """Where head and tail meet that is all there is; where not, there are no fewer than are listed."""
+    connection = connect(recorded_console)
+    connection.run(postgresql().queue.create(table=Address("public", "Few")))
+    connection.run("insert into \"Few\" (id, headers) select gen_random_uuid(), '{}' from generate_series(1, 2)")
+    sample()
+    connection.run(later)
+    text = " ".join(re.sub("<[^>]+>", " ", signed_in().get("/queues/public/Few/ends/").content.decode()).split())
+    assert said in text
+
+
 def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console: str, connect: Connect) -> None:
     connection, address = connect(recorded_console), Address("public", "Far")
     connection.run(postgresql().queue.create(table=address))

@@ -15,7 +15,7 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.tables.table_checks import Fault
-from pgqueue_admin.wording.figures import figure, integer
+from pgqueue_admin.wording.figures import counted, figure, integer
 
 LOOK_SECONDS = 1.0
 RULER_EVERY = 10  # seconds: 96 probes a look are cheap, not free
@@ -37,10 +37,8 @@ class Ends:
     @property
     def between(self) -> str:
         """What lies between, as far as the newest sample knows."""
-        if not self.last or self.latest is None or self.latest.depth is None:
-            return ""
-        rest = max(0, self.latest.depth - self.shown)
-        return f"{figure(rest, self.latest.how)} {'message' if rest == 1 else 'messages'} between" if rest else ""
+        rest = (self.depth or 0) - self.shown
+        return f"{figure(rest, self.how)} {'message' if rest == 1 else 'messages'} between" if rest > 0 else ""
 
     @property
     def head(self) -> Message | None:
@@ -55,25 +53,39 @@ class Ends:
         return self.tail.seq - self.head.seq + 1 if self.head and self.tail else 0
 
     @property
+    def is_all(self) -> bool:
+        """Head and tail meet: nothing lies between."""
+        return len(self.last) < TAIL
+
+    @property
     def depth(self) -> int | None:
-        """Rows there are, from what was just read where that is everything."""
-        if not self.last and len(self.first) < HEAD:
-            return len(self.first)
-        return self.latest.depth if self.latest else None
+        """Rows there are: what was just read where that is all, else no fewer: the newest sample may be older."""
+        if self.is_all:
+            return self.shown
+        known = self.latest.depth if self.latest else None
+        return None if known is None else max(known, self.shown)
+
+    @property
+    def how(self) -> str:
+        """As figures say it; ``capped``: at least so many, where more were read than the newest sample knows of."""
+        if self.is_all or self.latest is None:
+            return "counted"
+        return "capped" if (self.latest.depth or 0) < self.shown else self.latest.how
 
     @property
     def sentence(self) -> str:
         """Explains the gap, and names what a reader of the span would report (C2)."""
         depth = self.depth
-        if depth is None or not self.span or self.latest is None:
+        if depth is None or not self.span:
             return ""
         missing = self.span - depth
-        if self.latest.how != "counted":
+        if self.how != "counted":
             return f"A tool that takes this span for the depth reports {integer(self.span)}."
         if missing <= 0:
             return "No number is missing: here the span is the depth."
         return (
-            f"{integer(missing)} numbers between head and tail hold no message: handled already, or never committed. "
+            f"{counted(missing, 'number')} between head and tail {'holds' if missing == 1 else 'hold'} no message: "
+            "handled already, or never committed. "
             f"A tool that takes this span for the depth reports {integer(self.span)}."
         )
 
