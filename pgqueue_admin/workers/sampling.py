@@ -31,6 +31,7 @@ from pgqueue_admin.workers.sole import Sole
 log = logging.getLogger(__name__)
 STATEMENT_SECONDS = 2.0
 HEARTBEAT_EVERY = 2.0
+LONGEST_REST = 5.0
 MOST_QUEUES = 2000  # whose statements stay planned
 
 
@@ -43,8 +44,14 @@ def run() -> None:
         pulse.beat()
         sampling.turn()
         spent = time.monotonic() - began
-        ending.wait(max(seconds - spent, spent))  # never more than half of the time, however slow the database
+        ending.wait(rest(seconds, spent))
     sampling.close()
+
+
+def rest(every: float, spent: float) -> float:
+    """Seconds until the next turn: a slow database is looked at no more than half of the time. One that hung was not
+    loaded but away, and who rested for as long again would stay blind after it is back."""
+    return max(every - spent, min(spent, LONGEST_REST))
 
 
 class Sampling:
