@@ -12,9 +12,9 @@ from django.conf import settings
 
 VERSION = "v2"
 REJECTED = "rejected-v1"
-DEPTH = "depth-v2"
+DEPTH = "depth-v3"
 EVENTS = "events-v1"
-ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v1", EVENTS)
+ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v2", "depth-v1", EVENTS)
 
 
 def folder() -> Path:

@@ -24,6 +24,7 @@ class Depth(NamedTuple):
     rated_minutes: int | None = None  # of how many minutes the rates are
     oldest_seconds: float | None = None
     oldest_at_least: bool | None = None  # it may have waited longer
+    unread: int | None = None  # of all together: queues that could not be read at a look, and are in no figure of it
     is_live: bool = False  # not folded yet, because it is not over or only just
 
 

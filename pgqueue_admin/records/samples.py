@@ -1,6 +1,6 @@
 """Samples as they are kept: the newest of each queue, ten-second history for charts, and its thinning."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,10 +22,17 @@ _FIGURES = [field.name for field in Figures._meta.get_fields()]
 _LATEST = [field.name for field in LatestSample._meta.concrete_fields if not field.primary_key]
 
 
-def store(changed: Sequence[LatestSample], unchanged: Iterable[int], at: datetime, history: bool) -> None:
+def store(
+    changed: Sequence[LatestSample],
+    unchanged: Iterable[int],
+    at: datetime,
+    history: bool,
+    unread: Mapping[int, str] | None = None,
+) -> None:
     """Write one look at all queues and wake whoever shows it, in one transaction.
 
-    ``unchanged``: ids of queues whose figures are those of the look before; only their time moves on.
+    ``unchanged``: ids of queues whose figures are those of the look before; only their time moves on. ``unread``: why
+    others could not be read; history has a row without figures of them, so that nobody takes a sum for that of all.
     """
     with transaction.atomic():
         LatestSample.objects.bulk_create(changed, update_conflicts=True, unique_fields=["queue"], update_fields=_LATEST)
@@ -33,7 +40,8 @@ def store(changed: Sequence[LatestSample], unchanged: Iterable[int], at: datetim
         LatestSample.objects.filter(queue__in=still).update(at=at)
         if history:
             latest = LatestSample.objects.filter(queue__in=[*still, *(each.queue_id for each in changed)])
-            Sample.objects.bulk_create([_as_history(each) for each in latest])
+            blank = [Sample(queue_id=queue, at=at, error=error) for queue, error in (unread or {}).items()]
+            Sample.objects.bulk_create([*(_as_history(each) for each in latest), *blank])
         notify.announce(notify.SAMPLE, str(number(at)))
 
 

@@ -109,7 +109,7 @@ class Sampling:
         self._roster.update(self._sampler.tables)
         if not seen:
             return self._say_that_there_is_none()
-        self._store([sample for sample in seen if sample.depth], seen[0].at)
+        self._store(seen, seen[0].at)
         for sample in seen:
             if sample.error:
                 self._note_unreadable(self._roster.ids[sample.table.address], sample)
@@ -129,12 +129,15 @@ class Sampling:
 
     def _store(self, seen: list[QueueSample], at: datetime) -> None:
         ids = self._roster.ids
-        rows = [sample_rows.row(ids[each.table.address], each, self._dead.of(each.table)) for each in seen]
+        rows = [
+            sample_rows.row(ids[each.table.address], each, self._dead.of(each.table)) for each in seen if each.depth
+        ]
+        unread = {ids[each.table.address]: each.error for each in seen if not each.depth}
         changed, unchanged = self._differences.split(rows)
         history = at - self._history_at >= samples.HISTORY_EVERY - timedelta(seconds=0.5)
         if self._dead.total is not None:
             samples.store_archive(self._dead.total, at, history)
-        samples.store(changed, unchanged, at, history)
+        samples.store(changed, unchanged, at, history, unread)
         self._history_at = at if history else self._history_at
 
     def _beat(self) -> None:

@@ -28,7 +28,7 @@
       if (i === null) place.textContent = "";
       else if (name in between) place.textContent = range(i, ...between[name]);
       else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${known(data.at[i])}`;
-      else if (name === "sampled_at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${goes_on(data.at[i]) ? ": so far" : ""}`;
+      else if (name === "sampled_at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${goes_on(data.at[i]) ? ": so far" : ""}${without(data.unread[i])}`;
       else if (name in moved) place.textContent = moving(data[name][i], data[moved[name]][i]);
       else if (name === "oldest") place.textContent = waited(i);
       else if (name.startsWith("share")) place.textContent = share(data[name][i]);
@@ -40,6 +40,7 @@
   const moving = (value, messages) => (value === null ? "–" : `≈ ${rate(value)}, ${whole(messages)} in all`);
   const seconds = (value) => span(value * 1000);
   const waited = (i) => (data.oldest[i] === null ? "–" : `${data.oldest_at_least[i] ? "at least" : "≈"} ${seconds(data.oldest[i])}`);
+  const without = (queues) => (queues ? `, without ${queues} that could not be read` : "");
   const newest = () => data.at.length - 1;
   // what nobody has read yet is not none, and what goes on is no whole step
   const from = (mark, at) => mark !== null && at >= mark;

@@ -78,13 +78,34 @@ _CELLS = [
 ]
 
 
+def test_a_depth_that_lacks_queues_says_so(page: Page, hours: None) -> None:
+    lacking = "2 of 3 hours are without up to 2 queues that could not be read: more may have lain there."
+    assert "could not be read" not in page(table="depth")
+    DepthStep.objects.filter(at=TEN).update(unread=1)
+    DepthStep.objects.filter(at=TEN + HOUR).update(unread=2)
+    text = page(table="depth")
+    assert text.count(lacking) == 2, "for eyes and ears"
+    assert ", without 1 queue that could not be read" in text
+    assert drawn(text)["unread"] == [1, 2, 0]
+
+
 def test_the_same_as_csv(page: Page, hours: None) -> None:
+    DepthStep.objects.filter(at=TEN).update(unread=3)
     rows = list(csv.DictReader(page(format="depth").splitlines()))
-    names = ("in_per_second", "out_per_second", "came_in", "went_out", "oldest_seconds", "oldest_at_least", "known")
+    names = (
+        "in_per_second",
+        "out_per_second",
+        "came_in",
+        "went_out",
+        "oldest_seconds",
+        "oldest_at_least",
+        "queues_unread",
+        "known",
+    )
     assert [[row[name] for name in names] for row in rows] == [
-        ["", "", "", "", "", "", "whole"],
-        ["2.5", "2.0", "9000", "7200", "4.2", "False", "whole"],
-        ["0.0", "0.5", "0", "900", "600.0", "True", "whole"],
+        ["", "", "", "", "", "", "3", "whole"],
+        ["2.5", "2.0", "9000", "7200", "4.2", "False", "", "whole"],
+        ["0.0", "0.5", "0", "900", "600.0", "True", "", "whole"],
     ]
 
 

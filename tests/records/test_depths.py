@@ -61,6 +61,25 @@ def test_all_input_queues_are_added_look_by_look(sales: Queue) -> None:
     assert found(ALL, "minute") == [("14 10:00", 5, 11, 13, False)]
 
 
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_a_sum_that_lacks_queues_says_how_many(sales: Queue, is_folded: bool) -> None:
+    """They have a sample without figures; where none could be read nothing is told, and an age is one at least."""
+    mail, bills = (Queue.objects.create(schema="public", table=name, kind="input") for name in ("Mail", "Bills"))
+    looked(sales, TEN, {}, {}, waiting(TEN), {})
+    looked(mail, TEN, {}, *2 * [{"depth": None, "ready": None}], {})
+    looked(bills, TEN, {}, {}, *2 * [{"depth": None, "ready": None}], {})
+    for queue in (sales, mail, bills):
+        looked(queue, TEN + MINUTE, {"depth": None, "ready": None})
+        looked(queue, TEN + 2 * MINUTE, {})
+    if is_folded:
+        depths.fold(TEN + HOUR + MINUTE)
+    told = depths.steps(ALL, "minute", TEN - DAY, TEN + DAY)
+    assert [(depth.low, depth.high, depth.unread) for depth in told.values()] == [(9, 27, 2), (27, 27, 0)]
+    assert [depth.unread for depth in depths.steps(ALL, "hour", TEN - DAY, TEN + DAY).values()] == [2]
+    assert [depth.unread for depth in depths.steps(sales.pk, "minute", TEN - DAY, TEN + DAY).values()] == [None, None]
+    assert next(iter(told.values())).oldest_at_least is True
+
+
 def test_folding_again_changes_nothing(sales: Queue) -> None:
     sampled(sales, TEN, *range(40))
     depths.fold(TEN + HOUR)

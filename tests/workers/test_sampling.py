@@ -189,8 +189,9 @@ def test_only_one_samples_a_console(queues: Connection, sampling: Sampling, cloc
 
 
 def test_an_unreadable_queue_keeps_its_figures_and_says_why(
-    queues: Connection, console_database: str, connect: Connect, sampling: Sampling
+    queues: Connection, console_database: str, connect: Connect, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(samples, "HISTORY_EVERY", timedelta(0))
     fill(queues, make(queues), 3)
     sampling.turn()
     before = latest()
@@ -200,6 +201,8 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
         sampling.turn()
     assert "too slow" in latest().error
     assert (latest().depth, latest().at) == (3, before.at)
+    told = Sample.objects.order_by("at").values_list("depth", flat=True)
+    assert list(told) == [3, None], "history knows of the look that was in vain"
     sampling.turn()
     assert latest().error == ""
 

@@ -15,7 +15,7 @@ from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.records.source import source
-from pgqueue_admin.wording.figures import integer
+from pgqueue_admin.wording.figures import counted, integer
 
 
 class Depths:
@@ -80,7 +80,17 @@ class Depths:
             return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
         when = datetime.fromtimestamp(worst, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}."
+        return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
+
+    @property
+    def _without(self) -> str:
+        """A sum that lacks some is not that of all."""
+        lacking = [depth.unread for depth in self.steps.values() if depth.unread]
+        if not lacking:
+            return ""
+        which = counted(max(lacking), "queue that could not be read", "queues that could not be read")
+        some = f"{len(lacking):,} of {len(self.steps):,} {self.window.asked.grain}s are without up to {which}"
+        return f" {some}: more may have lain there."
 
     @property
     def _why_none(self) -> str:
@@ -127,6 +137,7 @@ _LINES: dict[str, Callable[[Row], Any]] = {
     "came_in": lambda row: row.came_in,
     "went_out": lambda row: row.went_out,
     "oldest": lambda row: _rounded(row.depth.oldest_seconds, 3),
+    "unread": lambda row: row.depth.unread or 0,
     "oldest_at_least": lambda row: row.depth.oldest_at_least,
 }
 

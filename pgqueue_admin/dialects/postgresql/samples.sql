@@ -16,12 +16,13 @@ where queue_id = any(%(queues)s) and at > %(since)s
 group by 1, 2
 
 -- name: depths
--- What was seen of each queue, and, as queue 0, of all input queues together: one look has one time.
+-- What was seen of each queue, and, as queue 0, of all input queues together: one look has one time. Of those that could
+-- not be read at a look there is a sample without figures.
 select
     queue_id as queue, at, depth, in_per_second, out_per_second,
     case when ready > 0 and oldest_at is not null then greatest(0, extract(epoch from at - oldest_at)) end::float8
         as oldest_seconds,
-    case when ready > 0 and oldest_at is not null then oldest_how = 'least' end as oldest_at_least
+    case when ready > 0 and oldest_at is not null then oldest_how = 'least' end as oldest_at_least, null::int4 as unread
 from pgqueue_sample where depth is not null
 union all
 select
@@ -34,26 +35,27 @@ select
     -- of a queue whose age is not known a message may be older
     (array_agg(sample.oldest_how = 'least' order by sample.oldest_at)
         filter (where sample.ready > 0 and sample.oldest_at is not null))[1]
-        or bool_or(sample.ready > 0 and sample.oldest_at is null)
+        or bool_or(sample.depth is null or sample.ready > 0 and sample.oldest_at is null),
+    count(*) filter (where sample.depth is null)::int4
 from pgqueue_sample sample join pgqueue_queue queue on queue.id = sample.queue_id
-where queue.kind = 'input' and sample.depth is not null
-group by sample.at
+where queue.kind = 'input'
+group by sample.at having count(sample.depth) > 0
 
 -- name: figures
 -- The figures of a step, as the two statements below name them.
-low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least
+low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least, unread
 
 -- name: of_samples
 -- A minute's figures from its samples.
 min(depth), percentile_disc(0.5) within group (order by depth), max(depth),
     avg(in_per_second), avg(out_per_second), case when count(coalesce(in_per_second, out_per_second)) > 0 then 1 end,
-    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1]
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread)
 
 -- name: of_minutes
 -- An hour's or a day's from its minutes: the least, the minute in the middle, the most, and what is known of the others.
 min(low), percentile_disc(0.5) within group (order by median), max(high),
     avg(in_per_second), avg(out_per_second), sum(rated_minutes)::int4,
-    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1]
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread)
 
 -- name: fold_minutes
 -- Minutes that are over and not folded yet. Done before samples are thinned: of a minute none is missing.

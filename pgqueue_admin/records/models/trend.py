@@ -141,6 +141,7 @@ class DepthStep(models.Model):
     rated_minutes = models.IntegerField(null=True, help_text="How many minutes these are.")
     oldest_seconds = models.FloatField(null=True, help_text="The longest that a first ready message was seen waiting.")
     oldest_at_least = models.BooleanField(null=True, help_text="It was there when looking began: maybe longer.")
+    unread = models.IntegerField(null=True, help_text="Of all together: the most that could not be read at a look.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "grain", "at"], name="one_depth_a_step")]
