@@ -75,7 +75,8 @@ class Archive:
 
     def selects(self, most: int) -> list[str]:
         """Of a batch as the driver would plan it now, without a trace in the ledger."""
-        from pgqueue_admin.pipeline import planning, selects, tables
+        from pgqueue_admin.pipeline.plan import planning
+        from pgqueue_admin.pipeline.sources import selects, tables
         from pgqueue_admin.records.models import HistoryBatch
 
         (archive,) = tables.sources(self.connection)
@@ -102,7 +103,8 @@ def insert(connection: Connection, first: int, rows: int) -> None:
 
 def figures(connection: Connection) -> None:
     """Rollups of DAYS days, 180 buckets each, as of a queue whose timings vary; cut as beat does."""
-    from pgqueue_admin.pipeline import cut_steps, ledger
+    from pgqueue_admin.pipeline import ledger
+    from pgqueue_admin.pipeline.figures import cut_steps
 
     batch = connection.value("select min(id) from pgqueue_historybatch")
     connection.run(_FIGURES, {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS})

@@ -52,7 +52,7 @@ def beside(archive: Archive, rows: int, rounds: int) -> list[Row]:
 
 
 def files(after: int) -> list[str]:
-    from pgqueue_admin.pipeline.places import folder
+    from pgqueue_admin.pipeline.files.places import folder
     from pgqueue_admin.records.models import HistoryFile
 
     named = HistoryFile.objects.filter(dataset="history", parts__batch__seq_lo__gt=after).distinct()
@@ -60,8 +60,8 @@ def files(after: int) -> list[str]:
 
 
 def by_spark(archive: Archive, paths: list[str]) -> None:
-    from pgqueue_admin.pipeline.reading import of_files
-    from pgqueue_admin.pipeline.transforms.rollups import rollups
+    from pgqueue_admin.pipeline.spark.reading import of_files
+    from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 
     rollups(of_files(archive.driver._session(), [Path(path) for path in paths])).toArrow()
 

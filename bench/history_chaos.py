@@ -137,7 +137,7 @@ def pruner() -> Callable[[], int]:
 
     from pgqueue_admin.archive.pruning import prune
     from pgqueue_admin.pipeline import ledger
-    from pgqueue_admin.pipeline.tables import ARCHIVE
+    from pgqueue_admin.pipeline.sources.tables import ARCHIVE
     from pgqueue_admin.records import clock
 
     def once() -> int:

@@ -31,7 +31,7 @@ class Window(NamedTuple):
 
 def slowed(archive: Archive, connection: Connection, rounds: int) -> list[Row]:
     """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
-    from pgqueue_admin.pipeline.planning import MOST
+    from pgqueue_admin.pipeline.plan.planning import MOST
 
     archive.close()
     Endpoint("Busy", archive.dsn).create_queues()

@@ -11,7 +11,7 @@ from bench.table import Row, row
 
 def cold(dsn: str, scratch: Path, select: str, rounds: int) -> Row:
     """Seconds from the start of the process until its figures are there."""
-    from pgqueue_admin.pipeline import class_archive
+    from pgqueue_admin.pipeline.runtime import class_archive
 
     wanted = class_archive.place(scratch)
     if wanted is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
-from pgqueue_admin.pipeline.waits import DAYS, SAFE, Waits
+from pgqueue_admin.pipeline.judging.waits import DAYS, SAFE, Waits
 from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
 from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import warnings

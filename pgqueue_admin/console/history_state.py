@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from pgqueue_admin.pipeline.freshness import Freshness
-from pgqueue_admin.pipeline.installing import UNDER_WAY
+from pgqueue_admin.pipeline.runtime.installing import UNDER_WAY
 from pgqueue_admin.records import processes
 from pgqueue_admin.records.models import HistoryBatch
 

@@ -10,7 +10,7 @@ from pgqueue_admin.archive.pruning import CHUNK, Filed, prune
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.tables import ARCHIVE
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.source import source
 

@@ -7,7 +7,9 @@ from celery import shared_task
 
 from pgqueue_admin.housekeeping import pick_up, pruning
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import cut_steps, folding, forgetting, ledger, seen
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.figures import cut_steps, folding, forgetting
+from pgqueue_admin.pipeline.judging import seen
 from pgqueue_admin.records import clock, depths, samples
 
 A_WHILE = 10.0  # seconds; then the worker is free for others

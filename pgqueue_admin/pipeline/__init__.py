@@ -1,5 +1,4 @@
 """Message history on Spark: what left the queues, kept for years.
 
-pyspark is imported by ``spark``, ``job``, ``recomputing``, ``compacting``, ``source``, ``schemas`` and ``transforms``
-only; these by ``driver`` only.
+pyspark is imported in ``spark`` only, and ``spark`` by ``driver`` only.
 """

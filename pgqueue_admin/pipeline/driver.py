@@ -11,24 +11,16 @@ from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import (
-    compactions,
-    days,
-    deciding,
-    depth_files,
-    event_files,
-    hung,
-    java,
-    ledger,
-    planning,
-    resting,
-    standby,
-    waits_of_types,
-)
-from pgqueue_admin.pipeline.looking import for_looking
-from pgqueue_admin.pipeline.places import folder
-from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import is_held, sources
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.files import compactions, depth_files, event_files
+from pgqueue_admin.pipeline.files.places import folder
+from pgqueue_admin.pipeline.judging import waits_of_types
+from pgqueue_admin.pipeline.plan import days, deciding, planning
+from pgqueue_admin.pipeline.runtime import hung, java
+from pgqueue_admin.pipeline.sources import resting, standby
+from pgqueue_admin.pipeline.sources.looking import for_looking
+from pgqueue_admin.pipeline.sources.selects import selects
+from pgqueue_admin.pipeline.sources.tables import is_held, sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.records.source import source
@@ -97,7 +89,7 @@ class Driver:
 
     def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
         """False: it was cancelled, another driver has it, or what is to be read is not as planned, or not there yet."""
-        from pgqueue_admin.pipeline import job, spark  # the first import of pyspark in this process
+        from pgqueue_admin.pipeline.spark import job, starting  # the first import of pyspark in this process
 
         try:
             dsn = standby.read_from(connection)
@@ -105,7 +97,7 @@ class Driver:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()
-        is_small = batch.rows < _SMALL and spark.is_local(session.conf.get("spark.master"))
+        is_small = batch.rows < _SMALL and starting.is_local(session.conf.get("spark.master"))
         parts = selects(connection, batch, parts=1 if is_small else 2)
         try:
             why_not = partial(deciding.why_not_of_it, connection, batch)
@@ -120,7 +112,7 @@ class Driver:
         """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
         if (day := days.due()) is None:
             return 0
-        from pgqueue_admin.pipeline import recomputing
+        from pgqueue_admin.pipeline.spark import recomputing
 
         try:
             recomputing.run(self._session(), day, folder())
@@ -137,7 +129,7 @@ class Driver:
         """One day's small files, now that nothing is left to be read."""
         if (found := compactions.due(clock.now(), self._many)) is None:
             return
-        from pgqueue_admin.pipeline import compacting
+        from pgqueue_admin.pipeline.spark import compacting
 
         try:
             compacting.run(self._session(), found, folder())
@@ -148,12 +140,12 @@ class Driver:
 
     def _session(self) -> Any:
         if self._spark is None:
-            from pgqueue_admin.pipeline import cluster, spark
+            from pgqueue_admin.pipeline.spark import cluster, starting
 
             self._watch = self._watch or hung.Watch()
             master = settings.PGQUEUE["SPARK_MASTER"]
-            self._spark = spark.session(master, settings.PGQUEUE["VAR"] / "spark")
-            if not spark.is_local(master):
+            self._spark = starting.session(master, settings.PGQUEUE["VAR"] / "spark")
+            if not starting.is_local(master):
                 cluster.ready(self._spark, folder())
         return self._spark
 

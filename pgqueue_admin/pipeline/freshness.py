@@ -7,7 +7,8 @@ from functools import cached_property
 from django.conf import settings
 from django.db.models import Max
 
-from pgqueue_admin.pipeline import ledger, unbegun
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.sources import unbegun
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 

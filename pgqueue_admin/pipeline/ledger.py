@@ -10,10 +10,11 @@ from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Greatest, Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import cut_steps, resting
-from pgqueue_admin.pipeline.counted import Figures
-from pgqueue_admin.pipeline.tables import SNAPSHOTS
-from pgqueue_admin.pipeline.timelines import Line
+from pgqueue_admin.pipeline.figures import cut_steps
+from pgqueue_admin.pipeline.figures.counted import Figures
+from pgqueue_admin.pipeline.sources import resting
+from pgqueue_admin.pipeline.sources.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.sources.timelines import Line
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster

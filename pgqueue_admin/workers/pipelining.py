@@ -12,14 +12,14 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.priority import go_last
-from pgqueue_admin.pipeline import days
-from pgqueue_admin.pipeline.class_archive import Making
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.installing import Installing
-from pgqueue_admin.pipeline.java import JavaLost
-from pgqueue_admin.pipeline.places import folder
-from pgqueue_admin.pipeline.retention import retain
-from pgqueue_admin.pipeline.sweep import sweep
+from pgqueue_admin.pipeline.files.places import folder
+from pgqueue_admin.pipeline.files.retention import retain
+from pgqueue_admin.pipeline.files.sweep import sweep
+from pgqueue_admin.pipeline.plan import days
+from pgqueue_admin.pipeline.runtime.class_archive import Making
+from pgqueue_admin.pipeline.runtime.installing import Installing
+from pgqueue_admin.pipeline.runtime.java import JavaLost
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
 from pgqueue_admin.workers import identity, pulse, vitals

@@ -14,7 +14,7 @@ from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.archive_reader import Reading
 from pgqueue_admin.alerts.evaluate import Evaluation
 from pgqueue_admin.alerts.look import look
-from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.transport import peek_range
 from pgqueue_admin.workers import settings as engine

@@ -6,7 +6,7 @@ import pytest
 
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.peek import Lifetime
-from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.figures.histogram import bucket
 
 HOLD = Lifetime("Shop.Warehouse.StockHold", 5_000)
 

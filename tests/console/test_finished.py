@@ -14,7 +14,7 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryFile
 from tests.console.pages import matched
 from tests.pipeline.counted import rolled_up

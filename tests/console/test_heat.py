@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from pgqueue_admin.pipeline import bands
-from pgqueue_admin.pipeline.histogram import GAMMA, bucket
+from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.figures.histogram import GAMMA, bucket
 from tests.console.pages import Page, matched
 from tests.pipeline.counted import rolled_up
 from tests.pipeline.files import message, write

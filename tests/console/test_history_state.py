@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from pgqueue_admin.pipeline import installing
+from pgqueue_admin.pipeline.runtime import installing
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Process
 from tests.console.pages import Page

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import DepthStep, HistorySource, Queue, Sample
 from tests.console.pages import Page, drawn

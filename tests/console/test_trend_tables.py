@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.records.models import HistorySource
 from tests.console.pages import Page, matched
 from tests.pipeline.counted import rolled_up

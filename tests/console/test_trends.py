@@ -12,8 +12,8 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console import archive_query
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.pipeline import trends
-from pgqueue_admin.pipeline.histogram import value
+from pgqueue_admin.pipeline.figures import trends
+from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample
 from tests.console.pages import Connect, drawn, matched

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pgqueue_admin.pipeline.histogram import bucket, value
+from pgqueue_admin.pipeline.figures.histogram import bucket, value
 from pgqueue_admin.records.models import Endpoint, SeenStep, Unusual
 from tests.console.pages import drawn
 from tests.console.test_trends import linked

@@ -12,8 +12,9 @@ from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import pruning, tasks
-from pgqueue_admin.pipeline import ledger, planning
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests import plans

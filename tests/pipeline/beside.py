@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.pipeline.histogram import percentile
+from pgqueue_admin.pipeline.figures.histogram import percentile
 from pgqueue_admin.records.models import Rollup
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")

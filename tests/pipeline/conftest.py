@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import class_archive
 from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.runtime import class_archive
 from tests.pipeline.followers import following
 from tests.waiting import PATIENCE
 
@@ -41,7 +41,7 @@ def lay_ready(classes: Path | None, scratch: Path) -> None:
 
 @pytest.fixture(scope="session")
 def spark(classes: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from pgqueue_admin.pipeline.spark import session
+    from pgqueue_admin.pipeline.spark.starting import session
 
     scratch = tmp_path_factory.mktemp("spark")
     lay_ready(classes, scratch)

@@ -9,7 +9,7 @@ import pyarrow.parquet
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.pipeline import event_files
+from pgqueue_admin.pipeline.files import event_files
 from pgqueue_admin.records.models import HistoryFile, HistorySource
 
 DAY = timedelta(days=1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from django.db.models import Model
 
-from pgqueue_admin.pipeline.counted import Figures
+from pgqueue_admin.pipeline.figures.counted import Figures
 
 
 def figures(of: Sequence[Model]) -> Figures:

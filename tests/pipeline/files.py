@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from pgqueue_admin.pipeline import in_files
+from pgqueue_admin.pipeline.files import in_files
 from pgqueue_admin.records.models import HistoryFile
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)

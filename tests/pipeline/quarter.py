@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from django.db import connections
 
-from pgqueue_admin.pipeline.histogram import bucket
+from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.records.models import Endpoint, HistorySource, Queue
 from tests.pipeline.counted import batch
 

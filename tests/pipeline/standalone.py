@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 
 from pgqueue_admin.embedded.child import end, spawn
-from pgqueue_admin.pipeline import java
+from pgqueue_admin.pipeline.runtime import java
 from tests.waiting import until
 
 WORKERS = 2

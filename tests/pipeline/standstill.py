@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pgqueue_admin.pipeline.tables import ARCHIVE
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE
 
 GATE = 47110815
 _STAND_STILL = f"""

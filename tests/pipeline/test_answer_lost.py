@@ -12,7 +12,7 @@ from django.db import connections
 
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.sweep import OLD, sweep
+from pgqueue_admin.pipeline.files.sweep import OLD, sweep
 from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile
 from tests.pipeline.tables import died
 from tests.waiting import PATIENCE, until

@@ -13,11 +13,12 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.files.retention import retain
+from pgqueue_admin.pipeline.files.sweep import OLD, sweep
 from pgqueue_admin.pipeline.freshness import LIMIT, Freshness, stalls
-from pgqueue_admin.pipeline.retention import retain
-from pgqueue_admin.pipeline.sweep import OLD, sweep
-from pgqueue_admin.pipeline.tables import is_held, sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import is_held, sources
 from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import (
     AuditEntry,

@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import deciding, planning
+from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests import in_memory
 from tests.pipeline.tables import audit, put, read, told

@@ -18,12 +18,13 @@ from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console import archive_query
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import planning, trends
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.figures import trends
+from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.rejections import rejections
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
-from pgqueue_admin.pipeline.transforms import parsed
+from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline.spark.transforms import parsed
 from pgqueue_admin.records import history as asking
 from pgqueue_admin.records.models import (
     FailureRollup,

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.limits import BODY_KEPT_MOST
+from pgqueue_admin.pipeline.sources.limits import BODY_KEPT_MOST
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 from pgqueue_admin.transport.wire import headers as h
 from tests.pipeline.tables import audit_queue

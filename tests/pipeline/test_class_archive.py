@@ -7,7 +7,7 @@ from subprocess import Popen
 
 import pytest
 
-from pgqueue_admin.pipeline import class_archive
+from pgqueue_admin.pipeline.runtime import class_archive
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.child import kill_session
-from pgqueue_admin.pipeline import cluster, planning
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.pipeline.spark import cluster
 from pgqueue_admin.records.models import FailureRollup, HistoryBatch, HistoryFile, Queue, Rollup, StoryPart
 from tests.databases import Databases
 from tests.pipeline.standalone import MEMORY, standalone

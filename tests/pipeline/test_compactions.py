@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.pipeline import compactions, ledger, sweep
-from pgqueue_admin.pipeline.compactions import FULL, LONGEST, MANY, REST, Due
-from pgqueue_admin.pipeline.places import of_compaction
-from pgqueue_admin.pipeline.retention import retain
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.files import compactions, sweep
+from pgqueue_admin.pipeline.files.compactions import FULL, LONGEST, MANY, REST, Due
+from pgqueue_admin.pipeline.files.places import of_compaction
+from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, HistoryPart
 from tests.pipeline.counted import batch

@@ -12,9 +12,10 @@ from django.db.models import F
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import cut_steps, ledger, trends
-from pgqueue_admin.pipeline.histogram import value
-from pgqueue_admin.pipeline.trends import MEASURES, Timings
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.figures import cut_steps, trends
+from pgqueue_admin.pipeline.figures.histogram import value
+from pgqueue_admin.pipeline.figures.trends import MEASURES, Timings
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
 from pgqueue_admin.records.steps import STEPS
 from tests.pipeline import figures as made

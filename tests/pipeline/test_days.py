@@ -7,7 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import days, ledger, seen, weeks_before
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.figures import weeks_before
+from pgqueue_admin.pipeline.judging import seen
+from pgqueue_admin.pipeline.plan import days
 from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import (
     AuditEntry,

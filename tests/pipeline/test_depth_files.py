@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pgqueue_admin.pipeline import depth_files, sweep
-from pgqueue_admin.pipeline.retention import retain
+from pgqueue_admin.pipeline.files import depth_files, sweep
+from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
 
 pytestmark = pytest.mark.usefixtures("console_database")

@@ -16,11 +16,13 @@ from pgqueue_admin.archive import replay, store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import event_files, ledger, places, planning
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.retention import retain
-from pgqueue_admin.pipeline.sweep import OLD, sweep
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline.files import event_files, places
+from pgqueue_admin.pipeline.files.retention import retain
+from pgqueue_admin.pipeline.files.sweep import OLD, sweep
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryFile, HistorySource
 from tests.pipeline.events import DAY, buried, event, filed, kept, midnight, midnight_passes, moved_back

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.pipeline import finished
-from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.figures.trends import Asked
+from pgqueue_admin.pipeline.files import finished
 from pgqueue_admin.records.models import HistoryFile
 from tests.pipeline.files import HEADERS, TEN, message, write
 

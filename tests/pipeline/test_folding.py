@@ -14,8 +14,8 @@ from psycopg.sql import SQL
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import cut_steps, folding, trends, weeks_before
-from pgqueue_admin.pipeline.trends import MEASURES
+from pgqueue_admin.pipeline.figures import cut_steps, folding, trends, weeks_before
+from pgqueue_admin.pipeline.figures.trends import MEASURES
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, SeenStep, TimedStep
 from pgqueue_admin.records.steps import STEPS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import cut_steps, forgetting, kept
+from pgqueue_admin.pipeline.figures import cut_steps, forgetting, kept
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
 from tests.pipeline.counted import failed, rolled_up, told

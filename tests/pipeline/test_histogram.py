@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.pipeline import histogram
+from pgqueue_admin.pipeline.figures import histogram
 
 Values = st.lists(st.integers(1, 10**9), min_size=1, max_size=200)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.pipeline import planning
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch
 from tests.pipeline.tables import died
 from tests.waiting import until
@@ -39,7 +39,7 @@ def start(console_database: str, var: Path, tmp_path: Path, log: Path) -> Iterat
     with ExitStack() as ends:
 
         def start(patience: str = "LOOKS", **changes: str) -> "subprocess.Popen[bytes]":
-            given = f"from pgqueue_admin.pipeline import hung; hung.{patience}"
+            given = f"from pgqueue_admin.pipeline.runtime import hung; hung.{patience}"
             command = f"import sys, manage; {given}; sys.argv = ['manage.py', 'pipeline']; manage.main()"
             with log.open("ab") as said:
                 driver = subprocess.Popen(
@@ -97,7 +97,7 @@ def test_a_batch_that_stands_still_ends_and_a_new_process_reads_on(
     assert planning.plan(database, sources(database)[0])
     locking.run("begin")
     locking.run("lock table messages.message_archive in access exclusive mode")
-    driver = start("LOOKS; from pgqueue_admin.pipeline import stuck; stuck.STILL = 30")
+    driver = start("LOOKS; from pgqueue_admin.pipeline.runtime import stuck; stuck.STILL = 30")
     until(lambda: database.value(WAITING), 240, "it waits for the table that it reads")
     workers = workers_of(java_of(driver.pid))
     for worker in workers:

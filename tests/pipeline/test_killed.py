@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.pipeline import sweep
+from pgqueue_admin.pipeline.files import sweep
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryDay, HistoryFile, Queue, Rollup
 from tests.pipeline.standstill import COMPACTED, POINTS, RECOMPUTED, Point, held_at, is_waited_for

@@ -14,11 +14,12 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.literal import literal
-from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.limits import MESSAGE_MOST, TRACE_MOST
-from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.limits import MESSAGE_MOST, TRACE_MOST
+from pgqueue_admin.pipeline.sources.selects import selects
+from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, StoryPart
 from tests.pipeline.figures import figures
 from tests.pipeline.tables import audit, died, read

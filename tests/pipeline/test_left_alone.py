@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.pipeline import driver, ledger, planning
+from pgqueue_admin.pipeline import driver, ledger
 from pgqueue_admin.pipeline.freshness import Freshness
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.tables import audit_queue, died, put
 

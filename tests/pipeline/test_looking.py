@@ -12,15 +12,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from pgqueue_admin.pipeline.looking import Overdue, for_looking
-from pgqueue_admin.pipeline.source import Part, Reader
+from pgqueue_admin.pipeline.sources.looking import Overdue, for_looking
+from pgqueue_admin.pipeline.spark.source import Part, Reader
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
 LARGE = "create table large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
 READER = """
 import json, sys
-from pgqueue_admin.pipeline.source import Part, Reader
+from pgqueue_admin.pipeline.spark.source import Part, Reader
 reader = Reader({"uri": sys.argv[1], "selects": json.dumps(["select body from large"])})
 for batch in reader.read(Part("select body from large")):
     print(batch.num_rows, flush=True)

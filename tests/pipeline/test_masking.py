@@ -7,10 +7,10 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.pipeline import planning
-from pgqueue_admin.pipeline.limits import HEADERS_MOST
-from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.limits import HEADERS_MOST
+from pgqueue_admin.pipeline.sources.selects import selects
+from pgqueue_admin.pipeline.sources.tables import sources
 
 SECRET = "4111"
 GRIN = "\N{GRINNING FACE}"

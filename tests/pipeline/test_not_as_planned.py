@@ -10,10 +10,10 @@ from django.db import connections
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.pipeline import planning
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.tables import sources
-from pgqueue_admin.pipeline.transforms import parsed
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.pipeline.spark.transforms import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.tables import audit, put
 from tests.waiting import PATIENCE, until

@@ -7,7 +7,8 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger, planning
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.pipeline.tables import audit, put, read, told

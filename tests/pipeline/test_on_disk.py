@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from pgqueue_admin.pipeline import depth_files
-from pgqueue_admin.pipeline.manifest import manifest
+from pgqueue_admin.pipeline.files import depth_files
+from pgqueue_admin.pipeline.files.manifest import manifest
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
 from tests.pipeline.test_depth_files import DAY, NOON, folded
 

@@ -9,10 +9,11 @@ import pyarrow.dataset
 import pytest
 
 from pgqueue_admin.archive import schema
-from pgqueue_admin.pipeline import deciding, ledger, planning
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline.plan import deciding, planning
+from pgqueue_admin.pipeline.sources.selects import selects
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistorySource
 from tests.archive.test_schema import ORIGINAL
 from tests.pipeline.tables import died, read

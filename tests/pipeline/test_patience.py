@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pgqueue_admin.embedded import idle_group
-from pgqueue_admin.pipeline import cancelling, hung
+from pgqueue_admin.pipeline.runtime import cancelling, hung
 from tests.waiting import until
 
 

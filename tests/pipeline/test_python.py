@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from pgqueue_admin.pipeline import python
+from pgqueue_admin.pipeline.runtime import python
 
 _SAY = "import sys, pyspark, own; print(sys.executable, pyspark.__file__, own.__file__)"
 

@@ -7,8 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from pgqueue_admin.pipeline import ledger, planning, resting
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources import resting
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.tables import audit, put, read, told

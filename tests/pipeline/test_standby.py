@@ -9,9 +9,10 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.embedded import ports
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import planning, standby
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.tables import sources
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources import standby
+from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup
 from tests.pipeline.followers import there
 from tests.waiting import until

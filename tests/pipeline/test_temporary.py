@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pgqueue_admin.pipeline import temporary
+from pgqueue_admin.pipeline.runtime import temporary
 
 _DRIVER = """
 import sys
 from pathlib import Path
-from pgqueue_admin.pipeline import temporary
+from pgqueue_admin.pipeline.runtime import temporary
 mine = temporary.folder(Path(sys.argv[1]))
 (mine / "library.so").write_bytes(b"it runs")
 print(mine, flush=True)

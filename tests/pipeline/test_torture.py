@@ -10,9 +10,10 @@ from django.db import connections
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger, planning
-from pgqueue_admin.pipeline.selects import selects
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.sources.selects import selects
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.pipeline.writers import writing

@@ -12,8 +12,9 @@ from django.db.models import F
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import deciding, ledger, planning, transactions
-from pgqueue_admin.pipeline.tables import ARCHIVE, sources
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import deciding, planning, transactions
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.wording import history
 from tests.pipeline.followers import following, there

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row
 
-from pgqueue_admin.pipeline.histogram import bucket
-from pgqueue_admin.pipeline.limits import BODY_MOST, HEADERS_MOST
-from pgqueue_admin.pipeline.schemas import RAW
-from pgqueue_admin.pipeline.transforms import parsed as parsing
-from pgqueue_admin.pipeline.transforms.failures import failures
-from pgqueue_admin.pipeline.transforms.fingerprints import fingerprinted
-from pgqueue_admin.pipeline.transforms.history import history, reasons, rejected
-from pgqueue_admin.pipeline.transforms.parsed import parsed
-from pgqueue_admin.pipeline.transforms.rollups import rollups
-from pgqueue_admin.pipeline.transforms.stories import stories
+from pgqueue_admin.pipeline.figures.histogram import bucket
+from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.spark.schemas import RAW
+from pgqueue_admin.pipeline.spark.transforms import parsed as parsing
+from pgqueue_admin.pipeline.spark.transforms.failures import failures
+from pgqueue_admin.pipeline.spark.transforms.fingerprints import fingerprinted
+from pgqueue_admin.pipeline.spark.transforms.history import history, reasons, rejected
+from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
+from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
+from pgqueue_admin.pipeline.spark.transforms.stories import stories
 
 pytestmark = pytest.mark.spark
 

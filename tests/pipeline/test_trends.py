@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline.figures import trends
 from tests.pipeline.counted import failed, rolled_up, told
 
 pytestmark = pytest.mark.usefixtures("console_database")

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 from django.db.models import Q
 
-from pgqueue_admin.pipeline import findings, seen
-from pgqueue_admin.pipeline.findings import Stretch
+from pgqueue_admin.pipeline.judging import findings, seen
+from pgqueue_admin.pipeline.judging.findings import Stretch
 from pgqueue_admin.records.models import HistorySource, SeenStep, Unusual
 from tests.databases import Databases
 from tests.pipeline import quarter

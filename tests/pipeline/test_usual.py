@@ -2,9 +2,10 @@
 
 import pytest
 
-from pgqueue_admin.pipeline import unusual, usual
-from pgqueue_admin.pipeline.unusual import Seen
-from pgqueue_admin.pipeline.usual import Band, Usual, Usuals
+from pgqueue_admin.pipeline.figures import usual
+from pgqueue_admin.pipeline.figures.usual import Band, Usual, Usuals
+from pgqueue_admin.pipeline.judging import unusual
+from pgqueue_admin.pipeline.judging.unusual import Seen
 
 SPANS = Usual(90, 100, 110, 8)
 NEVER, ALWAYS = Usual(0, 0, 0, 8), Usual(1, 1, 1, 8)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pgqueue_admin.pipeline.histogram import bucket
-from pgqueue_admin.pipeline.waits import Waits
+from pgqueue_admin.pipeline.figures.histogram import bucket
+from pgqueue_admin.pipeline.judging.waits import Waits
 
 TTBR = 5_000
 

@@ -9,9 +9,9 @@ from django.db import connections
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pgqueue_admin.pipeline import waits_of_types
-from pgqueue_admin.pipeline.histogram import RELATIVE_ERROR, bucket
-from pgqueue_admin.pipeline.waits import Waits
+from pgqueue_admin.pipeline.figures.histogram import RELATIVE_ERROR, bucket
+from pgqueue_admin.pipeline.judging import waits_of_types
+from pgqueue_admin.pipeline.judging.waits import Waits
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, Rollup, SmallestTtbr
 from tests.pipeline import counted

@@ -10,10 +10,11 @@ from django.db.models import Q
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline import findings, seen, trends, weeks_before
-from pgqueue_admin.pipeline.histogram import value
-from pgqueue_admin.pipeline.usual import Usual
-from pgqueue_admin.pipeline.weeks_before import Subject
+from pgqueue_admin.pipeline.figures import trends, weeks_before
+from pgqueue_admin.pipeline.figures.histogram import value
+from pgqueue_admin.pipeline.figures.usual import Usual
+from pgqueue_admin.pipeline.figures.weeks_before import Subject
+from pgqueue_admin.pipeline.judging import findings, seen
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, SeenStep, Unusual
 from tests.pipeline.counted import rolled_up
 

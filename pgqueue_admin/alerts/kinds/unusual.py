@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.pipeline import findings
+from pgqueue_admin.pipeline.judging import findings
 from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import warnings
 

@@ -11,7 +11,8 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.reading import body, facts
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS
-from pgqueue_admin.pipeline import bands, became, finished
+from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.files import became, finished
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.records import clock
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST, require_safe
 from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import access, answers, navigation
 from pgqueue_admin.console.history_state import HistoryState
+from pgqueue_admin.pipeline.files.places import folder
 from pgqueue_admin.pipeline.freshness import Freshness
-from pgqueue_admin.pipeline.installing import missing
-from pgqueue_admin.pipeline.places import folder
 from pgqueue_admin.pipeline.rejections import rejections
+from pgqueue_admin.pipeline.runtime.installing import missing
 from pgqueue_admin.records import clock, history
 from pgqueue_admin.records.models import (
     HistoryBatch,

@@ -15,10 +15,10 @@ from pgqueue_admin.console.trends.rates import Row
 from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.console.trends.week_before import WEEK
-from pgqueue_admin.pipeline import bands, trends
+from pgqueue_admin.pipeline.figures import bands, trends
+from pgqueue_admin.pipeline.figures.trends import Asked
+from pgqueue_admin.pipeline.figures.usual import Band
 from pgqueue_admin.pipeline.freshness import Freshness
-from pgqueue_admin.pipeline.trends import Asked
-from pgqueue_admin.pipeline.usual import Band
 from pgqueue_admin.records import clock
 from pgqueue_admin.wording import times
 

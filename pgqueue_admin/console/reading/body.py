@@ -8,7 +8,7 @@ from pgqueue_admin.console.reading.facts import Facts
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import bodies as stored
 from pgqueue_admin.monitor.tables import QueueTable
-from pgqueue_admin.pipeline.finished import Finished
+from pgqueue_admin.pipeline.files.finished import Finished
 from pgqueue_admin.wording import bodies
 from pgqueue_admin.wording.bodies import Part
 

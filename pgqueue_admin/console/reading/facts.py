@@ -10,7 +10,7 @@ from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored
-from pgqueue_admin.pipeline.finished import Finished
+from pgqueue_admin.pipeline.files.finished import Finished
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable

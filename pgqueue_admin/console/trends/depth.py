@@ -10,7 +10,7 @@ from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.figures.trends import Asked
 from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.utils import timezone
 
 from pgqueue_admin.console.trends.heat import Heat
-from pgqueue_admin.pipeline import bands
+from pgqueue_admin.pipeline.figures import bands
 from pgqueue_admin.wording import times
 
 HEIGHT = 180  # of the cells, in pixels; a line of times stands below

@@ -9,8 +9,8 @@ from typing import Any
 
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.reach import SO_FAR, Reach
-from pgqueue_admin.pipeline import bands
-from pgqueue_admin.pipeline.trends import Asked, Counts, Timings
+from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.figures.trends import Asked, Counts, Timings
 from pgqueue_admin.wording.figures import counted, integer
 
 COLUMNS = 96  # at most: more steps than that share columns

@@ -6,8 +6,8 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.urls import reverse
 
-from pgqueue_admin.pipeline.finished import UNSUCCESSFUL
-from pgqueue_admin.pipeline.trends import NAMES, Asked
+from pgqueue_admin.pipeline.figures.trends import NAMES, Asked
+from pgqueue_admin.pipeline.files.finished import UNSUCCESSFUL
 from pgqueue_admin.records import clock
 
 FAILED = (f"result:{UNSUCCESSFUL}", "kind:message")  # what history counts as failed: it reads no control messages

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from pgqueue_admin.console.trends.reach import Reach
-from pgqueue_admin.pipeline import trends
+from pgqueue_admin.pipeline.figures import trends
+from pgqueue_admin.pipeline.figures.trends import NAMES
 from pgqueue_admin.pipeline.freshness import Freshness
-from pgqueue_admin.pipeline.trends import NAMES
 from pgqueue_admin.records.steps import midnight
 from pgqueue_admin.wording import times
 from pgqueue_admin.wording.names import listed

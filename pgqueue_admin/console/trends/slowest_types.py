@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pgqueue_admin.console.trends.reach import Reach
 from pgqueue_admin.console.trends.week_before import WEEK
-from pgqueue_admin.pipeline import kept, trends
+from pgqueue_admin.pipeline.figures import kept, trends
 from pgqueue_admin.wording.figures import NBSP, UNKNOWN, counted
 from pgqueue_admin.wording.unusual import span
 

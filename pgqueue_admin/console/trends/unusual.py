@@ -13,10 +13,11 @@ from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.pipeline import findings, seen, usual
-from pgqueue_admin.pipeline.findings import Stretch
-from pgqueue_admin.pipeline.trends import Asked
-from pgqueue_admin.pipeline.unusual import FAILURES
+from pgqueue_admin.pipeline.figures import usual
+from pgqueue_admin.pipeline.figures.trends import Asked
+from pgqueue_admin.pipeline.judging import findings, seen
+from pgqueue_admin.pipeline.judging.findings import Stretch
+from pgqueue_admin.pipeline.judging.unusual import FAILURES
 from pgqueue_admin.records.models import Endpoint, Unusual
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import times, unusual

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from pgqueue_admin.console.trends.window import Window
-from pgqueue_admin.pipeline import usual, weeks_before
-from pgqueue_admin.pipeline.usual import Band, Usual, Usuals
-from pgqueue_admin.pipeline.weeks_before import Subject
+from pgqueue_admin.pipeline.figures import usual, weeks_before
+from pgqueue_admin.pipeline.figures.usual import Band, Usual, Usuals
+from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.wording.figures import UNKNOWN, integer
 from pgqueue_admin.wording.unusual import span
 

@@ -15,8 +15,8 @@ from pgqueue_admin.console.trends.slowest_types import Types
 from pgqueue_admin.console.trends.unusual import Unusually
 from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
-from pgqueue_admin.pipeline import trends
-from pgqueue_admin.pipeline.trends import MEASURES, Counts
+from pgqueue_admin.pipeline.figures import trends
+from pgqueue_admin.pipeline.figures.trends import MEASURES, Counts
 from pgqueue_admin.wording.figures import NBSP, UNKNOWN, integer
 from pgqueue_admin.wording.unusual import span
 

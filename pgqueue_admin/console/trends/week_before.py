@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Generic, NamedTuple, TypeVar
 
 from pgqueue_admin.console.trends.window import Window
-from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.figures.trends import Asked
 
 WEEK = timedelta(days=7)
 _SHIFT = int(WEEK.total_seconds())

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
-from pgqueue_admin.pipeline.kept import finest
-from pgqueue_admin.pipeline.trends import Asked
+from pgqueue_admin.pipeline.figures.kept import finest
+from pgqueue_admin.pipeline.figures.trends import Asked
 from pgqueue_admin.records.steps import STEPS, floor
 
 LENGTHS = {

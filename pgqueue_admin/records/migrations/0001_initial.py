@@ -296,7 +296,7 @@ class Migration(migrations.Migration):
                 ('message_type', models.CharField(max_length=512)),
                 ('ttbr_ms', models.BigIntegerField()),
                 ('seen_at', models.DateTimeField()),
-                ('delivery', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, help_text='Buckets of pipeline.histogram.', size=None)),
+                ('delivery', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), default=list, help_text='Buckets of pipeline.figures.histogram.', size=None)),
                 ('delivery_n', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), default=list, help_text='How many in each.', size=None)),
                 ('expired', models.BigIntegerField(default=0)),
             ],

@@ -40,7 +40,7 @@ class SmallestTtbr(models.Model):
     ttbr_ms = models.BigIntegerField()
     seen_at = models.DateTimeField()
     # of the last seven days, kept up to date by the pipeline: how long they waited for a handler, how many in vain
-    delivery = ArrayField(models.IntegerField(), default=list, help_text="Buckets of pipeline.histogram.")
+    delivery = ArrayField(models.IntegerField(), default=list, help_text="Buckets of pipeline.figures.histogram.")
     delivery_n = ArrayField(models.BigIntegerField(), default=list, help_text="How many in each.")
     expired = models.BigIntegerField(default=0)
 

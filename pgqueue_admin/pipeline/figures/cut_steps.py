@@ -1,0 +1,55 @@
+"""Figures of hours and days: counted and cut once, when they are over, so that Trends has nothing to sum of them."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.figures.weeks_before import asked
+from pgqueue_admin.records.models import HistoryBatch
+from pgqueue_admin.records.steps import STEPS
+
+AT_ONCE = {"hour": 48, "day": 31}  # a call; the next one goes on
+
+
+def cut(complete_to: datetime | None) -> int:
+    """Count and cut steps that are over, that history is complete for, and that are new or in doubt; how many."""
+    if complete_to is None:
+        return 0
+    return sum(_cut_due(grain, complete_to) for grain in AT_ONCE)
+
+
+def alone() -> None:
+    """Until this transaction ends nobody else changes figures, or cuts or folds them."""
+    asked(postgresql().cut_steps.alone(), {})
+
+
+def doubt(batch: HistoryBatch) -> None:
+    """In the transaction that brings a batch's figures: until its steps are cut anew, whoever asks sums them."""
+    alone()
+    steps = postgresql().cut_steps
+    asked(steps.doubt(doubted=steps.of_batch), {"batch": batch.pk})
+
+
+def doubt_day(at: datetime) -> None:
+    """The same of all steps of a day, by one who is alone."""
+    steps = postgresql().cut_steps
+    asked(steps.doubt(doubted=steps.of_day), {"at": at})
+
+
+def _cut_due(grain: str, complete_to: datetime) -> int:
+    values = {"grain": grain, "step": STEPS[grain], "until": complete_to, "most": AT_ONCE[grain]}
+    due = asked(postgresql().cut_steps.due(), values)
+    for (at,) in due:
+        _cut(grain, at)
+    return len(due)
+
+
+@transaction.atomic
+def _cut(grain: str, at: datetime) -> None:
+    alone()
+    steps, trends = postgresql().cut_steps, postgresql().trends
+    parts = {"subject": steps.subject, "subjects": steps.subjects}
+    asked(steps.count(figures=trends.figures, **parts), {"grain": grain, "at": at})
+    asked(steps.cut(percentiles=trends.percentiles, **parts), {"grain": grain, "at": at, "starts": bands.STARTS})

@@ -1,0 +1,223 @@
+"""Figures of history for charts: read from the rollups, with no Spark."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connections
+from django.db.models import Max, Min
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.figures.histogram import value
+from pgqueue_admin.records.models import Rollup
+from pgqueue_admin.records.steps import STEPS
+
+STORIES = 10_000  # parts of them that are looked at
+NAMES = ("queue", "endpoint", "type")
+MEASURES = ("critical", "processing", "delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A window and what is meant in it. Empty names mean all."""
+
+    since: datetime
+    until: datetime
+    grain: str
+    queue: str = ""
+    endpoint: str = ""
+    type: str = ""
+
+    def params(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+class Counts(NamedTuple):
+    """``succeeded``: None where it is not known, since what succeeded names its endpoint and not its queue."""
+
+    succeeded: int | None
+    failed: int
+    skewed: int
+
+    @property
+    def finished(self) -> int | None:
+        return None if self.succeeded is None else self.succeeded + self.failed
+
+    @property
+    def per_cent_failed(self) -> float | None:
+        """None where nothing finished."""
+        return round(100 * self.failed / self.finished, 2) if self.finished else None
+
+
+class Percentiles(NamedTuple):
+    """Milliseconds, within one per cent."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+class Timings(NamedTuple):
+    """``bands``: how many in each band of figures.bands, those in which there are any."""
+
+    percentiles: Percentiles
+    bands: dict[int, int]
+
+
+class Kind(NamedTuple):
+    name: str
+    messages: int
+
+
+class Failure(NamedTuple):
+    """All of one fingerprint: ``message`` is without ids, texts and numbers."""
+
+    fingerprint: str
+    exception: str
+    message: str
+    first: datetime
+    last: datetime
+    messages: int
+    is_new: bool  # history reaches further back than the window, and it was not in there
+
+
+class Slow(NamedTuple):
+    """One type in a window: how many were timed, within how many milliseconds half and 19 in 20 were done, and in the
+    window before (None: none was timed in it)."""
+
+    type: str
+    messages: int
+    p50: float
+    p95: float
+    before: float | None
+
+
+class Story(NamedTuple):
+    """One message that failed, by all that any batch knows of it. ``succeeded``: after its last failure, or None."""
+
+    message_id: str
+    type: str
+    exception: str
+    failed: int
+    first: datetime
+    last_failed: datetime
+    succeeded: datetime | None
+    of_all: int  # how many such messages there are in the window, and how many of them succeeded
+    of_succeeded: int
+    is_capped: bool  # only the newest were looked at, and there are more
+
+
+def counts(asked: Asked) -> dict[int, Counts]:
+    """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
+    trends, parts = postgresql().trends, _parts()
+    rows = _ask(trends.counts_of_cut(**parts) if _is_cut(asked) else trends.counts(**parts), asked)
+    return {at: Counts(_known(asked, succeeded), *others) for at, succeeded, *others in rows}
+
+
+def nothing(asked: Asked) -> Counts:
+    """Of a step in which nothing finished."""
+    return Counts(_known(asked, 0), 0, 0)
+
+
+def _known(asked: Asked, succeeded: int) -> int | None:
+    return None if asked.queue and not succeeded else succeeded
+
+
+def timings(asked: Asked, measure: str) -> dict[int, Timings]:
+    """Of one of MEASURES, by step; steps in which nothing was measured are absent."""
+    rows = _ask(_timings(asked, measure), asked, measure=measure, starts=bands.STARTS)
+    return {
+        at: Timings(Percentiles(*map(value, cuts)), dict(zip(found, numbers, strict=True)))
+        for at, *cuts, found, numbers in rows
+    }
+
+
+def _timings(asked: Asked, measure: str) -> Any:
+    trends, filled = postgresql().trends, {**_parts(), "buckets": measure, "numbers": f"{measure}_n"}
+    if _is_cut(asked):
+        return trends.timings_of_cut(timings=trends.timings, **filled)
+    return trends.timings(**{**filled, "steps": trends.every_step})
+
+
+def kinds(asked: Asked) -> dict[str, list[Kind]]:
+    """The queues, endpoints and types (by that word, one of NAMES) that finished anything, the busiest first."""
+    trends = postgresql().trends
+    counted = trends.counted_steps if asked.grain == "minute" else trends.counted_cut
+    found: dict[str, list[Kind]] = {name: [] for name in NAMES}
+    for what, *kind in _ask(trends.kinds(counted=counted, **_parts()), asked):
+        found[what].append(Kind(*kind))
+    return found
+
+
+def last_day(names: dict[str, str]) -> datetime | None:
+    """The last day, in UTC, on which anything finished of these (NAMES), however long ago: days are kept for ever."""
+    days = Rollup.objects.filter(grain="day")
+    first, last = days.aggregate(first=Min("at"), last=Max("at")).values()
+    if first is None:
+        return None
+    asked = Asked(first, last + STEPS["day"], "day", **names)
+    if _is_cut(asked):
+        return _ask(postgresql().trends.last_of_cut(**_parts()), asked)[0][0]
+    return days.filter(**names).aggregate(last=Max("at"))["last"]
+
+
+def _is_cut(asked: Asked) -> bool:
+    """Hours and days are counted and cut when they are over, of all and of each name by itself (cut_steps)."""
+    return asked.grain != "minute" and sum(bool(getattr(asked, name)) for name in NAMES) < 2
+
+
+def _parts() -> dict[str, Any]:
+    """What statements share; a part may hold those that follow."""
+    trends = postgresql().trends
+    shared = ("asked", "figures", "percentiles", "every_step")
+    return {"steps": trends.steps_to_sum, **{name: getattr(trends, name) for name in shared}}
+
+
+def failures(asked: Asked) -> list[Failure]:
+    """The most frequent first."""
+    statements = postgresql().trends
+    return [Failure(*row) for row in _ask(statements.failures(between=statements.between, of=statements.of), asked)]
+
+
+def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> list[Slow]:
+    """Twenty types at most, those first of which 19 in 20 took longest, by one of MEASURES.
+
+    ``until``: no later than that of the window; ``earlier``: how much earlier that began which they are compared with.
+    """
+    statements = postgresql().trends
+    query = statements.slowest(
+        buckets=measure, numbers=f"{measure}_n", percentiles=statements.percentiles, of=statements.of
+    )
+    read = replace(asked, until=until)
+    rows = _ask(query, read, earlier=earlier, whole_until=asked.until, types=_maybe_slowest(read, measure))
+    return [
+        Slow(type_, messages, value(p50), value(p95), None if before is None else value(before))
+        for type_, messages, p50, p95, before in rows
+    ]
+
+
+def _maybe_slowest(asked: Asked, measure: str) -> list[str] | None:
+    """All others cannot be: years have too many buckets to sum them all. None: any may be, nothing is cut of them."""
+    if not _is_cut(asked) or any(getattr(asked, name) for name in NAMES):
+        return None
+    query = postgresql().trends.maybe_slowest(**_parts(), buckets=measure, numbers=f"{measure}_n")
+    return [type_ for (type_,) in _ask(query, asked, measure=measure, starts=bands.STARTS)]
+
+
+def stories(asked: Asked) -> list[Story]:
+    """Those that failed last come first."""
+    stories = postgresql().trends.stories(of=postgresql().trends.of)
+    return [Story(*row) for row in _ask(stories, asked, most=STORIES)]
+
+
+def retried(asked: Asked) -> dict[int, int]:
+    """Messages that succeeded after they had failed, by step. Of a queue nobody knows: see ``Counts.succeeded``."""
+    return dict(_ask(postgresql().trends.retried(of=postgresql().trends.of), asked))
+
+
+def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:
+    with connections["default"].cursor() as cursor:
+        values: dict[str, Any] = {**asked.params(), "step": STEPS[asked.grain], **more}
+        cursor.execute(query, values)
+        return cursor.fetchall()

@@ -1,0 +1,75 @@
+"""What is usual at an hour or day: read from what was seen in the same step of the weeks before."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connections
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline.figures.histogram import value
+from pgqueue_admin.pipeline.figures.usual import LEAST_WEEKS, WEEKS, Usual, Usuals
+
+
+class Subject(NamedTuple):
+    """An endpoint, or a queue whose endpoint nobody knows, and a type; empty means all."""
+
+    queue: str = ""
+    endpoint: str = ""
+    type: str = ""
+
+
+def of_one(subject: Subject, grain: str, at: Iterable[datetime], measure: str) -> dict[int, Usuals]:
+    """By the second (Unix) at which a step begins; steps before which the subject was never seen are absent."""
+    found = _ask(postgresql().usual.of_one, grain, at, measure, subject._asdict())
+    return {at: usuals for (at, _), usuals in found.items()}
+
+
+def of_each(at: Iterable[datetime]) -> dict[tuple[int, Subject], Usuals]:
+    """Of these hours, each queue with all of its types and each type of each queue: critical time."""
+    return _ask(postgresql().usual.of_each, "hour", at, "critical", {})
+
+
+def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict[tuple[int, int], Usual]:
+    """By second and queue, where enough weeks are known."""
+    query = postgresql().usual.usual_depth(weeks=postgresql().usual.weeks, quartiles=postgresql().usual.quartiles)
+    rows = asked(query, {**_weeks(grain, at), "queues": list(queues)})
+    return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
+
+
+def asked(query: Any, values: Mapping[str, Any]) -> list[Any]:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict[str, Any]) -> dict[Any, Usuals]:
+    usual = postgresql().usual
+    query = usual.usual(weeks=usual.weeks, quartiles=usual.quartiles, of=of, measure=measure)
+    rows = asked(query, {**_weeks(grain, at), **values})
+    return {(at, Subject(*names)): _usuals(*figures) for at, *names, figures in ((*row[:4], row[4:]) for row in rows)}
+
+
+def _weeks(grain: str, at: Iterable[datetime]) -> dict[str, Any]:
+    """Days are those of UTC, whatever the zone: so they were counted."""
+    zone = settings.PGQUEUE["USUAL_ZONE"] if grain == "hour" else "UTC"
+    return {"grain": grain, "at": list(at), "zone": zone, "weeks": WEEKS}
+
+
+def _usuals(weeks: int, busy: int, timed: int, *quartiles: Any) -> Usuals:
+    messages, failures, failed, half, nearly_all = quartiles
+    return Usuals(
+        _usual(weeks, messages),
+        _usual(weeks, failures),
+        _usual(busy, failed),
+        _usual(timed, half and map(value, half)),
+        _usual(timed, nearly_all and map(value, nearly_all)),
+    )
+
+
+def _usual(weeks: int, quartiles: Iterable[float] | None) -> Usual | None:
+    if quartiles is None or weeks < LEAST_WEEKS:
+        return None
+    lower, median, upper = map(float, quartiles)
+    return Usual(lower, median, upper, weeks)

@@ -1,0 +1,101 @@
+"""Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.figures.usual import WEEKS
+from pgqueue_admin.pipeline.figures.weeks_before import asked
+from pgqueue_admin.pipeline.judging import findings
+from pgqueue_admin.records.kept import kept_for
+from pgqueue_admin.records.models import HistoryBatch, HistoryDay, SeenStep, Unusual
+from pgqueue_admin.records.steps import floor
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
+AT_ONCE = 168  # hours a transaction
+SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
+
+
+def see(now: datetime) -> int:
+    """Sum and judge what is over and was not, up to where history is complete; how many hours."""
+    seen = 0
+    for until, hours in _due(now):
+        if not _some(hours, until):
+            return seen
+        seen += len(hours)
+    findings.judge_depths(list(_hours(floor(now - SAMPLED, "hour"), floor(now, "hour"))))
+    for grain, kept in KEPT_FOR.items():
+        SeenStep.objects.filter(grain=grain, at__lt=now - kept).delete()
+    Unusual.objects.filter(at__lt=now - KEPT_FOR["hour"]).delete()
+    return seen
+
+
+def newest() -> datetime | None:
+    """Up to where hours were judged: all kinds together have a row in each."""
+    of_all = SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="")
+    last = of_all.order_by("-at").values_list("at", flat=True).first()
+    return last + HOUR if last else None
+
+
+def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
+    """The oldest first, since later ones are compared with them; each part with where history ends."""
+    complete, earliest = ledger.complete_to(), _earliest(now)
+    begun = newest() or asked(postgresql().usual.first_hour(), {"since": earliest})[0][0]
+    if complete is None or begun is None:
+        return
+    until = floor(complete, "hour")
+    batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
+    again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
+    touched = {at for (at,) in asked(postgresql().usual.touched(), {"batches": batches})}
+    touched.update(*(_hours(day.begin, day.begin + DAY) for day in again))
+    due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
+    for place in range(0, len(due), AT_ONCE):
+        yield until, due[place : place + AT_ONCE]
+    # hours that are not over yet are due by themselves
+    HistoryBatch.objects.filter(pk__in=batches).update(summed_at=now)
+    for day in again:
+        HistoryDay.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(summed_at=now)
+
+
+def _earliest(now: datetime) -> datetime:
+    """Of an hour whose rollups were forgotten a late batch brings back a part only: it stays as it was summed."""
+    return floor(now - min(KEPT_FOR["hour"], kept_for().get("hour", KEPT_FOR["hour"])) + HOUR, "hour")
+
+
+@transaction.atomic
+def _some(hours: list[datetime], until: datetime) -> bool:
+    """False: another process is at it, and what is left is due again."""
+    if not asked(postgresql().usual.alone(), {})[0][0]:
+        return False
+    before = newest() or hours[0]
+    _sum("hour", hours)
+    _sum("day", sorted({day for hour in hours if (day := floor(hour, "day")) + DAY <= until}))
+    findings.judge_depths(hours)
+    findings.judge_messages(sorted({*hours, *(later for hour in hours for later in _later(hour) if later < before)}))
+    return True
+
+
+def _sum(grain: str, at: list[datetime]) -> None:
+    usual = postgresql().usual
+    SeenStep.objects.filter(grain=grain, at__in=at).delete()
+    asked(usual.see(subject=usual.subject, subjects=usual.subjects), {"grain": grain, "at": at})
+
+
+def _later(hour: datetime) -> Iterator[datetime]:
+    """The hours that are compared with this one."""
+    zone = ZoneInfo(settings.PGQUEUE["USUAL_ZONE"])
+    local = hour.astimezone(zone).replace(tzinfo=None)
+    for week in range(1, WEEKS + 1):
+        yield (local + week * 7 * DAY).replace(tzinfo=zone).astimezone(UTC)
+
+
+def _hours(since: datetime, until: datetime) -> Iterator[datetime]:
+    while since < until:
+        yield since
+        since += HOUR

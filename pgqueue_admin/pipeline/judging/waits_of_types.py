@@ -1,0 +1,17 @@
+"""T16: beside each smallest TTBR, how long messages of that type waited in the last days, and how many in vain."""
+
+from datetime import timedelta
+
+from django.db import connections, transaction
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline.judging.waits import DAYS
+from pgqueue_admin.records import clock
+
+
+@transaction.atomic
+def measure() -> None:
+    """Histograms of days merged, in one statement."""
+    since = (clock.now() - timedelta(days=DAYS)).date()
+    with connections["default"].cursor() as cursor:
+        cursor.execute(postgresql().trends.measure_waits(), {"since": since})

@@ -1,0 +1,172 @@
+"""Up to which number a table that we may not alter is decided: no transaction that still runs has one below."""
+
+import time
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import transactions
+from pgqueue_admin.pipeline.sources import timelines
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, NUMBERS, number_of
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+
+PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
+WENT_BACK = -1  # in place of its sequence's file: noticed once, it stays until somebody says what was read
+_SAY = "Nothing of it is read before somebody says which (docs/history.md)."
+
+
+class Decided(NamedTuple):
+    """Every number up to ``to``; what was committed by ``at`` is among them."""
+
+    to: int
+    at: datetime
+
+
+def decided(connection: Connection, source: HistorySource) -> Decided | None:
+    """As CREATE INDEX CONCURRENTLY has it: those who were writing when the highest number was seen have ended. Whoever
+    began later has a higher one, so a table that is never left alone is read, too. None: the ledger says why."""
+    if source.head is None:
+        _look(connection, source)
+    if left := _left(connection, source):
+        ledger.held_back(source, _said(left))
+        return None
+    assert source.head is not None
+    assert source.head_at
+    return Decided(source.head, source.head_at)
+
+
+def is_known(connection: Connection, source: HistorySource) -> bool:
+    """Whether its numbers are those that the ledger goes by, or somebody has said how to go on. False: it says why."""
+    numbers, cluster = _numbers(connection, source), transactions.cluster(connection)
+    if source.oid is not None and _went_back(numbers, source):
+        ledger.is_of(source, source.oid, WENT_BACK, timelines.Line(source.cluster, source.line_began))
+    why = _why_not(numbers, source)
+    if not why and (why := _was_promoted(cluster, source)) and _lost_nothing(connection, cluster, numbers, source):
+        why = ""
+    if why:
+        ledger.held_back(source, why)
+        return False
+    ledger.is_of(source, numbers.oid, numbers.sequence_file, timelines.of(connection, cluster, source))
+    if is_adopted(connection, source):
+        ledger.adopted(source)
+    return True
+
+
+def is_adopted(connection: Connection, source: HistorySource) -> bool:
+    """Whether the archive, known as the original's, has our columns now: its rows kept their numbers (schema.sql)."""
+    return source.table == ARCHIVE and bool(connection.value(_sql().has_archive()))
+
+
+def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -> str:
+    """Why what was read may not be what there is of a batch; empty: it is. Asked when it was read.
+
+    ``is_short``: fewer rows came than were planned. Its owner may have taken them, or they were not to be seen.
+    """
+    source = batch.source
+    if source.way != NUMBERS:
+        return transactions.why_not(connection, source)
+    if is_adopted(connection, source):
+        return "While it was read, engine_schema has adopted its table."
+    if _why_not(_numbers(connection, source), source) or _was_promoted(transactions.cluster(connection), source):
+        return "While it was read, its table became another one, or its numbers began anew."
+    if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):
+        return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
+    return ""
+
+
+def _numbers(connection: Connection, source: HistorySource) -> Any:
+    about = {"table": source.table, "number": number_of(source.table)}
+    return connection.all(_sql().queue_numbers(), about)[0]
+
+
+def _look(connection: Connection, source: HistorySource) -> None:
+    statements, table = _sql(), {"table": source.table}
+    at = connection.all(statements.instant())[0].at
+    address, number = postgresql().parse_address(source.table), number_of(source.table)
+    head = connection.value(statements.queue_head(table=address, number=number))
+    if head is None or head <= source.seq_done:
+        ledger.head_seen(source, source.seq_done, at, [])
+    else:
+        ledger.head_seen(source, head, at, [row.writer for row in connection.all(statements.writers(), table)])
+
+
+def _went_back(numbers: Any, source: HistorySource) -> bool:
+    """In the same sequence: setval, or a standby that lagged behind and was promoted."""
+    is_same = source.oid == numbers.oid and source.sequence_file in (None, numbers.sequence_file)
+    return is_same and _is_behind(numbers, source)
+
+
+def _is_behind(numbers: Any, source: HistorySource) -> bool:
+    return numbers.last is not None and numbers.last < source.seq_done
+
+
+def _why_not(numbers: Any, source: HistorySource) -> str:
+    """Why what is below the highest may never be decided, or was read of another table; empty: nothing is wrong."""
+    if (numbers.cached or 1) > 1:
+        return (
+            f"Its sequence hands {numbers.cached} numbers at once to a session (CACHE): by number alone, rows that"
+            " come late would be missed. Its owner mends that with: alter sequence ... cache 1."
+        )
+    if source.oid is None:
+        return (
+            f"It was read up to number {source.seq_done}, and its sequence is at {numbers.last}: nothing of it is read"
+            " before its numbers are past that."
+            if _is_behind(numbers, source)
+            else ""
+        )
+    if source.oid != numbers.oid:
+        return (
+            f"It is another table than the one that was read up to number {source.seq_done}: it was made anew, or"
+            f" restored. {_SAY}"
+        )
+    if source.sequence_file == WENT_BACK or _went_back(numbers, source):
+        return (
+            f"After it was read up to number {source.seq_done} its sequence was behind that: its numbers began anew,"
+            f" and rows of lower numbers may be new ones. {_SAY}"
+        )
+    if source.sequence_file not in (None, numbers.sequence_file):
+        return (
+            f"Since it was read up to number {source.seq_done} its sequence was restarted, or altered: rows of lower"
+            f" numbers may be new ones. {_SAY}"
+        )
+    return ""
+
+
+def _was_promoted(cluster: str, source: HistorySource) -> str:
+    """Its sequence may be past what was read by now, with numbers that were given out twice; empty: it is the same."""
+    if source.oid is None or not transactions.is_other_line(source.cluster, cluster):
+        return ""
+    return (
+        f"Since it was read up to number {source.seq_done} a standby was promoted, or a backup restored: rows of lower"
+        f" numbers may be new ones. {ledger.to_go_on(source)} {_SAY}"
+    )
+
+
+def _lost_nothing(connection: Connection, cluster: str, numbers: Any, source: HistorySource) -> bool:
+    """A sequence that is not in the log begins anew with a server that is promoted."""
+    return bool(numbers.is_logged) and timelines.has_all(connection, cluster, source)
+
+
+def _left(connection: Connection, source: HistorySource) -> list[Any]:
+    """Those of the writers who are still at it, the oldest first: and who may be one of them by another name."""
+    deadline, left = time.monotonic() + PATIENCE, list[Any]()
+    while source.writers:
+        now = connection.all(_sql().writers(), {"table": source.table})
+        left = [row for row in now if row.writer in source.writers or row.is_renamed]
+        if not left or time.monotonic() > deadline:
+            break
+        time.sleep(BETWEEN)
+    return left
+
+
+def _said(left: list[Any]) -> str:
+    many = "A transaction that writes to it is" if len(left) == 1 else f"{len(left)} transactions that write to it are"
+    oldest = left[0]
+    since = f" since {oldest.since:%Y-%m-%d %H:%M:%S} UTC" if oldest.since else ""
+    return f"{many} open{since} ({oldest.who}): what came after is read once that has ended."
+
+
+def _sql() -> Any:
+    return postgresql().pipeline

@@ -1,0 +1,76 @@
+"""What is to be read next: a batch that was left open exactly as it was planned, else what came since."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.plan import deciding, transactions
+from pgqueue_admin.pipeline.sources.tables import NUMBERS, SNAPSHOTS, number_of
+from pgqueue_admin.records.models import HistoryBatch, HistorySource
+
+MOST = 250_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that are decided: no transaction that still runs can add one among them."""
+
+    seq_lo: int | None
+    seq_hi: int | None
+    rows: int
+    sum_seq: str
+    written: int  # bytes of the server's log: all of it lies before
+    snapshot_from: str = ""
+    snapshot_to: str = ""
+    at: datetime | None = None
+    table_files: str = ""
+
+
+def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
+    """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    if source.way == NUMBERS and not deciding.is_known(connection, source):
+        return None
+    if source.way == SNAPSHOTS and not transactions.is_known(connection, source):
+        return None
+    if left := ledger.open_batch(source):
+        return left
+    found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
+    if found is None:
+        return None
+    if found.rows == 0:
+        ledger.nothing_came(source, found)
+        return None
+    batch = ledger.planned(source, found, is_last=found.rows < most)
+    if batch is None:
+        source.refresh_from_db()
+        return plan(connection, source, most)
+    return batch
+
+
+def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found:
+    now = connection.all(postgresql().pipeline.instant())[0]
+    begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
+    params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
+    query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
+    counted = _counted(connection, query, params)
+    at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
+    return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at)
+
+
+def by_numbers(connection: Connection, source: HistorySource, most: int) -> Found | None:
+    if (found := deciding.decided(connection, source)) is None:
+        return None
+    params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
+    statements, address = postgresql().pipeline, postgresql().parse_address(source.table)
+    query = statements.queue_next(table=address, number=number_of(source.table), files=statements.table_files)
+    return Found(**_counted(connection, query, params), at=found.at)
+
+
+def _counted(connection: Connection, query: Any, params: dict[str, Any]) -> dict[str, Any]:
+    with connection.transaction():
+        connection.run(postgresql().pipeline.patiently())
+        counted: dict[str, Any] = connection.all(query, params)[0]._asdict()
+    return {**counted, "written": transactions.written(connection)}

@@ -1,0 +1,1 @@
+"""What Spark runs on: Java, Python, their folders, and whether they still answer. Without pyspark."""

@@ -1,0 +1,42 @@
+"""Whether the pipeline can run here: Spark is the largest part of an installation, and may still be on its way."""
+
+import importlib
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from subprocess import Popen
+
+from pgqueue_admin.embedded.child import spawn
+
+PARTS = ("pyspark", "pyarrow", "pandas", "adbc_driver_postgresql")
+UNDER_WAY = "Spark is being installed (491 MB); history is read as soon as it is there."
+_ROOT = Path(__file__).resolve().parents[3]
+_PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+_PINS = ("-r", str(_ROOT / "requirements.txt"), "-c", str(_ROOT / "constraints.txt"))
+
+
+def missing() -> str:
+    """What is not installed, as a sentence; empty when all is."""
+    importlib.invalidate_caches()
+    absent = [part for part in PARTS if find_spec(part) is None]
+    return f"Not installed: {', '.join(absent)}. `make setup` brings them." if absent else ""
+
+
+class Installing:
+    """`make run` starts with the console alone; what is missing for history is brought by a child of ours."""
+
+    def __init__(self) -> None:
+        self._child: Popen[bytes] | None = None
+
+    def wanted(self) -> str:
+        """Why history cannot be read yet; empty when it can. Call it from the main thread, again and again."""
+        absent = missing()
+        if not absent or os.environ.get("INSTALL_HISTORY") != "1":
+            return absent
+        if self._child is None:
+            self._child = spawn([*_PIP, *_PINS])
+        code = self._child.poll()
+        if code is None:
+            return UNDER_WAY
+        return f"Spark could not be installed: pip ended with {code}, see this process's log. `make setup` tries again."

@@ -1,0 +1,54 @@
+"""Small files of a day become one. Nobody who reads by the manifest sees more of it than that files are fewer."""
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pgqueue_admin.pipeline.files import compactions
+from pgqueue_admin.pipeline.files.compactions import Due
+from pgqueue_admin.pipeline.files.manifest import of_days
+from pgqueue_admin.pipeline.files.places import gone_if_it_fails, of_compaction
+from pgqueue_admin.pipeline.runtime.cancelling import cancelled_with
+from pgqueue_admin.pipeline.spark.job import NotAsPlanned
+from pgqueue_admin.pipeline.spark.reading import of_files
+from pgqueue_admin.pipeline.spark.transforms.history import ordered
+from pgqueue_admin.records.models import HistoryCompaction, HistoryFile
+
+
+def run(spark: SparkSession, due: Due, folder: Path) -> None:
+    """Read, sort, write, read back, compare, change the manifest. Raises NotAsPlanned, Superseded, and Spark's own."""
+    compaction = compactions.begin(due)
+    place = of_compaction(folder, due.source.pk, due.day, compaction.token)
+    try:
+        with cancelled_with(spark, lambda: compactions.is_running(compaction.token)):
+            _compact(spark, compaction, due, folder, place)
+    except BaseException as error:
+        compactions.failed(compaction, f"{type(error).__name__}: {error}")
+        raise
+
+
+def _compact(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> None:
+    with gone_if_it_fails(place):
+        made = _written(spark, compaction, due, folder, place)
+    for file in due.files:
+        os.utime(folder / file.path)  # the sweep's hour begins: who has just asked the manifest still reads it
+    compactions.done(compaction, due, made)  # it may be done though it raises: its answer can be lost
+
+
+def _written(spark: SparkSession, compaction: HistoryCompaction, due: Due, folder: Path, place: Path) -> HistoryFile:
+    before = of_files(spark, [folder / file.path for file in due.files]).withColumn("day", F.lit(due.day))
+    ordered(before.repartition(1)).write.partitionBy("day").parquet(str(place))
+    (made,) = of_days(due.source, folder, place)
+    if made.rows != compaction.rows or _sum(before) != _sum(of_files(spark, [place])):
+        raise NotAsPlanned(f"{compaction.rows} rows of {due.day} became {made.rows}, or others.")
+    return made
+
+
+def _sum(history: DataFrame) -> Decimal:
+    """The same for the same rows, in whatever order."""
+    each = F.xxhash64(*[name for name in history.columns if name != "day"])
+    found: Decimal = history.agg(F.sum(each.cast("decimal(38,0)"))).collect()[0][0]
+    return found

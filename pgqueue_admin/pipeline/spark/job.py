@@ -1,0 +1,122 @@
+"""One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
+
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.figures.counted import Figures
+from pgqueue_admin.pipeline.files.manifest import manifest
+from pgqueue_admin.pipeline.files.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
+from pgqueue_admin.pipeline.runtime.cancelling import cancelled_with
+from pgqueue_admin.pipeline.sources.limits import body_most
+from pgqueue_admin.pipeline.sources.looking import Overdue
+from pgqueue_admin.pipeline.sources.tables import SNAPSHOTS
+from pgqueue_admin.pipeline.spark.counting import figures
+from pgqueue_admin.pipeline.spark.reading import of_files, of_queue
+from pgqueue_admin.pipeline.spark.schemas import REJECTED as REJECTED_ROWS
+from pgqueue_admin.pipeline.spark.transforms.history import history, ordered, reasons, rejected
+from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile
+
+Step = HistoryBatch.Step
+
+
+WhyNot = Callable[[bool], str]  # told whether rows are missing: why what was read may not be the batch; asked then
+
+
+class NotAsPlanned(Exception):
+    """What was read or written is not what was planned: nothing of it counts, and what is there is planned anew."""
+
+
+def run(
+    spark: SparkSession,
+    batch: HistoryBatch,
+    uri: str,
+    selects: list[str],
+    folder: Path,
+    code_version: str,
+    why_not: WhyNot,
+) -> None:
+    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
+    token, overdue = ledger.begin(batch, code_version), Overdue(uri)
+    try:
+        with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, why_not)
+    except ledger.Superseded:
+        raise
+    except Exception as error:
+        if not ledger.is_mine(batch, token):
+            raise ledger.Superseded(f"Batch {batch.pk} was cancelled, or begun by another.") from error
+        if isinstance(error, NotAsPlanned):
+            ledger.not_as_planned(batch, token, str(error))
+            raise
+        ledger.failed(batch, token, f"{type(error).__name__}: {error}")
+        raise
+
+
+def _attempt(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, why_not: WhyNot
+) -> None:
+    places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
+    with gone_if_it_fails(*places):
+        turned_away, made = _written(spark, batch, token, parsed(raw, _body_most()), places)
+        files = list(manifest(batch, folder, *places))
+        kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
+        if why := why_not(kept + sum(turned_away.values()) < batch.rows):
+            raise NotAsPlanned(why)
+    ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+
+
+def _body_most() -> int:
+    return body_most(settings.PGQUEUE["HISTORY_BODIES"])
+
+
+def _written(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
+) -> tuple[dict[str, int], list[Figures]]:
+    """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
+    ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
+    ledger.reached(batch, token, Step.WRITTEN)
+    written = of_files(spark, [places[0]])
+    turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
+    ledger.reached(batch, token, Step.COMPARED)
+    made = figures(written)
+    ledger.reached(batch, token, Step.COUNTED)
+    return turned_away, made
+
+
+def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:
+    """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
+    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct"), _sum()).collect()[0]
+    # what is missing is looked for in the queue once more; most batches miss nothing
+    turned_away, sum_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else ({}, Decimal(0))
+    whole = found["rows"] + sum(turned_away.values())
+    # an audit queue is somebody's: its owner may have taken rows since
+    complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
+    if not complete or found["distinct"] != found["rows"]:
+        raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
+    if whole == batch.rows and found["sum"] + sum_away != Decimal(batch.sum_seq):
+        raise NotAsPlanned(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
+    return turned_away
+
+
+def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], Decimal]:
+    """How many, by reason, and the sum of their numbers; without any, no file."""
+    rejected.coalesce(1).write.parquet(str(place))
+    written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
+    if counted := reasons(written):
+        return counted, written.agg(_sum()).collect()[0]["sum"]
+    shutil.rmtree(place)
+    return {}, Decimal(0)
+
+
+def _sum() -> Column:
+    """Of numbers: which rows they are, and not only how many."""
+    return F.coalesce(F.sum(F.col("seq").cast("decimal(38,0)")), F.lit(0)).alias("sum")

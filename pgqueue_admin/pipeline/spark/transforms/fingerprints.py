@@ -1,0 +1,41 @@
+"""Is it the same failure? Its type, the first frame that is not the framework's, its message without what varies."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pgqueue_admin.pipeline.sources.limits import TRACE_MOST
+
+# Lines are looked through as one text: a list of them is ten times as slow.
+_FRAMEWORK = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"
+_NET_FRAME = rf"(?md)^[^\S\n]+at (?!{_FRAMEWORK})([^(\n]*)"
+_PACKAGE = r"/(?:site|dist)-packages/|/lib/python\d|pgqueue_admin/(?:transport|workers|archive|dialects)/"
+_PYTHON_FRAME = rf'(?md)^[^\S\n]+File "(?![^\n]*(?:{_PACKAGE}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
+_VARIES = [
+    (r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}", "<id>"),
+    (r"'[^']*'|\"[^\"]*\"|“[^”]*”", "<text>"),
+    (r"\d+", "<n>"),
+]
+_LONGEST = 200
+_LOOKED_AT = 4000  # characters: a quotation mark that nothing closes has all that follows looked through
+
+
+def fingerprinted(messages: DataFrame) -> DataFrame:
+    """Adds ``fingerprint``: 16 hexadecimal digits; null where nothing failed."""
+    parts = F.concat_ws("\n", "exception_type", _own_frame(), folded(F.col("exception_message")))
+    print_ = F.when(F.col("exception_type").isNotNull(), F.substring(F.sha2(parts, 256), 1, 16))
+    return messages.withColumn("fingerprint", print_)
+
+
+def folded(message: Column) -> Column:
+    """The message without ids, quoted texts and numbers."""
+    message = F.substring(message, 1, _LOOKED_AT)
+    for pattern, stands_for in _VARIES:
+        message = F.regexp_replace(message, pattern, stands_for)
+    return F.substring(message, 1, _LONGEST)
+
+
+def _own_frame() -> Column:
+    """The first of .NET's, which begin with the latest call, the last of Python's."""
+    net = F.regexp_extract_all(F.substring("stack_trace", 1, TRACE_MOST), F.lit(_NET_FRAME), 1)
+    python = F.regexp_extract_all(F.substring("stack_trace", -TRACE_MOST, TRACE_MOST), F.lit(_PYTHON_FRAME), 1)
+    return F.coalesce(F.get(net, F.lit(0)), F.try_element_at(python, F.lit(-1)))
