@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connections
-
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
@@ -16,6 +14,7 @@ from pgqueue_admin.operations.errors import NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
 from pgqueue_admin.records import clock, notify
+from pgqueue_admin.records.asking import run
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
@@ -55,8 +54,7 @@ def _pass_over_taken_numbers() -> None:
     sql = postgresql().operation
     with source().reading() as connection:
         highest = connection.value(sql.highest())
-    with connections["default"].cursor() as cursor:
-        cursor.execute(sql.pass_over(), {"table": Operation._meta.db_table, "highest": highest})
+    run(sql.pass_over(), {"table": Operation._meta.db_table, "highest": highest})
 
 
 def lapse(now: datetime | None = None) -> int:

@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import connections
-
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.asking import rows_of
 
 
 class Rejected(NamedTuple):
@@ -16,6 +15,4 @@ class Rejected(NamedTuple):
 
 def rejections() -> list[Rejected]:
     """The most frequent reason first."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().trends.rejected())
-        return [Rejected(*row) for row in cursor.fetchall()]
+    return [Rejected(*row) for row in rows_of(postgresql().trends.rejected())]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from django.db import connections
-
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import LatestSample, Queue
 
 
@@ -70,9 +69,7 @@ FACTS, INSTANTS = 10, 5  # columns, from the left and from the right
 
 def rows() -> list[tuple[Facts, Figures | None]]:
     """In order of address; a queue that was never sampled has no figures."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().board.rows())
-        return [(Facts(*row[:FACTS]), _figures(row[FACTS:])) for row in cursor.fetchall()]
+    return [(Facts(*row[:FACTS]), _figures(row[FACTS:])) for row in rows_of(postgresql().board.rows())]
 
 
 def _figures(row: Sequence[Any]) -> Figures | None:
@@ -85,6 +82,4 @@ def _instant(seconds: float | None) -> datetime | None:
 
 
 def dead(now: datetime) -> Dead:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().board.dead(), {"then": now - timedelta(hours=1)})
-        return Dead(*cursor.fetchone())
+    return Dead(*rows_of(postgresql().board.dead(), {"then": now - timedelta(hours=1)})[0])

@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.asking import rows_of, run
 from pgqueue_admin.records.kept import kept_for
 from pgqueue_admin.records.steps import STEPS, floor
 
@@ -32,12 +33,12 @@ class Depth(NamedTuple):
 def fold(now: datetime) -> int:
     """Fold what is over, forget what is too old; how many steps came. Samples may be thinned after it, not before."""
     over = now - LATE
-    made = _run(_filled("fold_minutes", "figures", "of_samples", "depths"), until=floor(over, "minute"))
+    made = run(_filled("fold_minutes", "figures", "of_samples", "depths"), {"until": floor(over, "minute")})
     for grain in ("hour", "day"):
         larger = _filled("fold_larger", "figures", "of_minutes")
-        made += _run(larger, grain=grain, step=STEPS[grain], until=floor(over, grain))
+        made += run(larger, {"grain": grain, "step": STEPS[grain], "until": floor(over, grain)})
     for grain, kept in kept_for().items():
-        _run(postgresql().samples.forget_depths(), grain=grain, before=now - kept)
+        run(postgresql().samples.forget_depths(), {"grain": grain, "before": now - kept})
     return made
 
 
@@ -45,20 +46,12 @@ def steps(queue: int, grain: str, since: datetime, until: datetime) -> dict[int,
     """By the second (Unix) at which a step begins; steps without a sample are absent. ``queue``: its id, or ALL."""
     query = _filled("depth", "figures", "of_samples", "of_minutes", "depths")
     about: dict[str, Any] = {"queue": queue, "grain": grain, "step": STEPS[grain], "since": since, "until": until}
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().samples.folded(), about)
-        upto = [max(since, each or since) for each in cursor.fetchone()]
-        cursor.execute(query, {**about, "steps": upto[0], "minutes": max(upto)})
-        return {at: Depth(*figures) for at, *figures in cursor.fetchall()}
+    upto = [max(since, each or since) for each in rows_of(postgresql().samples.folded(), about)[0]]
+    rows = rows_of(query, {**about, "steps": upto[0], "minutes": max(upto)})
+    return {at: Depth(*figures) for at, *figures in rows}
 
 
 def _filled(name: str, *parts: str) -> Any:
     """A statement with the parts that several share."""
     samples = postgresql().samples
     return getattr(samples, name)(**{part: getattr(samples, part) for part in parts})
-
-
-def _run(query: Any, **values: Any) -> int:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(query, values)
-        return max(0, cursor.rowcount)

@@ -1,9 +1,8 @@
 """Wake-ups on the console's own database. They carry names, never data: whoever hears one reads the rows."""
 
-from django.db import connections
-
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.asking import run
 from pgqueue_admin.records.source import console_dsn
 
 ENDPOINT = "pgqueue_endpoint"  # payload: the endpoint's name
@@ -15,8 +14,7 @@ ALERT = "pgqueue_alert"
 
 def announce(channel: str, payload: str = "") -> None:
     """NOTIFY on ``default``; inside ``atomic()`` it goes out with the commit."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().notify.announce(), {"channel": channel, "payload": payload})
+    run(postgresql().notify.announce(), {"channel": channel, "payload": payload})
 
 
 def listen(*channels: str, application_name: str = "pgqueue-admin") -> Connection:

@@ -3,9 +3,8 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import connections
-
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.processes import HEARTBEAT_LOST
 
 
@@ -27,14 +26,11 @@ class Counts(NamedTuple):
 
 def counts(late: timedelta) -> Counts:
     """``late``: what is due for longer than that and still there, nobody seems to move."""
-    with connections["default"].cursor() as cursor:
-        seconds = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds()}
-        cursor.execute(postgresql().rail.counts(newest=postgresql().rail.newest), seconds)
-        return Counts(*cursor.fetchone())
+    seconds = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds()}
+    return Counts(*rows_of(postgresql().rail.counts(newest=postgresql().rail.newest), seconds)[0])
 
 
 def newest() -> datetime | None:
     """When queues were last looked at; None: never."""
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().rail.how_new(newest=postgresql().rail.newest))
-        return cursor.fetchone()[0]
+    ((found,),) = rows_of(postgresql().rail.how_new(newest=postgresql().rail.newest))
+    return found

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Min, Subquery
 from django.db.models.functions import Trunc
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import notify
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import ArchiveSample, LatestSample, Queue, Sample
 from pgqueue_admin.records.models.sample import Figures
 
@@ -83,19 +83,13 @@ def history(queue: Queue, window: timedelta, until: datetime) -> list[Sample]:
 
 def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[float | None, ...]]:
     """One queue's ready, in flight, delayed, expired, in, out and dead, by number of the step (of ``step`` seconds)."""
-    found = _ask(postgresql().samples.steps(), {"queue": queue_id, "since": since, "step": step})
+    found = rows_of(postgresql().samples.steps(), {"queue": queue_id, "since": since, "step": step})
     return {row[0]: row[1:] for row in found}
 
 
 def most_ready(queue_ids: Iterable[int], since: datetime, step: int) -> list[tuple[int, int, int | None]]:
     """Queue, number of the step, the most that was ready in it."""
-    return _ask(postgresql().samples.most_ready(), {"queues": list(queue_ids), "since": since, "step": step})
-
-
-def _ask(query: Any, values: dict[str, Any]) -> list[Any]:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(query, values)
-        return cursor.fetchall()
+    return rows_of(postgresql().samples.most_ready(), {"queues": list(queue_ids), "since": since, "step": step})
 
 
 def thin(now: datetime) -> int:

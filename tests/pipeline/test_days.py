@@ -8,10 +8,9 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.figures import weeks_before
 from pgqueue_admin.pipeline.judging import seen
 from pgqueue_admin.pipeline.plan import days
-from pgqueue_admin.records import clock, history
+from pgqueue_admin.records import asking, clock, history
 from pgqueue_admin.records.models import (
     AuditEntry,
     FailureRollup,
@@ -155,6 +154,6 @@ def test_days_of_which_nothing_is_known_are_none() -> None:
 def test_days_that_a_part_of_a_story_spans_are_all_recomputed() -> None:
     """As batches left them once: it goes with its first day, and what it told of the others has to be made anew."""
     told("old", MONDAY - DAY, last_failed_at=MONDAY + HOUR, last_succeeded_at=TUESDAY)
-    weeks_before.asked(import_module("pgqueue_admin.records.migrations.0009_folded").SPANNING, {})
+    asking.run(import_module("pgqueue_admin.records.migrations.0009_folded").SPANNING, {})
     wanted = HistoryDay.objects.filter(is_wanted=True).order_by("day")
     assert [each.day for each in wanted] == [at.date() for at in (MONDAY - DAY, MONDAY, TUESDAY)]

@@ -14,9 +14,9 @@ from psycopg.sql import SQL
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline.figures import cut_steps, folding, trends, weeks_before
+from pgqueue_admin.pipeline.figures import cut_steps, folding, trends
 from pgqueue_admin.pipeline.figures.trends import MEASURES
-from pgqueue_admin.records import clock
+from pgqueue_admin.records import asking, clock
 from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, SeenStep, TimedStep
 from pgqueue_admin.records.steps import STEPS
 from tests.pipeline.counted import batch, rolled_up
@@ -153,8 +153,8 @@ def test_the_steps_to_fold_are_found_by_their_index() -> None:
     """However long history is: what was folded, and minutes, are not walked through."""
     left_by_batches(3)
     seen_by_what_is_usual()
-    weeks_before.asked("analyze pgqueue_rollup, pgqueue_historybatch", {})
+    asking.run("analyze pgqueue_rollup, pgqueue_historybatch", {})
     with transaction.atomic():
-        weeks_before.asked("set local enable_seqscan = off", {})
-        plan = weeks_before.asked(SQL("explain {}").format(postgresql().folding.due()), {"most": 9})
+        asking.run("set local enable_seqscan = off", {})
+        plan = asking.rows_of(SQL("explain {}").format(postgresql().folding.due()), {"most": 9})
     assert any("rollups_to_fold" in line for (line,) in plan), plan

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.figures import bands
-from pgqueue_admin.pipeline.figures.weeks_before import asked
+from pgqueue_admin.records.asking import rows_of, run
 from pgqueue_admin.records.models import HistoryBatch
 from pgqueue_admin.records.steps import STEPS
 
@@ -22,25 +22,25 @@ def cut(complete_to: datetime | None) -> int:
 
 def alone() -> None:
     """Until this transaction ends nobody else changes figures, or cuts or folds them."""
-    asked(postgresql().cut_steps.alone(), {})
+    run(postgresql().cut_steps.alone(), {})
 
 
 def doubt(batch: HistoryBatch) -> None:
     """In the transaction that brings a batch's figures: until its steps are cut anew, whoever asks sums them."""
     alone()
     steps = postgresql().cut_steps
-    asked(steps.doubt(doubted=steps.of_batch), {"batch": batch.pk})
+    run(steps.doubt(doubted=steps.of_batch), {"batch": batch.pk})
 
 
 def doubt_day(at: datetime) -> None:
     """The same of all steps of a day, by one who is alone."""
     steps = postgresql().cut_steps
-    asked(steps.doubt(doubted=steps.of_day), {"at": at})
+    run(steps.doubt(doubted=steps.of_day), {"at": at})
 
 
 def _cut_due(grain: str, complete_to: datetime) -> int:
     values = {"grain": grain, "step": STEPS[grain], "until": complete_to, "most": AT_ONCE[grain]}
-    due = asked(postgresql().cut_steps.due(), values)
+    due = rows_of(postgresql().cut_steps.due(), values)
     for (at,) in due:
         _cut(grain, at)
     return len(due)
@@ -51,5 +51,5 @@ def _cut(grain: str, at: datetime) -> None:
     alone()
     steps, trends = postgresql().cut_steps, postgresql().trends
     parts = {"subject": steps.subject, "subjects": steps.subjects}
-    asked(steps.count(figures=trends.figures, **parts), {"grain": grain, "at": at})
-    asked(steps.cut(percentiles=trends.percentiles, **parts), {"grain": grain, "at": at, "starts": bands.STARTS})
+    run(steps.count(figures=trends.figures, **parts), {"grain": grain, "at": at})
+    run(steps.cut(percentiles=trends.percentiles, **parts), {"grain": grain, "at": at, "starts": bands.STARTS})

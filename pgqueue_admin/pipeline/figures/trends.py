@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connections
 from django.db.models import Max, Min
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.figures import bands
 from pgqueue_admin.pipeline.figures.histogram import value
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Rollup
 from pgqueue_admin.records.steps import STEPS
 
@@ -217,7 +217,4 @@ def retried(asked: Asked) -> dict[int, int]:
 
 
 def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:
-    with connections["default"].cursor() as cursor:
-        values: dict[str, Any] = {**asked.params(), "step": STEPS[asked.grain], **more}
-        cursor.execute(query, values)
-        return cursor.fetchall()
+    return rows_of(query, {**asked.params(), "step": STEPS[asked.grain], **more})

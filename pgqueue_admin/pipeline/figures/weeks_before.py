@@ -1,15 +1,15 @@
 """What is usual at an hour or day: read from what was seen in the same step of the weeks before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connections
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.pipeline.figures.usual import LEAST_WEEKS, WEEKS, Usual, Usuals
+from pgqueue_admin.records.asking import rows_of
 
 
 class Subject(NamedTuple):
@@ -34,20 +34,14 @@ def of_each(at: Iterable[datetime]) -> dict[tuple[int, Subject], Usuals]:
 def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict[tuple[int, int], Usual]:
     """By second and queue, where enough weeks are known."""
     query = postgresql().usual.usual_depth(weeks=postgresql().usual.weeks, quartiles=postgresql().usual.quartiles)
-    rows = asked(query, {**_weeks(grain, at), "queues": list(queues)})
+    rows = rows_of(query, {**_weeks(grain, at), "queues": list(queues)})
     return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
-
-
-def asked(query: Any, values: Mapping[str, Any]) -> list[Any]:
-    with connections["default"].cursor() as cursor:
-        cursor.execute(query, values)
-        return cursor.fetchall() if cursor.description else []
 
 
 def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict[str, Any]) -> dict[Any, Usuals]:
     usual = postgresql().usual
     query = usual.usual(weeks=usual.weeks, quartiles=usual.quartiles, of=of, measure=measure)
-    rows = asked(query, {**_weeks(grain, at), **values})
+    rows = rows_of(query, {**_weeks(grain, at), **values})
     return {(at, Subject(*names)): _usuals(*figures) for at, *names, figures in ((*row[:4], row[4:]) for row in rows)}
 
 

@@ -13,9 +13,10 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.figures import weeks_before
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.pipeline.figures.usual import WEEKS
-from pgqueue_admin.pipeline.figures.weeks_before import Subject, asked
+from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.pipeline.judging import unusual
 from pgqueue_admin.pipeline.judging.unusual import GROWTH, SILENCE, Found, Seen
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Endpoint, HistoryBatch, HistorySource, Queue, Unusual
 from pgqueue_admin.records.source import source
 
@@ -76,7 +77,7 @@ def _excess(row: Unusual) -> float:
 
 def _of_messages(hours: Sequence[datetime]) -> Iterator[Unusual]:
     usual = postgresql().usual
-    rows = asked(usual.seen(of=usual.of_each), {"at": list(hours)})
+    rows = rows_of(usual.seen(of=usual.of_each), {"at": list(hours)})
     seen = {(at, Subject(*names)): _seen(*figures) for at, *names, figures in ((*row[:4], row[4:]) for row in rows)}
     unread = {int(hour.timestamp()) for last in _ends_of_gone() for hour in hours if _is_without(last, hour)}
     for (at, subject), known in weeks_before.of_each(hours).items():
@@ -105,7 +106,7 @@ def _seen(messages: int, failed: int, *buckets: int | None) -> Seen:
 
 def _of_depths(hours: Sequence[datetime]) -> Iterator[Unusual]:
     queues = {queue.pk: queue for queue in Queue.objects.filter(kind="input", gone_since=None)}
-    rows = asked(postgresql().usual.seen_depth(), {"at": list(hours), "queues": list(queues)})
+    rows = rows_of(postgresql().usual.seen_depth(), {"at": list(hours), "queues": list(queues)})
     known = weeks_before.of_depths("hour", hours, queues)
     names = {(each.schema, each.table): each.name for each in Endpoint.objects.all()}
     for at, pk, median in rows:

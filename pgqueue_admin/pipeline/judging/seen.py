@@ -10,8 +10,8 @@ from django.db import transaction
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.figures.usual import WEEKS
-from pgqueue_admin.pipeline.figures.weeks_before import asked
 from pgqueue_admin.pipeline.judging import findings
+from pgqueue_admin.records.asking import rows_of, run
 from pgqueue_admin.records.kept import kept_for
 from pgqueue_admin.records.models import HistoryBatch, HistoryDay, SeenStep, Unusual
 from pgqueue_admin.records.steps import floor
@@ -46,13 +46,13 @@ def newest() -> datetime | None:
 def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
     """The oldest first, since later ones are compared with them; each part with where history ends."""
     complete, earliest = ledger.complete_to(), _earliest(now)
-    begun = newest() or asked(postgresql().usual.first_hour(), {"since": earliest})[0][0]
+    begun = newest() or rows_of(postgresql().usual.first_hour(), {"since": earliest})[0][0]
     if complete is None or begun is None:
         return
     until = floor(complete, "hour")
     batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
     again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
-    touched = {at for (at,) in asked(postgresql().usual.touched(), {"batches": batches})}
+    touched = {at for (at,) in rows_of(postgresql().usual.touched(), {"batches": batches})}
     touched.update(*(_hours(day.begin, day.begin + DAY) for day in again))
     due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
     for place in range(0, len(due), AT_ONCE):
@@ -71,7 +71,7 @@ def _earliest(now: datetime) -> datetime:
 @transaction.atomic
 def _some(hours: list[datetime], until: datetime) -> bool:
     """False: another process is at it, and what is left is due again."""
-    if not asked(postgresql().usual.alone(), {})[0][0]:
+    if not rows_of(postgresql().usual.alone(), {})[0][0]:
         return False
     before = newest() or hours[0]
     _sum("hour", hours)
@@ -84,7 +84,7 @@ def _some(hours: list[datetime], until: datetime) -> bool:
 def _sum(grain: str, at: list[datetime]) -> None:
     usual = postgresql().usual
     SeenStep.objects.filter(grain=grain, at__in=at).delete()
-    asked(usual.see(subject=usual.subject, subjects=usual.subjects), {"grain": grain, "at": at})
+    run(usual.see(subject=usual.subject, subjects=usual.subjects), {"grain": grain, "at": at})
 
 
 def _later(hour: datetime) -> Iterator[datetime]:

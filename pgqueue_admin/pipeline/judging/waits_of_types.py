@@ -2,16 +2,16 @@
 
 from datetime import timedelta
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline.judging.waits import DAYS
 from pgqueue_admin.records import clock
+from pgqueue_admin.records.asking import run
 
 
 @transaction.atomic
 def measure() -> None:
     """Histograms of days merged, in one statement."""
     since = (clock.now() - timedelta(days=DAYS)).date()
-    with connections["default"].cursor() as cursor:
-        cursor.execute(postgresql().trends.measure_waits(), {"since": since})
+    run(postgresql().trends.measure_waits(), {"since": since})
