@@ -22,10 +22,6 @@ class Body:
     offset: int
     size: int | None
 
-    @property
-    def has_more(self) -> bool:
-        return self.part is not None and self.offset + len(self.part) < (self.size or 0)
-
 
 @dataclass(frozen=True, slots=True)
 class BodyString:

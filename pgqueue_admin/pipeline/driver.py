@@ -53,13 +53,7 @@ class Driver:
         java.check()
         done, faults = self._recompute(), list[Exception]()
         with source().reading() as connection:
-            began = connection.all(postgresql().pipeline.instant())[0].at
-            for each in sources(connection):
-                try:
-                    done += self._read(connection, each, began, ending)
-                except Exception as error:
-                    faults.append(error)
-                    ledger.held_back(each, str(error).partition("\n")[0][:500])
+            done += self._read_all(connection, ending, faults)
             if not ending():
                 try:
                     event_files.keep(connection, folder())
@@ -73,6 +67,16 @@ class Driver:
             self._measure_at = time.monotonic() + MEASURE_EVERY
         if faults:
             raise faults[0]
+        return done
+
+    def _read_all(self, connection: Connection, ending: Callable[[], bool], faults: list[Exception]) -> int:
+        done, began = 0, connection.all(postgresql().pipeline.instant())[0].at
+        for each in sources(connection):
+            try:
+                done += self._read(connection, each, began, ending)
+            except Exception as error:
+                faults.append(error)
+                ledger.held_back(each, str(error).partition("\n")[0][:500])
         return done
 
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:

@@ -64,11 +64,6 @@ def _of(endpoint: Endpoint) -> QuerySet[Process]:
     return heard_of().filter(role="endpoint", endpoint=endpoint.name)
 
 
-def last_crash(endpoint: str) -> Process | None:
-    crashed = known().filter(role="endpoint", endpoint=endpoint, state__in=[State.CRASHED, State.BACK_OFF, State.LOST])
-    return crashed.order_by("-ended_at").first()
-
-
 @dataclass(frozen=True)
 class OfEndpoint:
     """An endpoint of ours beside its processes."""

@@ -70,12 +70,3 @@ def test_how_many_took_the_newest_settings_and_how_fast(sales: Endpoint) -> None
     taken = processes.taken(row)
     assert (taken.by, taken.of) == (1, 2)
     assert taken.seconds == pytest.approx(0.2)
-
-
-def test_the_last_crash_is_the_newest(sales: Endpoint) -> None:
-    process(1, state="crashed", ended_at=Now() - timedelta(minutes=5), last_error="old")
-    process(2, state="crashed", ended_at=Now(), last_error="new")
-    process(3, state="stopped", ended_at=Now())
-    last = processes.last_crash("Sales")
-    assert last is not None
-    assert last.last_error == "new"

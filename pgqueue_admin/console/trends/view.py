@@ -185,32 +185,45 @@ class View:
 
     @property
     def as_json(self) -> str:
-        at = self.window.instants
+        """What the charts are drawn from: lines by name, a value a step, and where something changes along them."""
+        at, asked = self.window.instants, self.window.asked
+        lines: dict[str, Any] = {"at": at, "until": int(asked.until.timestamp()), **self._marks}
+        lines |= self._counted_lines(at) | self._timed_lines(at) | self.depth.lines(at) | self.usual.lines(at)
+        lines |= {"messages": links.pattern(asked), "pruned": links.pruned_pattern(asked)}
+        lines |= {"finished": links.finished_pattern(asked)}
+        return json.dumps(lines, separators=(",", ":"))
+
+    @property
+    def _marks(self) -> dict[str, int | None]:
+        unread, kept = self.reach.unread_from, links.kept_from()
+        return {
+            "so_far_from": self.reach.so_far,
+            "unread_from": int(unread.timestamp()) if unread else None,
+            "kept_from": int(kept.timestamp()) if kept else None,
+            **self.depth.marks,
+        }
+
+    def _counted_lines(self, at: list[int]) -> dict[str, list[Any]]:
         counted = [self._counts_at(each) for each in at]
         before = [self._counts.before.get(each) for each in at]
-        p95_before = [self._timings.before.get(each) for each in at]
-        spans = [self.percentiles.get(each) for each in at]
-        lines: dict[str, Any] = {
-            "at": at,
-            "until": int(self.window.asked.until.timestamp()),
-            "so_far_from": self.reach.so_far,
-            "unread_from": int(unread.timestamp()) if (unread := self.reach.unread_from) else None,
+        return {
             "succeeded": [each.succeeded if each else None for each in counted],
             "failed": [each.failed if each else None for each in counted],
             "retried": [self._retried_at(each) for each in at],
             "before": [each.finished if each else None for each in before],
             "share": [each.per_cent_failed if each else None for each in counted],
             "share_before": [each.per_cent_failed if each else None for each in before],
-            "p95_before": [round(each.percentiles.p95, 1) if each else None for each in p95_before],
         }
-        for place, name in enumerate(("p50", "p95", "p99")):
-            lines[name] = [round(each[place], 1) if each else None for each in spans]
-        lines["messages"] = links.pattern(self.window.asked)
-        lines["pruned"] = links.pruned_pattern(self.window.asked)
-        lines["kept_from"] = int(kept.timestamp()) if (kept := links.kept_from()) else None
-        lines["finished"] = links.finished_pattern(self.window.asked)
-        lines |= self.depth.lines(at) | self.depth.marks | self.usual.lines(at)
-        return json.dumps(lines, separators=(",", ":"))
+
+    def _timed_lines(self, at: list[int]) -> dict[str, list[float | None]]:
+        """In milliseconds."""
+        before = [self._timings.before.get(each) for each in at]
+        spans = [self.percentiles.get(each) for each in at]
+        now = {
+            name: [round(each[place], 1) if each else None for each in spans]
+            for place, name in enumerate(trends.Percentiles._fields)
+        }
+        return {**now, "p95_before": [round(each.percentiles.p95, 1) if each else None for each in before]}
 
     @property
     def _nothing(self) -> Counts:

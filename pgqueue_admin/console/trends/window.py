@@ -50,8 +50,7 @@ class Window:
 
     def before(self, by: timedelta) -> Asked:
         """The same window, so much earlier."""
-        asked = self.asked
-        return Asked(asked.since - by, asked.until - by, asked.grain, asked.queue, asked.endpoint, asked.type)
+        return replace(self.asked, since=self.asked.since - by, until=self.asked.until - by)
 
 
 def read(query: QueryDict, now: datetime) -> Window:

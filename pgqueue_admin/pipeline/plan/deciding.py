@@ -109,28 +109,28 @@ def _why_not(numbers: Any, source: HistorySource) -> str:
             f"Its sequence hands {numbers.cached} numbers at once to a session (CACHE): by number alone, rows that"
             " come late would be missed. Its owner mends that with: alter sequence ... cache 1."
         )
-    if source.oid is None:
+    if source.oid is not None:
+        return _is_another(numbers, source)
+    if _is_behind(numbers, source):
         return (
             f"It was read up to number {source.seq_done}, and its sequence is at {numbers.last}: nothing of it is read"
             " before its numbers are past that."
-            if _is_behind(numbers, source)
-            else ""
         )
+    return ""
+
+
+def _is_another(numbers: Any, source: HistorySource) -> str:
+    """Than the table, or the start of its sequence, that the ledger knows; empty: it is the same."""
+    read = f"was read up to number {source.seq_done}"
     if source.oid != numbers.oid:
-        return (
-            f"It is another table than the one that was read up to number {source.seq_done}: it was made anew, or"
-            f" restored. {_SAY}"
-        )
+        return f"It is another table than the one that {read}: it was made anew, or restored. {_SAY}"
     if source.sequence_file == WENT_BACK or _went_back(numbers, source):
         return (
-            f"After it was read up to number {source.seq_done} its sequence was behind that: its numbers began anew,"
-            f" and rows of lower numbers may be new ones. {_SAY}"
+            f"After it {read} its sequence was behind that: its numbers began anew, and rows of lower numbers may be"
+            f" new ones. {_SAY}"
         )
     if source.sequence_file not in (None, numbers.sequence_file):
-        return (
-            f"Since it was read up to number {source.seq_done} its sequence was restarted, or altered: rows of lower"
-            f" numbers may be new ones. {_SAY}"
-        )
+        return f"Since it {read} its sequence was restarted, or altered: rows of lower numbers may be new ones. {_SAY}"
     return ""
 
 
