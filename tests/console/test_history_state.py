@@ -67,7 +67,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
     [
         ({}, "Nobody saw how it ended. Nothing is lost meanwhile. The supervisor starts another"),
         ({"exit_code": 3}, "It ended with exit code 3."),
-        ({"last_error": "ended by SIGKILL"}, "It ended: ended by SIGKILL"),
+        ({"last_error": "ended by SIGKILL"}, "It ended by SIGKILL"),
     ],
 )
 def test_a_process_that_ended_says_how(page: Page, facts: dict[str, Any], said: str) -> None:

@@ -198,6 +198,7 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
         ({}, "ended: nobody saw how it ended"),
         ({"exit_code": 3}, "ended: exit code 3"),
         ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
+        ({"last_error": "ended by SIGKILL; last line: x"}, "ended by SIGKILL; last line: x"),
     ],
 )
 def test_how_a_process_ended_is_said_as_far_as_anybody_saw_it(page: Page, known: dict[str, object], said: str) -> None:

@@ -42,6 +42,9 @@ def test_the_recorded_ones_are_all_there(looked_at: Recorded) -> None:
     assert 'href="/queues/Legacy/Invoicing/"' in html
     assert "To unsubscribe" in html
     assert "None of these." in html
+    assert "from public.SubscriptionRouting" in " ".join(re.sub("<[^>]+>", "", html).split()), (
+        "a schema has one of its own"
+    )
 
 
 def cells(html: str) -> dict[str, dict[str, str]]:

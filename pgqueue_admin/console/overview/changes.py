@@ -65,7 +65,8 @@ def _what(entry: AuditEntry) -> str:
 def of_crash(process: Process) -> Change:
     name = process.endpoint or process.role
     ended = process.ended_at or process.heartbeat_at
-    did = f"{name}, pid {process.pid}, ended: {_why_ended(process)}"
+    why = _why_ended(process)
+    did = f"{name}, pid {process.pid}, {why if why.startswith('ended ') else f'ended: {why}'}"
     return Change(ended, process.host, did, "dead", navigation.path_of("workers"))
 
 
