@@ -55,3 +55,12 @@ class HistoryState:
         """Those that somebody has begun and not ended: read just now, or left behind by a process that is gone."""
         running = HistoryBatch.objects.filter(state=HistoryBatch.State.RUNNING)
         return list(running.select_related("source").order_by("started_at"))
+
+    @property
+    def opened(self) -> list[tuple[HistoryBatch, bool]]:
+        """Each with whether it is read just now: what was begun before the process was, another one left behind."""
+        return [(batch, self.runs and _is_later(batch.started_at, self.process.started_at)) for batch in self.batches]
+
+
+def _is_later(batch: datetime | None, process: datetime) -> bool:
+    return batch is None or batch >= process

@@ -114,7 +114,15 @@ def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
     assert f"Batch {open_batch.pk} is being read since" in text
     assert "9 rows of audit, try 2, read and written." in text
     assert len(re.findall(r"\(3 min[^)]* ago\)", text)) == 2, "above, and in its row"
+    Process.objects.update(started_at=clock.now() - MINUTE)
+    text = page()
+    assert f"Batch {open_batch.pk} was left open since" in text, (
+        "by a process that was killed: the next one is at another"
+    )
+    assert "The process that runs now reads it again from its beginning" in text
     Process.objects.update(heartbeat_at=clock.now() - 5 * MINUTE)
-    assert f"Batch {open_batch.pk} was left open since" in page()
+    text = page()
+    assert f"Batch {open_batch.pk} was left open since" in text
+    assert "The next process reads it again" in text
     HistoryBatch.objects.update(state="done")
     assert "was left open" not in page()
