@@ -208,6 +208,7 @@ def test_headers_that_are_no_json_are_shown_raw_with_the_complaint(looked_at: Re
     html = shown(looked_at.operator, f"/queues/public/Poison.MalformedHeaders/messages/{row}/")
     assert "These headers cannot be read" in html
     assert "an array, not an object" in html
+    assert re.search(r"<dt>Sent</dt>\s*<dd>unknown</dd>", html), "no two dashes"
 
 
 def test_a_null_body_is_told_to_wedge_the_queue(looked_at: Recorded) -> None:
