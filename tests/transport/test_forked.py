@@ -3,6 +3,8 @@
 import os
 import select
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -80,3 +82,47 @@ def test_what_a_child_sends_is_heard(make_endpoint, forked, connect, database):
     assert list(listener.notifications(timeout=PATIENCE))
     sender.send("Sales", 2, type=PING)  # the parent's own session is as it was
     assert len(rows(database, "Sales")) == 2
+
+
+FORKING = """
+import os, sys
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+
+handlers = Handlers()
+
+
+@handlers.handle("Shop.Ping")
+def ping(number, context):
+    context.send("Billing", number, type="Shop.Pong")
+    if number == 1 and (child := os.fork()):
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    elif number == 1:
+        {way}
+
+
+settings = EndpointSettings(concurrency=1, immediate_retries=0, delayed_retries=0)
+Endpoint("Sales", sys.argv[1], handlers=handlers, settings=settings).run()
+"""
+
+
+@pytest.mark.parametrize("way", ["sys.exit()", "1 / 0", "return"])
+def test_a_child_that_a_handler_forks_does_not_become_a_second_receiver(make_endpoint, database, way):
+    """It came back from the handler, on the session that its parent has: one read the answers of the other."""
+    for name in ("Sales", "Billing"):
+        make_endpoint(name)
+    make_endpoint().send_many("Sales", range(4), type=PING)
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING.format(way=way), database],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as parent:
+        try:
+            assert parent.stdout
+            assert select.select([parent.stdout], [], [], PATIENCE)[0], "the child comes to its end"
+            assert parent.stdout.readline() == "1\n"
+            until(lambda: not rows(database, "Sales"))
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
+    assert [row.body for row in rows(database, "Billing")] == [b"0", b"1", b"2", b"3"]
+    assert rows(database, "error") == []

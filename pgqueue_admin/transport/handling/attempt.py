@@ -1,5 +1,6 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
+import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from pgqueue_admin.transport.handling.handlers import Handlers, handler_name
 from pgqueue_admin.transport.handling.replies import Replies
 from pgqueue_admin.transport.recoverability.recovery import Recovery
 from pgqueue_admin.transport.sending.outbound import Outbound
+from pgqueue_admin.transport.sessions import forked
 from pgqueue_admin.transport.tracing import Tracing
 from pgqueue_admin.transport.transaction import Transaction
 from pgqueue_admin.transport.wire import headers as h
@@ -73,9 +75,11 @@ class Attempts:
         return body
 
     def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
+        process = os.getpid()
         try:
             self.invoke(body, context)
         finally:
+            forked.end_child_of(process)
             context.close()
         if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
             transaction.dispatch(outgoing)

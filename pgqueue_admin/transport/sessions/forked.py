@@ -1,8 +1,11 @@
 """A forked child leaves its parent's sessions and threads alone: their sockets are shared, the threads not there."""
 
+import logging
 import os
 from typing import Protocol
 from weakref import WeakSet
+
+log = logging.getLogger("pgqueue_admin.transport")
 
 
 class Forgetful(Protocol):
@@ -23,3 +26,12 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
+
+
+def end_child_of(process: int) -> None:
+    """Where a handler forked and its child came back: it would go on as the receiver that its parent is, on one session
+    with it. ``process``: that began to handle.
+    """
+    if os.getpid() != process:
+        log.error("A handler forked, and its child came back from it: the child is ended, or it would receive as well")
+        os._exit(1)
