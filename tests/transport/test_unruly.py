@@ -1,12 +1,14 @@
 """Handlers and messages that nobody should write: each ends somewhere, and nothing of the engine ends with it."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import Pipeline, Tracing
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, insert, rows
@@ -39,6 +41,43 @@ def test_an_error_that_wants_to_exit_when_it_is_asked_what_it_is(endpoint, handl
     until(lambda: spy.counts["handled"] == 1)
     (row,) = rows(endpoint.dsn, "error")
     assert "could not be read" in h.parse(row.headers)[h.EXCEPTION_MESSAGE]
+
+
+async def promise(number, context):
+    raise AssertionError("never run")
+
+
+def each(number, context):
+    yield number
+
+
+def hidden(number, context):
+    return promise(number, context)
+
+
+@pytest.mark.parametrize("handler", [promise, each, partial(promise)])
+def test_a_handler_that_a_call_does_not_run_is_refused(handlers, handler):
+    """As a port from .NET would write it: the call makes a coroutine, and the message was gone with nothing done."""
+    with pytest.raises(TypeError, match="is async, or a generator"):
+        handlers.handle(PING)(handler)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize("pipeline", ["none", "a behaviour", "traced"])
+def test_one_that_is_hidden_in_another_function_fails(make_endpoint, handlers, spy, pipeline):
+    handlers.handle(PING)((lambda number, context: None) if pipeline == "a behaviour" else hidden)
+    pipelines = {
+        "none": Pipeline(),
+        "a behaviour": Pipeline((lambda get_next: hidden,)),
+        "traced": Pipeline(tracing=Tracing()),
+    }
+    endpoint = make_endpoint(settings=replace(QUICK, immediate_retries=0), pipeline=pipelines[pipeline])
+    endpoint.send("Sales", 1, type=PING)
+    endpoint.start()
+    until(lambda: rows(endpoint.dsn, "error"))
+    finished(endpoint)
+    assert "is async, or a generator" in str(spy.errors[0])
+    assert spy.counts["handled"] == 0
 
 
 @pytest.mark.parametrize("retries", ["-99999999999999999999", "-5", "99999999999999999999", "three", "1.5", "٣", None])

@@ -13,7 +13,7 @@ from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.audit import Audit
 from pgqueue_admin.transport.handling.behaviours import Pipeline
 from pgqueue_admin.transport.handling.context import Handler, MessageContext
-from pgqueue_admin.transport.handling.handlers import Handlers, handler_name
+from pgqueue_admin.transport.handling.handlers import Handlers, handler_name, ran
 from pgqueue_admin.transport.handling.replies import Replies
 from pgqueue_admin.transport.recoverability.recovery import Recovery
 from pgqueue_admin.transport.sending.outbound import Outbound
@@ -77,7 +77,7 @@ class Attempts:
     def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
         process = os.getpid()
         try:
-            self.invoke(body, context)
+            ran(self.invoke(body, context), self.invoke)  # type: ignore[func-returns-value]
         finally:
             forked.end_child_of(process)
             context.close()
@@ -131,7 +131,7 @@ def is_too_long(error: BaseException) -> bool:
 def call_handlers(body: Any, context: MessageContext) -> None:
     for handler in context.handlers:
         context.handling = handler, time.time()
-        handler(body, context)
+        ran(handler(body, context), handler)
 
 
 def call_traced(tracing: Tracing, body: Any, context: MessageContext) -> None:
@@ -139,7 +139,7 @@ def call_traced(tracing: Tracing, body: Any, context: MessageContext) -> None:
     for handler in context.handlers:
         context.handling = handler, time.time()
         with tracing.handling(handler_name(handler)):
-            handler(body, context)
+            ran(handler(body, context), handler)
 
 
 def _handler_data(context: MessageContext) -> dict[str, str]:
