@@ -165,7 +165,8 @@ class Endpoint(Client):
         if not self.instance_queue or not self._receivers:
             raise ValueError(f"answers cannot come to {self.name}: give it instance=, and start it")
         asked = self.replies.asked()
-        ours: h.Headers = {h.MESSAGE_ID: asked.message_id, h.REPLY_TO_ADDRESS: str(self.instance_queue)}
+        ours: h.Headers = {name: asked.message_id for name in (h.MESSAGE_ID, h.CORRELATION_ID)}
+        ours[h.REPLY_TO_ADDRESS] = str(self.instance_queue)
         self.send(destination, message, type=type, headers={**(headers or {}), **ours}, ttbr=ttbr)
         return asked
 

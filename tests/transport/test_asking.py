@@ -49,6 +49,12 @@ def test_an_answer_comes_to_the_instance_that_asked(sales, web):
     assert reply.headers[h.ENCLOSED_MESSAGE_TYPES] == QUOTED
 
 
+def test_an_answer_is_found_whatever_the_question_is_said_to_belong_to(sales, web):
+    """By the correlation id, which is the question's own: with another the answer would be nobody's."""
+    asked = web.ask("Sales", {"n": 7}, type=PRICE, headers={h.CORRELATION_ID: "of another"})
+    assert asked.reply(GENEROUS).body == {"price": 70}
+
+
 def test_an_answer_may_be_a_number_alone(sales, web):
     """As callbacks of the original write it: a control message with no body, no type and no format."""
     reply = web.ask("Sales", {}, type="Shop.IsOpen").reply(GENEROUS)
