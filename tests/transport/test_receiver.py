@@ -152,8 +152,8 @@ def test_a_slow_handler_does_not_hold_the_queue(endpoint, gate):
 
 
 def test_back_to_peek_only_when_handlers_are_done(endpoint, gate):
-    """T12, the document's words."""
-    endpoint.apply(replace(QUICK, repeek_after="handlers"))
+    """T12, the document's words. A peek before that would find nothing, and be the last for long."""
+    endpoint.apply(replace(QUICK, repeek_after="handlers", peek_delay=600))
     for number in (-1, 1):
         endpoint.send("Sales", number, type=PING)
     endpoint.start()

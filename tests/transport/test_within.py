@@ -63,10 +63,13 @@ def test_his_rollback_does_not(endpoint, caller, many):
         assert connection.value("select to_regclass('public.his')") is None
 
 
-def test_expiry_counts_from_the_start_of_his_transaction_in_utc(endpoint, caller):
+@pytest.mark.parametrize("many", [1, 3, bulk.MANY + 1])
+def test_expiry_counts_from_the_start_of_his_transaction_in_utc(endpoint, caller, many):
+    """T8: one by one, in a batch, and by COPY, which computes nothing."""
     with caller.transaction():
-        endpoint.within(caller).send("Sales", 1, type=PLACE, ttbr=timedelta(seconds=90))
-        query = "select extract(epoch from expires - (now() at time zone 'utc'))::int as left from public.\"Sales\""
+        endpoint.within(caller).send_many("Sales", range(many), type=PLACE, ttbr=timedelta(seconds=90))
+        left = "extract(epoch from expires - (now() at time zone 'utc'))::int"
+        query = f'select distinct {left} as left from public."Sales"'
         assert [*psycopg.Cursor(caller, row_factory=tuple_row).execute(query)] == [(90,)]
 
 
