@@ -13,6 +13,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import endpoints, processes
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.workers.office import SCAN_SECONDS
 from tests.waiting import until, within
 from tests.workers.house import House, alive, want
 from tests.workers.shop.handlers import TYPE
@@ -32,7 +33,11 @@ def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
     first = house.running(2)
     endpoints.scale("Sales", 3, "ana", "console")
     within(2, lambda: len(house.rows(ended_at=None)) == 3, "a third one was started")
-    assert {row.pid for row in first} < {row.pid for row in house.running(3)}
+    began = time.monotonic()  # it has just read what is wanted: it hears of this, or reads it only so much later
+    endpoints.scale("Sales", 4, "ana", "console")
+    within(2, lambda: len(house.rows(ended_at=None)) == 4, "a fourth one was started")
+    assert time.monotonic() - began < SCAN_SECONDS - 1
+    assert {row.pid for row in first} < {row.pid for row in house.running(4)}
     endpoints.scale("Sales", 1, "ana", "console")
     (kept,) = house.running(1)
     assert kept.pid == first[0].pid, "the oldest stays"
