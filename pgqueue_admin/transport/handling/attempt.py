@@ -1,6 +1,5 @@
 """One attempt: the message is read, handled, and what was sent meanwhile is dispatched."""
 
-import os
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,11 +74,11 @@ class Attempts:
         return body
 
     def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
-        process = os.getpid()
+        forks = forked.forks
         try:
             ran(self.invoke(body, context), self.invoke)  # type: ignore[func-returns-value]
         finally:
-            forked.end_child_of(process)
+            forked.end_child_since(forks)
             context.close()
         if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
             transaction.dispatch(outgoing)
