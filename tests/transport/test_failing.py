@@ -282,6 +282,22 @@ def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive,
     assert "could not be put away" in caplog.text
 
 
+def test_an_archive_that_a_call_does_not_run_loses_nothing(make_endpoint, handlers, caplog):
+    """An ``async def``: the message would be gone, and nowhere."""
+
+    async def archive(connection, message, failure):
+        raise AssertionError("never run")
+
+    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
+    failing(handlers, Unrecoverable("no"))
+    endpoint.send("Sales", {}, type=PLACE)
+    endpoint.start()
+    until(lambda: "could not be put away" in caplog.text)
+    endpoint.stop(0)
+    until(lambda: rows(endpoint.dsn, "Sales"))
+    assert "is async, or a generator" in caplog.text
+
+
 def test_without_an_archive_it_is_the_error_queue(make_endpoint, handlers):
     endpoint = make_endpoint(settings=ARCHIVING, exhausted=None)
     failing(handlers, Unrecoverable("no"))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.actions import Exhaust
 from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handling.handlers import ran
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Exhausted
 from pgqueue_admin.transport.recoverability.faults import faulted
@@ -46,7 +47,7 @@ class Exhaustion:
             return
         with _savepoint(transaction) as connection:
             if settings.on_exhausted == "archive" and self._archive:
-                self._archive(connection, message, failure)
+                ran(self._archive(connection, message, failure), self._archive)
             else:
                 self._to_error_queue(connection, message, failure, settings.error_queue)
 
