@@ -105,13 +105,15 @@ def test_due_messages_are_moved_from_one_end_of_the_index(
     assert looked.blocks < 20
 
 
-def test_the_next_due_is_found_behind_a_hundred_thousand_overdue(
-    databases: Databases, connect: Callable[..., Connection]
-) -> None:
-    """Other movers have them in hand, or the endpoint was down: none of them is looked at."""
+def test_behind_a_hundred_thousand_overdue(databases: Databases, connect: Callable[..., Connection]) -> None:
+    """Other movers have them in hand, or the endpoint was down: the next due looks at none, a move at its batch."""
     with large.delayed(databases, rows=101_000, due=100_000) as made:
-        next_due = postgresql().delayed.next_due(table=QUEUE._replace(table="Q.Delayed"))
+        table = QUEUE._replace(table="Q.Delayed")
+        next_due = postgresql().delayed.next_due(table=table)
         connection = connect(made.dsn)
+        moved = executed(connection, postgresql().delayed.move_due(table=table, queue=QUEUE, batch=BATCH))
+        assert moved.reads("Q.Delayed") <= BY_INDEX
+        assert moved.blocks < 30 * BATCH
         looked = executed(connection, next_due)
         assert looked.reads("Q.Delayed") <= BY_INDEX
         assert looked.blocks < 20
