@@ -2,6 +2,8 @@
 
 import os
 import signal
+import tracemalloc
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -74,6 +76,31 @@ def test_day_by_day_and_each_event_once(database: Connection, archive: HistorySo
     assert filed(tmp_path) == {day(-5): [(1, "discarded")], day(-2): [(1, "retried"), (2, "restored")]}
     midnight_passes()
     assert kept(database, tmp_path) == 0
+
+
+def test_a_day_on_which_very_much_was_done_is_read_a_part_at_a_time(
+    database: Connection, archive: HistorySource, tmp_path: Path
+) -> None:
+    """Somebody discarded all that lay there: a hundred thousand take no more memory than twenty."""
+    dead = [buried(database) for _ in range(3)]
+    many = "insert into messages.archive_event (archive_id, who, verb, at) select %s, 'ana', 'discarded', %s"
+    for archive_id in reversed(dead):
+        database.run(f"{many} from generate_series(1, 25000)", [archive_id, midnight(-2)])
+    database.run(f"{many} from generate_series(1, 5000)", [dead[0], midnight(-3)])
+    midnight_passes()
+    assert event_files.keep(database, tmp_path) == 5000
+    tracemalloc.start()
+    try:
+        assert event_files.keep(database, tmp_path) == 75_000
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+    file = pyarrow.parquet.ParquetFile(tmp_path / HistoryFile.objects.get(day=day(-2)).path)
+    groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    assert groups == [20_000, 20_000, 20_000, 15_000]
+    seqs = file.read(["seq"])["seq"].to_pylist()
+    assert seqs == sorted(seqs)
+    assert Counter(seqs) == dict.fromkeys((1, 2, 3), 25_000)
 
 
 def test_what_commits_late_is_in_a_file_once(

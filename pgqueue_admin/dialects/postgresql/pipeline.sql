@@ -53,14 +53,19 @@ and not (pg_visible_in_snapshot(event.xid, %(a)s::pg_snapshot) and event.at < co
 select min(at) from messages.archive_event event where {events_not_filed}
 
 -- name: events_read
--- With what the archive knows of their messages. A file is looked into by seq.
-select
+-- With what the archive knows of their messages. A file is looked into by seq. A part at a time: somebody may have
+-- discarded a million.
+declare became no scroll cursor for select
     archived.seq, event.archive_id, archived.message_id, event.id as event, event.at, event.who, event.verb,
     event.operation, event.target
 from messages.archive_event event
 left join messages.message_archive archived on archived.id = event.archive_id
 where {events_not_filed}
 order by archived.seq, event.id
+
+-- name: events_part
+-- As many as a group of rows in a file has: a look for one message has to read these.
+fetch 20000 from became
 
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an

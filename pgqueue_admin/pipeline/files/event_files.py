@@ -1,6 +1,9 @@
 """What became of archived messages, in the open format: the events of each day that is over. Without Spark."""
 
 import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +25,6 @@ COLUMNS = (
 )  # fmt: skip
 _NUMBERS = ("seq", "archive_id", "event", "operation")
 _DAY = timedelta(days=1)
-_GROUP = 20_000  # rows that a look for one message has to read
 
 
 class _To(NamedTuple):
@@ -48,42 +50,69 @@ def keep(connection: Connection, folder: Path) -> int:
     if is_done or not transactions.is_known(connection, source):
         return 0
     to = _To(now.snapshot, now.at, transactions.written(connection))
-    end, rows = _next(connection, source, to.snapshot, today)
+    before, files = _file(connection, source, to, today, folder)
     try:
-        _file(source, to, end, rows, folder)
+        _commit(source, to, before, files, folder)
     except ledger.Superseded as other:  # another driver was faster
         log.info("History: %s", other)
         return 0
-    return len(rows)
+    for file in files:
+        log.info("History: what became of messages on %s, %s events.", file.day, file.rows)
+    return sum(file.rows for file in files)
 
 
-def _next(connection: Connection, source: HistorySource, snapshot: str, today: datetime) -> tuple[datetime, list[Any]]:
-    """Up to which midnight events are in files after this, and the events for that."""
+def _file(
+    connection: Connection, source: HistorySource, to: _To, today: datetime, folder: Path
+) -> tuple[datetime, list[HistoryFile]]:
+    """Up to which midnight events are in files after this, and these files: nothing names them yet."""
+    with ExitStack() as gone:
+        with connection.transaction():
+            connection.run(_sql().patiently())
+            before, params = _next(connection, source, to.snapshot, today)
+            written = _write(_parts(connection, params) if params else [], folder, gone)
+        settle(folder, [path for path, _ in written.values()])
+        return before, [_named(source, folder, path, day, rows) for day, (path, rows) in written.items()]
+
+
+def _next(
+    connection: Connection, source: HistorySource, snapshot: str, today: datetime
+) -> tuple[datetime, dict[str, Any] | None]:
+    """Up to which midnight, and what to ask events_read with; None: there is nothing."""
     begin, done = source.events_snapshot or ledger.BEFORE_ALL, source.events_before
     params: dict[str, Any] = {"a": begin, "filed": done, "b": snapshot, "end": today}
-    part = {"events_not_filed": _sql().events_not_filed}
-    with connection.transaction():
-        connection.run(_sql().patiently())
-        first = connection.value(_sql().events_first(**part), params)
-        if first is None:
-            return today, []
-        end = midnight(_day(first)) + _DAY
-        end = max(end, done) if done else end  # what comes late is from before that
-        return end, connection.all(_sql().events_read(**part), params | {"end": end})
+    first = connection.value(_sql().events_first(events_not_filed=_sql().events_not_filed), params)
+    if first is None:
+        return today, None
+    end = midnight(_day(first)) + _DAY
+    end = max(end, done) if done else end  # what comes late is from before that
+    return end, params | {"end": end}
 
 
-def _file(source: HistorySource, to: _To, before: datetime, rows: list[Any], folder: Path) -> None:
-    reasons = dict(Operation.objects.filter(pk__in={row.operation for row in rows}).values_list("pk", "reason"))
-    days = groupby(sorted(rows, key=lambda row: _day(row.at)), key=lambda row: _day(row.at))  # in a day still by seq
-    written = {of_events(folder, day, uuid4()): (day, list(events)) for day, events in days}
-    with gone_if_it_fails(*(path.parent for path in written)):
-        for path, (_, events) in written.items():
-            _write(path, events, reasons)
-        settle(folder, written)
-        files = [_named(source, folder, path, day, len(events)) for path, (day, events) in written.items()]
-    _commit(source, to, before, files, folder)
-    for day, events in written.values():
-        log.info("History: what became of messages on %s, %s events.", day, len(events))
+def _parts(connection: Connection, params: dict[str, Any]) -> Iterator[list[Any]]:
+    connection.run(_sql().events_read(events_not_filed=_sql().events_not_filed), params)
+    while rows := connection.all(_sql().events_part()):
+        yield rows
+
+
+def _write(parts: Iterable[list[Any]], folder: Path, gone: ExitStack) -> dict[date, tuple[Path, int]]:
+    """A file for each day, and how many events are in it: in each still by seq."""
+    paths, number, opened = dict[date, Path](), Counter[date](), dict[date, Any]()
+    with ExitStack() as open_files:
+        for rows in parts:
+            reasons = _reasons(rows)
+            for day, events in groupby(sorted(rows, key=lambda row: _day(row.at)), key=lambda row: _day(row.at)):
+                if day not in paths:
+                    paths[day] = of_events(folder, day, uuid4())
+                    gone.enter_context(gone_if_it_fails(paths[day].parent))
+                    opened[day] = open_files.enter_context(_opened(paths[day]))
+                table = _table(list(events), reasons)
+                opened[day].write_table(table)
+                number[day] += table.num_rows
+    return {day: (path, number[day]) for day, path in paths.items()}
+
+
+def _reasons(rows: list[Any]) -> dict[int, str]:
+    return dict(Operation.objects.filter(pk__in={row.operation for row in rows}).values_list("pk", "reason"))
 
 
 def _commit(source: HistorySource, to: _To, before: datetime, files: list[HistoryFile], folder: Path) -> None:
@@ -101,17 +130,26 @@ def _named(source: HistorySource, folder: Path, path: Path, day: date, rows: int
     return HistoryFile(source=source, dataset=dataset, path=place, day=day, rows=rows, bytes=size)
 
 
-def _write(path: Path, events: list[Any], reasons: dict[int, str]) -> None:
-    import pyarrow as pa
+def _opened(path: Path) -> Any:
     import pyarrow.parquet
 
-    kinds = (
+    path.parent.mkdir(parents=True)
+    return pyarrow.parquet.ParquetWriter(path, _schema(), compression="zstd")
+
+
+def _table(events: list[Any], reasons: dict[int, str]) -> Any:
+    import pyarrow as pa
+
+    rows = [{**row._asdict(), "source": ARCHIVE, "reason": reasons.get(row.operation) or None} for row in events]
+    return pa.Table.from_pylist(rows, schema=_schema())
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
         dict.fromkeys(COLUMNS, pa.string()) | dict.fromkeys(_NUMBERS, pa.int64()) | {"at": pa.timestamp("us", "UTC")}
     )
-    rows = [{**row._asdict(), "source": ARCHIVE, "reason": reasons.get(row.operation) or None} for row in events]
-    path.parent.mkdir(parents=True)
-    table = pa.Table.from_pylist(rows, schema=pa.schema(kinds))
-    pyarrow.parquet.write_table(table, path, compression="zstd", row_group_size=_GROUP)
 
 
 def _day(at: datetime) -> date:
