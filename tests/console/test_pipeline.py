@@ -133,12 +133,18 @@ def test_a_batch_says_how_long_it_took(as_viewer: Client, batch: HistoryBatch) -
 
 def test_who_may_not_is_told_so(as_viewer: Client, batch: HistoryBatch) -> None:
     HistoryBatch.objects.update(state="planned")
-    for act in ("cancel", "recompute"):
+    days = {"since": "2026-11-14", "until": "2026-11-14"}
+    for act, nothing in (("run", "asked for"), ("cancel", "cancelled"), ("recompute", "recomputed")):
+        said = as_viewer.post(f"/pipeline/{act}/", days, follow=True).content.decode()
+        assert f"Nothing {'is' if act == 'recompute' else 'was'} {nothing}: " in said
         assert (
             "needs the right “Can start, stop, scale and pause endpoints”, which an administrator gives in Django admin"
-            in as_viewer.post(f"/pipeline/{act}/", follow=True).content.decode()
+            in said
         )
     assert HistoryBatch.objects.get().state == "planned"
+    assert HistorySource.objects.filter(wanted_at=None, held_until=None).exists()
+    assert not HistoryDay.objects.exists()
+    assert not AuditEntry.objects.exists()
 
 
 def test_what_was_compacted_is_told(as_viewer: Client, batch: HistoryBatch) -> None:
