@@ -1,0 +1,69 @@
+"""Charts of Trends drawn from figures of history: what is drawn, what is read under the cursor, and the table agree."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.wording.durations import duration
+from tests.databases import Databases
+from tests.journeys.product import Product
+from tests.pipeline.counted import rolled_up
+
+pytestmark = pytest.mark.journey
+HOURS, SHOP = 5, "Journey.Charted"
+COUNTED = {"succeeded": 1, "failed": 2}  # the columns of the table
+TIMED = {"p50": 4, "p95": 5, "p99": 6}
+
+
+@pytest.fixture
+def figures(product: Product, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Five hours of an endpoint that nobody else has: each with other numbers and times."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser is driven from within a loop of its own
+    begin = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - (HOURS + 1) * timedelta(hours=1)
+    with databases.as_django(product.dsn):
+        for hour in range(HOURS):
+            about = {"at": begin + hour * timedelta(hours=1), "grain": "hour", "endpoint": SHOP}
+            timed = {"critical": [200 + 40 * hour, 500], "critical_n": [1000 * hour + 90, 10]}
+            rolled_up(messages=1000 * hour + 100, **about, **timed)
+            rolled_up(messages=hour, result="failed", **about)
+        yield
+        HistorySource.objects.filter(table="audit").delete()
+
+
+def test_each_figure_of_a_chart_is_that_of_its_table(page: Page, product: Product, figures: None) -> None:
+    page.goto(f"{product.url}/trends/?w=24h&endpoint={SHOP}&table=steps")
+    data = json.loads(page.locator("#trends").get_attribute("data-trends") or "")
+    drawn = [place for place, number in enumerate(data["succeeded"]) if number]
+    rows = page.locator("#table-steps tbody tr").all()
+    told = [row.locator("td, th").all_inner_texts() for row in rows if row.locator("td a").count()]
+    assert len(drawn) == len(told) == HOURS
+    chart = page.locator('[data-plot="many"]')
+    expect(chart.locator("canvas")).to_be_visible()
+    chart.focus()
+    page.keyboard.press("ArrowRight")  # the newest step, and from there on back
+    at = len(data["at"]) - 1
+    for place, cells in zip(reversed(drawn), told, strict=True):
+        while at > place:
+            page.keyboard.press("ArrowLeft")
+            at -= 1
+        for name, column in COUNTED.items():
+            read = page.locator(f'[data-read="{name}"]').first.inner_text()
+            assert plain(read) == plain(cells[column]) == str(data[name][place]), (name, cells[0])
+        for name, column in TIMED.items():
+            assert plain(cells[column]) == plain(duration(data[name][place] / 1000)), (name, cells[0])
+            read = page.locator(f'[data-read="{name}"]').first.inner_text()
+            assert seconds(read) == pytest.approx(data[name][place] / 1000, rel=0.01), (name, cells[0])
+
+
+def seconds(text: str) -> float:
+    number, unit = re.findall(r"([\d.]+)(ms|s|min)", plain(text))[0]
+    return float(number) * {"ms": 0.001, "s": 1, "min": 60}[unit]
+
+
+def plain(text: str) -> str:
+    return re.sub(r"[\s,≈]", "", text)
