@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.pipeline import installing, java
-from pgqueue_admin.pipeline.installing import UNDER_WAY, Installing
+from pgqueue_admin.pipeline.runtime import installing, java
+from pgqueue_admin.pipeline.runtime.installing import UNDER_WAY, Installing
 from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = """
 import sys
 from pathlib import Path
-from pgqueue_admin.pipeline.spark import session
+from pgqueue_admin.pipeline.spark.starting import session
 
 spark = session("local[1]", Path(sys.argv[1]))
 print(spark.range(7).count(), spark._jvm.System.getProperty("java.home"))
