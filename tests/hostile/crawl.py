@@ -25,6 +25,7 @@ PLAIN = {
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",
 }  # fmt: skip
+WITH_DAYS = ("finished", "pipeline_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 
 
@@ -95,7 +96,7 @@ def _of_history(world: World) -> dict[str, list[str]]:
         f"{reverse('finished_message', args=[seq])}?{urlencode({'source': source, 'at': at.isoformat()})}"
         for source, seq, at in world.finished
     ]
-    asked = {name: [reverse(name), f"{reverse(name)}?{urlencode(days)}"] for name in ("finished", "pipeline_days")}
+    asked = {name: [reverse(name), f"{reverse(name)}?{urlencode(days)}"] for name in WITH_DAYS}
     return {**asked, "finished_message": one}
 
 
