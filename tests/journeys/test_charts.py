@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,10 +28,10 @@ def figures(product: Product, databases: Databases, monkeypatch: pytest.MonkeyPa
     begin = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - (HOURS + 1) * timedelta(hours=1)
     with databases.as_django(product.dsn):
         for hour in range(HOURS):
-            about = {"at": begin + hour * timedelta(hours=1), "grain": "hour", "endpoint": SHOP}
-            timed = {"critical": [200 + 40 * hour, 500], "critical_n": [1000 * hour + 90, 10]}
-            rolled_up(messages=1000 * hour + 100, **about, **timed)
-            rolled_up(messages=hour, result="failed", **about)
+            at = begin + hour * timedelta(hours=1)
+            timed: dict[str, Any] = {"critical": [200 + 40 * hour, 500], "critical_n": [1000 * hour + 90, 10]}
+            rolled_up(at, 1000 * hour + 100, grain="hour", endpoint=SHOP, **timed)
+            rolled_up(at, hour, grain="hour", endpoint=SHOP, result="failed")
         yield
         HistorySource.objects.filter(table="audit").delete()
 
