@@ -7,12 +7,13 @@ from typing import Any
 
 from pgqueue_admin.dialects.errors import TransactionTooLong
 from pgqueue_admin.transport import logs
+from pgqueue_admin.transport.calls import name_of, ran
 from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.audit import Audit
 from pgqueue_admin.transport.handling.behaviours import Pipeline
 from pgqueue_admin.transport.handling.context import Handler, MessageContext
-from pgqueue_admin.transport.handling.handlers import Handlers, handler_name, ran
+from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.handling.replies import Replies
 from pgqueue_admin.transport.recoverability.recovery import Recovery
 from pgqueue_admin.transport.sending.outbound import Outbound
@@ -137,7 +138,7 @@ def call_traced(tracing: Tracing, body: Any, context: MessageContext) -> None:
     """Each handler in a span of its own."""
     for handler in context.handlers:
         context.handling = handler, time.time()
-        with tracing.handling(handler_name(handler)):
+        with tracing.handling(name_of(handler)):
             ran(handler(body, context), handler)
 
 
@@ -147,7 +148,7 @@ def _handler_data(context: MessageContext) -> dict[str, str]:
     handler, started = context.handling
     return {
         "Message type": context.message.type,
-        "Handler type": handler_name(handler),
+        "Handler type": name_of(handler),
         "Handler start time": h.wire_time(datetime.fromtimestamp(started, UTC)),
         "Handler canceled": "False",
     }

@@ -1,16 +1,10 @@
 """Which functions handle which messages."""
 
-import inspect
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from pgqueue_admin.transport.failure import type_name
+from pgqueue_admin.transport.calls import refuse_async
 from pgqueue_admin.transport.handling.context import Handler
 from pgqueue_admin.transport.wire.type_names import full_name
-
-_ONLY_MADE = (
-    "is async, or a generator: a call of it does nothing yet. Write a plain function; asyncio.run() runs others"
-)
 
 
 class Handlers:
@@ -31,8 +25,7 @@ class Handlers:
         """
 
         def register(handler: Handler) -> Handler:
-            if any(map(_only_makes, (handler, type(handler).__call__))):
-                raise TypeError(f"{handler_name(handler)} {_ONLY_MADE}")
+            refuse_async(handler)
             for each in types:
                 self._add(full_name(each), handler)
             return handler
@@ -62,23 +55,3 @@ class Handlers:
         known = self._by_type.setdefault(name, [])
         if handler not in known:
             known.append(handler)
-
-
-def ran(made: object, function: Callable[..., Any]) -> None:
-    """What a call returned. Raises TypeError where that is still to be run: a decorator hid what it is around."""
-    if made is not None and (inspect.isawaitable(made) or inspect.isgenerator(made) or inspect.isasyncgen(made)):
-        if isinstance(made, Coroutine | Generator):
-            made.close()  # or Python warns of it where nobody knows what it was
-        raise TypeError(f"{handler_name(function)} {_ONLY_MADE}")
-
-
-def _only_makes(function: Any) -> bool:
-    kinds = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
-    return any(is_one(function) for is_one in kinds)
-
-
-def handler_name(handler: Handler) -> str:
-    if isinstance(handler, type):
-        return type_name(handler)
-    named: Any = handler if hasattr(handler, "__qualname__") else type(handler)
-    return f"{named.__module__}.{named.__qualname__}"

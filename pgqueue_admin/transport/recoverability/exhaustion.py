@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.actions import Exhaust
+from pgqueue_admin.transport.calls import ran
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.handling.handlers import ran
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Exhausted
 from pgqueue_admin.transport.recoverability.faults import faulted
