@@ -63,7 +63,7 @@ def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, datab
     queue.send(connection, [OutgoingMessage(queue.address, {}, b"") for _ in range(DEAD + 10)])
     connection.run('delete from "Sales" where seq <= %s', [DEAD])
     connection.run('analyze "Sales"')
-    receive = queue._receive.as_string(connection.raw).replace("%(low)s", "({low})")
+    receive = queue._receiving(1).as_string(connection.raw).replace("%(low)s", "({low})")
     walked, _ = buffers(connection, receive.format(low=0), None)
     passed, plan = buffers(connection, receive.format(low=DEAD + 1), None)
     assert passed * 3 < walked
@@ -85,7 +85,7 @@ def test_a_million_rows_are_found_by_the_index(queue, connection):
         """insert into "Sales" (id, headers, body) select gen_random_uuid(), '{}', '' from generate_series(1, 50000)"""
     )
     many = queue._sql.receive_many(table=queue.address, most=50)
-    for statement, pages in ((queue._receive, 60), (many, 600)):
+    for statement, pages in ((queue._receiving(1), 60), (many, 600)):
         receive = statement.as_string(connection.raw).replace("%(low)s", "({low})")
         for low in (-(2**63), 25_000):
             touched, plan = buffers(connection, receive.format(low=low), None)
