@@ -61,7 +61,7 @@ def drain_batch(dsn: str, threads: int, messages: int) -> float:
 
 
 def receive(dsn: str, threads: int, messages: int, onward: bool = False, **more: Any) -> float:
-    """From when a tenth is handled to the last message: each slot has opened its session then, as the floor has before."""
+    """From when a tenth is handled to the last message: each slot has its session then, as the floor has before."""
     handlers, done, handled = Handlers(), threading.Event(), itertools.count(1)
     opened, begun = messages // 10, list[float]()
 
