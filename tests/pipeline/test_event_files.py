@@ -14,20 +14,16 @@ import pyarrow.parquet
 import pytest
 from django.contrib.auth.models import User
 
-from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive import store
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files import event_files, places
 from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.pipeline.files.sweep import OLD, sweep
-from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
-from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryFile, HistorySource
-from tests.pipeline.events import DAY, buried, event, filed, kept, midnight, midnight_passes, moved_back
+from tests.pipeline.events import buried, event, filed, kept, midnight, midnight_passes, moved_back
 from tests.pipeline.standstill import Point, held_at, is_waited_for
 from tests.pipeline.test_killed import start
 from tests.waiting import until
@@ -156,51 +152,6 @@ def test_what_is_prepared_is_waited_for_by_nobody_and_not_missed(
     midnight_passes()
     assert kept(database, tmp_path) == 1
     assert filed(tmp_path) == {day(-2): [(2, "discarded"), (1, "discarded")]}
-
-
-def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
-    database: Connection, archive: HistorySource, settings: Any, tmp_path: Path
-) -> None:
-    """Once a row is gone nobody knows which number its events are of."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]"}
-    died = clock.now() - 40 * DAY
-    buried(database, result="success", died_at=died)
-    discarded = buried(database, died_at=died)
-    replay.discard(database, [discarded], "ana")
-    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
-    batch = planning.plan(database, archive)
-    assert batch
-    ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
-    assert tasks.prune_archive() == 1  # the one with which nothing was done
-    assert kept(database, tmp_path) == 0
-    assert tasks.prune_archive() == 0  # it was seen, but what is done today is in no file
-    HistorySource.objects.update(events_before=midnight(-40))
-    moved_back(database, 31)
-    assert tasks.prune_archive() == 0
-    assert kept(database, tmp_path) == 1
-    assert tasks.prune_archive() == 1
-    assert store.get(database, discarded) is None
-    assert len(store.events(database, discarded)) == 1
-    assert filed(tmp_path) == {midnight(-31).date(): [(2, "discarded")]}
-
-
-def test_a_late_commit_keeps_its_message_in_the_archive(
-    database: Connection, archive: HistorySource, console_database: str, connect: Callable[[str], Any],
-    settings: Any, tmp_path: Path,
-) -> None:  # fmt: skip
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 1, "SPARK_MASTER": "local[2]"}
-    one = buried(database, result="success", died_at=clock.now() - 40 * DAY)
-    slow = connect(console_database)
-    with slow.transaction():
-        event(slow, one)
-        assert kept(database, tmp_path) == 0
-        batch = planning.plan(database, archive)
-        assert batch
-        ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
-    assert tasks.prune_archive() == 0
-    midnight_passes()
-    assert kept(database, tmp_path) == 1
-    assert tasks.prune_archive() == 1
 
 
 def test_killed_between_file_and_manifest(database: Connection, console_database: str, tmp_path: Path) -> None:

@@ -1,29 +1,22 @@
 """Transaction ids that say nothing any more: a server that is another one, or an older state of the same."""
 
-import re
 from collections.abc import Callable
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
-from django.db.models import F
 
-from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.plan import deciding, planning, transactions
+from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from pgqueue_admin.wording import history
-from tests.pipeline.followers import following, there
+from tests.pipeline.failovers import lags_from_now_on, may_see_timelines, rests
+from tests.pipeline.followers import there
 from tests.pipeline.tables import audit, died, put, read
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
-PAGE = Path(__file__).resolve().parents[2] / "docs/history.md"
 NOTHING_WAS_LOST = {"cluster": ""}  # as docs/history.md says
 MARKED = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}
 MARK = """
@@ -32,15 +25,6 @@ update messages.message_archive set xid = case
         or pg_visible_in_snapshot(xid, %(ahead)s) and seq <= %(seq_done)s)
     then '1' else pg_current_xact_id() end
 """
-
-
-def rests(database: Any, source: HistorySource, why: str) -> None:
-    """Nothing of it is planned, and the ledger says why."""
-    source.refresh_from_db()
-    assert planning.plan(database, source) is None
-    source.refresh_from_db()
-    assert why in source.note
-    assert "docs/history.md" in source.note
 
 
 def marked(database: Any, source: HistorySource, at: Any) -> None:
@@ -54,12 +38,6 @@ def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
     HistorySource.objects.filter(table=ARCHIVE).update(**how)
     source.refresh_from_db()
     return source
-
-
-def lags_from_now_on(standby: Any) -> None:
-    standby.run("alter system set primary_conninfo = ''")
-    standby.run("select pg_reload_conf()")
-    until(lambda: standby.value("select count(*) from pg_stat_wal_receiver") == 0, what="it hears of nothing more")
 
 
 def used_up(database: Any, number: int) -> None:
@@ -94,132 +72,6 @@ def test_a_standby_that_lagged_and_was_promoted(
     assert len(read(promoted, said(archive, MARKED))) == 2
     died(promoted)
     assert len(read(promoted, archive)) == 1
-
-
-def has_all_of(database: Any, standby: Any) -> None:
-    """Of what is in the log by now."""
-    written = transactions.written(database)
-    behind = "select pg_last_wal_replay_lsn() - '0/0'::pg_lsn >= %(written)s"
-    until(lambda: standby.value(behind, {"written": written}), what="it has all")
-
-
-def may_see_timelines(database: Any) -> None:
-    """As a superuser lets us: the very statements of docs/history.md."""
-    block = re.search(r"```sql\n([^`]*create function messages.timeline_history.*?)```", PAGE.read_text(), re.DOTALL)
-    assert block
-    for statement in re.split(r";(?: --.*)?\n", block[1])[:-1]:
-        database.run(statement.replace("to pgqueue_console", "to current_user"))
-
-
-@pytest.mark.parametrize("way", ["the archive", "an audit queue"])
-def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
-    way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
-) -> None:
-    """Where nothing proves it, the ledger gives the statement to be copied."""
-    source, comes, how = going_on(way, database)
-    promoted = connect(there(follower, console_database))
-    comes(database)
-    assert read(database, source) == [1]
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
-    comes(promoted)
-    rests(promoted, source, "standby was promoted")
-    statement = history.statement(source.note)
-    assert statement == how
-    with connections["default"].cursor() as cursor:
-        cursor.execute(statement)
-    source.refresh_from_db()
-    assert len(read(promoted, source)) == 1
-
-
-@pytest.mark.parametrize("way", ["the archive", "an audit queue"])
-def test_a_standby_that_is_proven_to_have_all_goes_on_by_itself(
-    way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect, caplog: Any
-) -> None:
-    """What was planned is read as planned, who was writing is not waited for, and it is logged. Twice in a row."""
-    source, comes, _ = going_on(way, database)
-    may_see_timelines(database)
-    comes(database)
-    assert read(database, source) == [1]
-    source.refresh_from_db()
-    comes(database)
-    batch = planning.plan(database, source)
-    assert batch is not None
-    writing = connect(console_database)
-    writing.run("begin")
-    comes(writing)
-    promoted = connect(there(follower, console_database))
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
-    comes(promoted)
-    source.refresh_from_db()
-    assert planning.plan(promoted, source) == batch
-    found = read(promoted, source)
-    assert found[0] == 2
-    assert len(found) == 2, "nothing twice, nothing lost"
-    assert "is read on from another timeline, 00000002 after 00000001" in caplog.text
-    with following(follower) as next_one:
-        again = connect(there(next_one, console_database))
-        comes(promoted)
-        source.refresh_from_db()
-        assert len(read(promoted, source)) == 1
-        has_all_of(promoted, again)
-        again.value("select pg_promote()")
-        comes(again)
-        source.refresh_from_db()
-        assert len(read(again, source)) == 1
-    assert "00000003 after 00000002" in caplog.text
-
-
-@pytest.mark.parametrize("way", ["the archive", "an audit queue"])
-@pytest.mark.parametrize("missing", ["log_written", "log_at", "line_began", "older"])
-def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
-    missing: str, way: str, follower: PostgreSQL, database: Any, console_database: str, connect: Connect
-) -> None:
-    """A ledger of the version before; or its driver read on, at last, and noted nothing of the log."""
-    source, comes, _ = going_on(way, database)
-    may_see_timelines(database)
-    promoted = connect(there(follower, console_database))
-    comes(database)
-    assert read(database, source) == [1]
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
-    noted = {"complete_to": F("log_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
-    HistorySource.objects.filter(pk=source.pk).update(**noted)
-    rests(promoted, source, "standby was promoted")
-
-
-def test_a_sequence_that_is_not_in_the_log_proves_nothing(
-    follower: PostgreSQL, database: Any, console_database: str, connect: Connect
-) -> None:
-    """Such a table is empty where a standby is promoted, and its numbers begin anew."""
-    source, comes, _ = going_on("an audit queue", database)
-    may_see_timelines(database)
-    database.run("alter table audit set unlogged")
-    promoted = connect(there(follower, console_database))
-    for _ in range(3):
-        comes(database)
-    assert len(read(database, source)) == 3
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
-    if promoted.raw.info.server_version < 160_000:  # which cannot even read such a sequence there
-        with pytest.raises(DatabaseError, match="bad magic number"):
-            planning.plan(promoted, source)
-        return
-    for _ in range(5):
-        comes(promoted)
-    rests(promoted, source, "standby was promoted")
-
-
-def going_on(way: str, database: Any) -> tuple[HistorySource, Callable[..., None], str]:
-    """A source, what comes to it, and what somebody says where nothing was lost, as docs/history.md has it."""
-    if way == "the archive":
-        table, source = ARCHIVE, sources(database)[0]
-    else:
-        table, source = '"public"."audit"', audit(database)
-    comes = died if way == "the archive" else put
-    change = "cluster = ''" if way == "the archive" else "oid = null"
-    return source, comes, f"""update pgqueue_historysource set {change} where "table" = '{table}';"""
 
 
 def test_numbers_of_a_standby_that_lagged_and_was_promoted(

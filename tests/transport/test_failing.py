@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.waiting import until
 PLACE = "Shop.PlaceOrder"
 RECEIVED = """select count(*) from pg_stat_activity where datname = current_database()
               and state = 'idle in transaction' and query like 'delete from "public"."Sales"%'"""
-ARCHIVING = replace(QUICK, on_exhausted="archive")
 
 
 class Declined(Exception):
@@ -28,25 +26,6 @@ class Declined(Exception):
 class Mute(Exception):
     def __str__(self):
         raise RuntimeError("no words")
-
-
-@pytest.fixture
-def archive():
-    """An exhausted port that writes down what it was given, in the transaction it was given."""
-
-    class Archive:
-        def __init__(self):
-            self.taken, self.refusals = [], 0
-
-        def __call__(self, connection, message, failure):
-            connection.run("create table if not exists archived (row_id uuid, attempts integer)")
-            connection.run("insert into archived values (%s, %s)", [message.row_id, failure.attempts])
-            if self.refusals:
-                self.refusals -= 1
-                connection.run("select from nowhere")
-            self.taken.append((message, failure))
-
-    return Archive()
 
 
 def failing(handlers, error):
@@ -249,58 +228,3 @@ def test_a_commit_that_is_refused_is_a_failure(endpoint, handlers, connection, s
     until(lambda: rows(endpoint.dsn, "error"))
     finished(endpoint)
     assert (spy.counts["failed"], spy.counts["handled"]) == (6, 0)
-
-
-def test_the_archive_is_called_inside_the_receive_transaction(make_endpoint, handlers, archive, connection):
-    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
-    failing(handlers, Declined("no"))
-    endpoint.send("Sales", {}, type=PLACE)
-    endpoint.start()
-    until(lambda: archive.taken)
-    until(lambda: not rows(endpoint.dsn, "Sales"))
-    ((message, failure),) = archive.taken
-    assert (failure.attempts, failure.endpoint, failure.queue) == (6, "Sales", message.queue)
-    assert [tuple(row) for row in connection.all("select * from archived")] == [(UUID(message.row_id), 6)]
-    assert rows(endpoint.dsn, "error") == []
-
-
-def test_an_archive_that_refuses_loses_nothing(make_endpoint, handlers, archive, connection, caplog):
-    """The message stays, others are handled beside it, and it is archived once when the archive works again."""
-    archive.refusals = 1
-    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
-    failing(handlers, Unrecoverable("no"))
-    handled = []
-    handlers.handle("Shop.Fine")(lambda message, context: handled.append(message))
-    endpoint.send("Sales", {}, type=PLACE)
-    for number in range(20):
-        endpoint.send("Sales", number, type="Shop.Fine")
-    endpoint.start()
-    until(lambda: len(handled) == 20)
-    until(lambda: archive.taken)
-    until(lambda: not rows(endpoint.dsn, "Sales"))
-    assert connection.value("select count(*) from archived") == 1
-    assert "could not be put away" in caplog.text
-
-
-def test_an_archive_that_a_call_does_not_run_loses_nothing(make_endpoint, handlers, caplog):
-    """An ``async def``: the message would be gone, and nowhere."""
-
-    async def archive(connection, message, failure):
-        raise AssertionError("never run")
-
-    endpoint = make_endpoint(settings=ARCHIVING, exhausted=archive)
-    failing(handlers, Unrecoverable("no"))
-    endpoint.send("Sales", {}, type=PLACE)
-    endpoint.start()
-    until(lambda: "could not be put away" in caplog.text)
-    endpoint.stop(0)
-    until(lambda: rows(endpoint.dsn, "Sales"))
-    assert "is async, or a generator" in caplog.text
-
-
-def test_without_an_archive_it_is_the_error_queue(make_endpoint, handlers):
-    endpoint = make_endpoint(settings=ARCHIVING, exhausted=None)
-    failing(handlers, Unrecoverable("no"))
-    endpoint.send("Sales", {}, type=PLACE)
-    endpoint.start()
-    until(lambda: rows(endpoint.dsn, "error"))

@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records import endpoints, notify, samples
 from pgqueue_admin.records.models import Endpoint, LatestSample, Process, Queue, Sample, SmallestTtbr
-from pgqueue_admin.workers.sampling import Sampling, rest
+from pgqueue_admin.workers.sampling import Sampling
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.monitor.test_sampler import Clock
 from tests.waiting import gathered, until
@@ -292,13 +292,3 @@ def refused(queues: Connection, sampling: Sampling) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sampling._sampler, "_connect", down)
         yield
-
-
-@pytest.mark.parametrize(("spent", "rested"), [(0.2, 0.8), (0.5, 0.5), (3.0, 3.0), (22.0, 5.0)])
-def test_a_turn_that_hung_is_not_rested_from_as_long_again(spent: float, rested: float) -> None:
-    """The database stood still for 20 s: it was seen again 20 s after it was back."""
-    assert rest(1.0, spent) == pytest.approx(rested)
-
-
-def test_samples_that_are_wanted_seldom_stay_seldom() -> None:
-    assert rest(10.0, 0.5) == pytest.approx(9.5)
