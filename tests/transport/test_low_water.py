@@ -3,6 +3,8 @@
 import threading
 from dataclasses import replace
 
+import pytest
+
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
@@ -48,6 +50,60 @@ def test_an_answer_that_is_late_does_not_lower_it():
     low.taken(9, mark)
     low.taken(8, mark)
     assert low.mark.seq == 10
+
+
+def test_each_receive_begins_behind_those_that_are_out():
+    low = LowWater()
+    low.peeked(10)
+    first, second = low.next_from(50), low.next_from(1)
+    assert (first.seq, second.seq, low.mark.seq) == (10, 60, 61)
+    low.taken(60, second)
+    low.taken(59, first)
+    assert low.mark.seq == 61
+    low.came_back(12)
+    assert low.next_from(50).seq == 12
+    low.peeked(11)
+    assert low.mark.seq == 11
+
+
+def asked(endpoint, monkeypatch):
+    """From where each receive statement looks."""
+    lows = []
+    for name in ("receiving", "receiving_next"):
+        real = getattr(TableQueue, name)
+
+        def spied(queue, connection, low, most=1, real=real):
+            lows.append(low)
+            return real(queue, connection, low, most)
+
+        monkeypatch.setattr(TableQueue, name, spied)
+    return lows
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_slots_do_not_look_through_what_others_have_in_hand(endpoint, handlers, monkeypatch, size):
+    lows, all_in_hand = asked(endpoint, monkeypatch), threading.Barrier(4)
+    handlers.handle(PING)(lambda number, context: number % size or all_in_hand.wait(60))
+    endpoint.apply(replace(QUICK, concurrency=4, batch_size=size))
+    endpoint.send_many("Sales", range(4 * size), type=PING)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    assert sorted(lows)[:4] == [1 + size * number for number in range(4)]
+
+
+@pytest.mark.usefixtures("one_look")
+def test_a_receive_that_is_begun_again_passes_over_nothing(endpoint, handlers, monkeypatch):
+    """Behind a pooler no receive begins in the round trip of the commit before it: each is asked for twice."""
+    lows = asked(endpoint, monkeypatch)
+    monkeypatch.setattr(TableQueue, "receiving_next", lambda queue, connection, low, most: None)
+    handled = []
+    handlers.handle(PING)(lambda number, context: handled.append(number))
+    endpoint.apply(replace(QUICK, concurrency=2))
+    endpoint.send_many("Sales", range(40), type=PING)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    assert sorted(handled) == list(range(40))
+    assert sorted(lows) == list(range(1, max(lows) + 1))
 
 
 def buffers(connection, statement, params):

@@ -53,7 +53,7 @@ class BatchTask(ReceiveTask):
         self._xact = rows[0].xact if rows else ""
         self._messages = messages = tuple(self._work.queue.read(rows))
         if messages:
-            self._work.low_water.taken(messages[-1].seq, self._since)
+            self._work.low_water.taken(messages[-1].seq, self._from())
         self._answer(found=len(messages) == self._most, took=bool(messages))
         self._hold(*[each.seq for each in messages])
         return messages

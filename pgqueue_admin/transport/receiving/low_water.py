@@ -22,6 +22,15 @@ class LowWater:
     def mark(self) -> Mark:
         return self._mark
 
+    def next_from(self, most: int) -> Mark:
+        """The mark, for a receive of up to ``most``; the next one starts behind these, or it would walk through them,
+        in hand here already, to get to its own.
+        """
+        with self._lock:
+            mark = self._mark
+            self._mark = Mark(mark.seq + most, mark.turn)
+            return mark
+
     def peeked(self, head: int) -> None:
         with self._lock:
             self._mark = Mark(head, self._mark.turn + 1)

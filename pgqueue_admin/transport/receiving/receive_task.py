@@ -58,6 +58,7 @@ class ReceiveTask:
         self._receives = receives
         self._settings = settings
         self._most = 1
+        self._since: Mark | None = None
         self._has_answered = False
         self._message: IncomingMessage | None = None
         self._held: tuple[int, ...] = ()
@@ -80,9 +81,8 @@ class ReceiveTask:
         """Begin in the round trip that commits what this session has; where that cannot be, when it is called."""
         if self._settings.transaction_mode == "none":
             return
-        self._since = self._mark
         try:
-            self._begun = session, self._work.queue.receiving_next(session, self._since.seq, self._most)
+            self._begun = session, self._work.queue.receiving_next(session, self._from().seq, self._most)
         except BaseException:  # nothing was committed, and nothing begun
             self._answer(found=False, took=False)
             self._receives.finished()
@@ -97,15 +97,20 @@ class ReceiveTask:
         else:
             self._succeeded(told)
 
-    @property
+    def _from(self) -> Mark:
+        """Where to receive from, the same however often it is begun: what lies there waits for nobody else."""
+        self._since = self._since or self._mark()
+        return self._since
+
     def _mark(self) -> Mark:
-        """Where to receive from. One receiver alone keeps each producer's order, also where one commits late (T7)."""
-        mark = self._work.low_water.mark
-        return mark if self._settings.concurrency > 1 else Mark(LOWEST, mark.turn)
+        """One receiver alone keeps each producer's order, also where one commits late (T7)."""
+        low_water = self._work.low_water
+        if self._settings.concurrency > 1:
+            return low_water.next_from(self._most)
+        return Mark(LOWEST, low_water.mark.turn)
 
     def receive(self, connection: Connection) -> IncomingMessage | None:
-        self._since = self._mark
-        return self._took(self._work.queue.receive(connection, self._since.seq))
+        return self._took(self._work.queue.receive(connection, self._from().seq))
 
     def go_on(self, session: Connection) -> None:
         """The message is done with: its commit and the slot's next receive are one round trip."""
@@ -117,8 +122,7 @@ class ReceiveTask:
         session, begun = self._begun or (None, None)
         if begun and session is connection:  # another one: it was lost, and what had begun with it
             return begun
-        self._since = self._mark
-        return self._work.queue.receiving(connection, self._since.seq, self._most)
+        return self._work.queue.receiving(connection, self._from().seq, self._most)
 
     def received(self, rows: list[Row]) -> IncomingMessage | None:
         messages = self._work.queue.read(rows)
@@ -127,7 +131,7 @@ class ReceiveTask:
     def _took(self, message: IncomingMessage | None) -> IncomingMessage | None:
         self._message = message
         if message:
-            self._work.low_water.taken(message.seq, self._since)
+            self._work.low_water.taken(message.seq, self._from())
         self._answer(found=message is not None, took=message is not None)
         if message:
             self._hold(message.seq)
