@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connections, transaction
-from django.db.models import F, Min, QuerySet
+from django.db.models import F, Func, Min, QuerySet, Value
 from django.db.models.functions import Greatest, Now
 
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -142,6 +142,7 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
     changed = HistoryBatch.objects.filter(pk=batch.pk, state__in=OPEN).update(
         state=HistoryBatch.State.RUNNING,
         token=token,
+        tokens=Func(F("tokens"), Value(token), function="array_append"),
         attempt=F("attempt") + 1,
         started_at=Now(),
         code_version=code_version,

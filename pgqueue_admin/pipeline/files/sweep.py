@@ -1,21 +1,33 @@
 """Files that attempts and compactions left behind: a file that the manifest does not name is not part of history."""
 
+import logging
 import shutil
 import time
 from pathlib import Path
 
-from pgqueue_admin.pipeline.files import compactions
+from pgqueue_admin.pipeline.files import compactions, strangers
 from pgqueue_admin.pipeline.files.places import ALL, token_of
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
+log = logging.getLogger(__name__)
 OLD = compactions.LONGEST  # seconds: no attempt takes so long, and whoever reads a file has asked for it by now
 
 
 def sweep(folder: Path, now: float | None = None) -> int:
-    """Remove folders of attempts that never committed, and files that are history no more; how many of both went."""
+    """Remove folders of attempts that never committed, and files that are history no more; how many of both went.
+
+    None where something was written by another ledger: its manifest may name all that this one does not.
+    """
     now = time.time() if now is None else now
     compactions.give_up_old()
     places = [place for dataset in ALL for place in (folder / dataset).glob("*-*")]
+    if found := strangers.among(places):
+        log.warning(
+            "History: no file is swept from %s, because this ledger knows nothing of %s in it (%s in all): the"
+            " console's database was restored or is another one, or another console writes there (docs/history.md).",
+            folder, found[0].relative_to(folder), len(found),
+        )  # fmt: skip
+        return 0
     return sum(_sweep(folder, place, now - OLD) for place in places)
 
 

@@ -75,6 +75,11 @@ class HistoryBatch(models.Model):
     complete_to = models.DateTimeField()
     attempt = models.PositiveIntegerField(default=0)
     token = models.UUIDField(null=True, help_text="Of the attempt that runs: another one cannot commit in its place.")
+    # by the database, too: a driver of the version before goes on planning until it is restarted
+    tokens = ArrayField(
+        models.UUIDField(), default=list, db_default=models.Value([], output_field=ArrayField(models.UUIDField())),
+        help_text="Of all its attempts: a folder with any other was written by another ledger.",
+    )  # fmt: skip
     code_version = models.CharField(max_length=64, blank=True)
     planned_at = Moment(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

@@ -1,0 +1,112 @@
+"""Files that another ledger may name: of another console, or of what a restored backup forgot. No Spark."""
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.files.places import of_attempt, of_compaction
+from pgqueue_admin.pipeline.files.sweep import sweep
+from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, HistorySource
+from tests.pipeline.counted import batch
+
+DAY = date(2026, 11, 21)
+
+
+def written(place: Path) -> Path:
+    """A file of that folder, older than any that the sweep lets stay."""
+    path = place / f"day={DAY}" / "part.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1")
+    for each in (path, *path.parents[:2]):
+        os.utime(each, (0, 0))
+    return path
+
+
+def attempt(of: HistoryBatch, folder: Path) -> tuple[UUID, Path]:
+    token = ledger.begin(of, "test")
+    return token, written(of_attempt(folder, of.pk, token))
+
+
+def ended(of: HistoryBatch, folder: Path) -> Path:
+    token, path = attempt(of, folder)
+    place = str(path.relative_to(folder))
+    ledger.done(of, token, 1, {}, [HistoryFile(source=of.source, path=place, day=DAY, rows=1, bytes=4)], [])
+    return path
+
+
+def open_batch() -> HistoryBatch:
+    made = batch()
+    HistoryBatch.objects.filter(pk=made.pk).update(state="planned")
+    made.refresh_from_db()
+    return made
+
+
+def test_what_a_killed_attempt_left_goes_and_what_is_named_stays(console_database: str, tmp_path: Path) -> None:
+    one = open_batch()
+    killed = attempt(one, tmp_path)[1]
+    kept = ended(one, tmp_path)
+    assert sweep(tmp_path) == 1
+    assert (killed.exists(), kept.exists()) == (False, True)
+
+
+def test_an_empty_ledger_takes_nothing_away(
+    console_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DATABASE_URL says another database, and HISTORY_DIR the folder of years."""
+    years = [written(of_attempt(tmp_path, number, uuid4())) for number in (7, 8)]
+    other = written(of_attempt(tmp_path, 7, uuid4(), "rejected-v1"))
+    assert sweep(tmp_path) == 0
+    assert all(path.exists() for path in [*years, other])
+    assert "this ledger knows nothing of rejected-v1/batch-00000007-" in caplog.text
+    assert "(3 in all)" in caplog.text
+
+
+def test_a_ledger_that_was_put_back_takes_nothing_away(database: Any, tmp_path: Path) -> None:
+    """A backup of the console's database is in place again: it gives out the same numbers of batches once more."""
+    number = database.value("select nextval('pgqueue_historybatch_id_seq')")
+    named = ended(open_batch(), tmp_path)
+    HistorySource.objects.all().delete()
+    database.run("select setval('pgqueue_historybatch_id_seq', %(number)s)", {"number": number})
+    again = open_batch()
+    assert named.parents[1].name.startswith(f"batch-{again.pk:08}-")
+    killed = attempt(again, tmp_path)[1]
+    kept = ended(again, tmp_path)
+    assert sweep(tmp_path) == 0
+    assert all(path.exists() for path in (named, killed, kept))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_day_that_was_compacted_since_the_backup_is_in_files_yet(
+    is_known: bool, console_database: str, tmp_path: Path
+) -> None:
+    """Those that it was made of are gone: all of its rows are there."""
+    source, token = batch().source, uuid4()
+    if is_known:
+        about = {"files": 2, "rows": 4, "bytes_before": 8, "state": "abandoned"}
+        HistoryCompaction.objects.create(source=source, day=DAY, token=token, **about)
+    path = written(of_compaction(tmp_path, source.pk, DAY, token))
+    assert sweep(tmp_path) == is_known
+    assert path.exists() is not is_known
+
+
+def test_of_a_batch_that_an_older_version_tried_any_attempt_may_be(console_database: str, tmp_path: Path) -> None:
+    """It noted none; what it left is swept as it was before."""
+    one = open_batch()
+    HistoryBatch.objects.filter(pk=one.pk).update(attempt=1)
+    killed = written(of_attempt(tmp_path, one.pk, uuid4()))
+    attempt(one, tmp_path)
+    HistoryBatch.objects.filter(pk=one.pk).update(state="planned", token=None)
+    assert sweep(tmp_path) == 2
+    assert not killed.exists()
+
+
+def test_each_attempt_is_noted_with_its_batch(console_database: str) -> None:
+    one = open_batch()
+    tokens = [ledger.begin(one, "test") for _ in range(3)]
+    one.refresh_from_db()
+    assert (one.tokens, one.attempt) == (tokens, 3)
