@@ -1,15 +1,19 @@
 """One Spark session for the room, a driver that uses it, and an archive of classes for those that start."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.runtime import class_archive
+from tests import in_memory
 from tests.pipeline.followers import following
 from tests.waiting import PATIENCE
 
@@ -68,3 +72,16 @@ def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
     """A standby of this run's server, with the database of this test."""
     with following(server) as made:
         yield made
+
+
+@pytest.fixture
+def restarted() -> Iterator[PostgreSQL]:
+    """A server of the queues alone, that a test may restart, or have crash: its log is slow to come to the disk."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    root.chmod(0o755)
+    server = PostgreSQL(root / "postgresql", conf={"fsync": "off", "wal_writer_delay": "2s"})
+    server.start()
+    yield server
+    server.stop()
+    places.remove(root / "postgresql")
+    shutil.rmtree(root, ignore_errors=True)

@@ -1,20 +1,15 @@
 """Queues that are not ours get no column: which of their numbers are decided is told by who still writes."""
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests import in_memory
 from tests.pipeline.tables import audit, put, read, told
 
 Connect = Callable[[str], Any]
@@ -69,19 +64,6 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
         assert (again.head, len(again.writers)) == (2, 1)
         assert planning.plan(database, again) is None
     assert read(database, again) == [1, 2]
-
-
-@pytest.fixture
-def restarted() -> Iterator[PostgreSQL]:
-    """A server of the queues alone, that a test may restart."""
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
-    root.chmod(0o755)
-    server = PostgreSQL(root / "postgresql", conf={"fsync": "off"})
-    server.start()
-    yield server
-    server.stop()
-    places.remove(root / "postgresql")
-    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.mark.usefixtures("console_database")

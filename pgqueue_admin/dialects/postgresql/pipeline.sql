@@ -211,13 +211,19 @@ case when octet_length(body) <= %(body_most)s then sha256(body) end
 
 -- name: written
 -- Up to where the log is written, and in which cluster. What can be seen now lies before; a record that has just filled
--- its page ends where the page does, and not behind the header of the next.
+-- its page ends where the page does, and not behind the header of the next. In seconds, how long at most until all that had
+-- ended by then is on the disk (PostgreSQL, "Asynchronous Commit").
 select
     (lsn - case when header <= 40 then header else 0 end)::text as lsn,
-    (select system_identifier::text from pg_control_system()) as cluster
+    (select system_identifier::text from pg_control_system()) as cluster,
+    3 * extract(epoch from current_setting('wal_writer_delay')::interval)::float8 as within
 from
     (select pg_current_wal_insert_lsn() as lsn) log,
     lateral (select mod(pg_wal_lsn_diff(lsn, '0/0'), current_setting('wal_block_size')::int) as header) page
+
+-- name: is_on_disk
+-- The log up to there.
+select pg_current_wal_flush_lsn() >= %(lsn)s::pg_lsn
 
 -- name: replayed
 -- How many bytes a standby has still to replay up to there. Null: it is none.

@@ -89,7 +89,9 @@ def _look(connection: Connection, source: HistorySource) -> None:
     if head is None or head <= source.seq_done:
         ledger.head_seen(source, source.seq_done, at, [])
     else:
-        ledger.head_seen(source, head, at, [row.writer for row in connection.all(statements.writers(), table)])
+        writers = [row.writer for row in connection.all(statements.writers(), table)]
+        transactions.written(connection)  # a number that a crash takes back is no head: it would be given out again
+        ledger.head_seen(source, head, at, writers)
 
 
 def _went_back(numbers: Any, source: HistorySource) -> bool:

@@ -1,5 +1,6 @@
 """Whether transaction ids still mean what the ledger knows by them: of the same server, and none given out twice."""
 
+import time
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
@@ -8,6 +9,7 @@ from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.sources import timelines
 from pgqueue_admin.records.models import HistorySource
 
+BETWEEN = 0.05  # seconds
 WENT_BACK = "went back"  # in place of its server: noticed once, it stays until somebody says what was read
 _SAY = "Nothing of it is read before somebody says how to go on (docs/history.md)."
 
@@ -36,8 +38,16 @@ def is_other_line(before: str, now: str) -> bool:
 
 
 def written(connection: Connection) -> int:
-    """How many bytes of the server's log are written: all that was seen until now lies before."""
-    bytes_of_log: int = timelines.position(connection.all(postgresql().pipeline.written())[0].lsn)
+    """How many bytes of the server's log are written: all that was seen until now lies before.
+
+    What of it had ended is on the disk: a rollback is seen before it is (a commit, too, where it is asynchronous), and
+    after a crash its id is given out again. What goes on may wait for its place there for long, and is in no snapshot.
+    """
+    log = connection.all(postgresql().pipeline.written())[0]
+    deadline = time.monotonic() + log.within
+    while not connection.value(postgresql().pipeline.is_on_disk(), {"lsn": log.lsn}) and time.monotonic() < deadline:
+        time.sleep(BETWEEN)
+    bytes_of_log: int = timelines.position(log.lsn)
     return bytes_of_log
 
 
