@@ -66,6 +66,19 @@ def test_a_driver_that_dies_while_it_waits_has_not_seen_less(
     assert read(database, again) == [1, 2]
 
 
+def test_who_writes_into_a_partition_is_waited_for(database: Any, console_database: str, connect: Connect) -> None:
+    """Its lock is of that alone, and its number of all."""
+    source, late = audit(database), connect(console_database)
+    database.run("create table of_today () inherits (audit)")
+    late.run("begin")
+    put(late, "of_today")
+    put(database)
+    assert planning.plan(database, source) is None
+    assert "is open since" in told(source)
+    late.run("commit")
+    assert read(database, source) == [1, 2]
+
+
 @pytest.mark.usefixtures("console_database")
 def test_a_prepared_transaction_is_waited_for_though_the_server_was_restarted(
     restarted: PostgreSQL, connect: Connect

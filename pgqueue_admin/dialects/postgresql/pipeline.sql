@@ -107,8 +107,14 @@ left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, %(nu
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
--- inserts has this lock, whatever others besides; vacuum has not. A prepared transaction has no process, and a restart of
--- the server gives it another virtual transaction (-1/...): who it is says the lock that it has on its own number.
+-- inserts has this lock, whatever others besides; vacuum has not. Into a partition it may be of that alone. A prepared
+-- transaction has no process, and a restart of the server gives it another virtual transaction (-1/...): who it is says
+-- the lock that it has on its own number.
+with recursive parts (id) as (
+    select %(table)s::text::regclass::oid
+    union
+    select inhrelid from pg_inherits join parts on inhparent = id
+)
 select
     locks.virtualtransaction as writer, locks.virtualtransaction like '-1/%%' as is_renamed,
     min(coalesce(activity.xact_start, prepared.prepared)) as since,
@@ -118,7 +124,7 @@ left join pg_stat_activity activity on activity.pid = locks.pid
 left join pg_locks own on locks.pid is null and own.pid is null and own.locktype = 'transactionid' and own.granted
     and own.virtualtransaction = locks.virtualtransaction
 left join pg_prepared_xacts prepared on prepared.transaction = own.transactionid
-where locks.relation = %(table)s::regclass
+where locks.relation in (select id from parts)
     and locks.database = (select oid from pg_database where datname = current_database())
     and locks.mode = 'RowExclusiveLock' and locks.granted and locks.pid is distinct from pg_backend_pid()
 group by 1 order by since
