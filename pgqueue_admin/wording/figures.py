@@ -7,6 +7,7 @@ NBSP = "\u00a0"
 APPROXIMATE = frozenset({"estimate", "hint"})
 AT_LEAST = "least"  # it was there when looking began: longer is possible
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+LEAST, MOST = 0.005, 99.995  # per cent: they stand for less than 0.01, and for more than 99.99
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -67,6 +68,23 @@ def significant(value: float) -> str:
         return f"{value:.1f}".removesuffix(".0")
     whole = round(value)
     return f"{round(whole, 2 - len(str(abs(whole)))):,}"
+
+
+def share(part: float | None) -> str:
+    """Of 0 to 1: ``0 %``, ``< 0.01 %``, ``33.33 %``, ``> 99.99 %``, ``100 %``; ``–`` of nothing."""
+    if part is None:
+        return UNKNOWN
+    shown = per_cent(part)
+    if shown in (LEAST, MOST):
+        return f"<{NBSP}0.01{NBSP}%" if shown == LEAST else f">{NBSP}99.99{NBSP}%"
+    return f"{shown:g}{NBSP}%"
+
+
+def per_cent(part: float) -> float:
+    """To two places; what is more than nothing is never none, and what is less than all is never all."""
+    if 0 < part < 0.0001:
+        return LEAST
+    return MOST if 0.9999 < part < 1 else round(100 * part, 2)
 
 
 def size(count: int | None) -> str:

@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 from pgqueue_admin.wording import unusual as words
 from pgqueue_admin.wording.durations import duration, plain
-from pgqueue_admin.wording.figures import NBSP, about, counted, figure, integer
+from pgqueue_admin.wording.figures import NBSP, about, counted, figure, integer, share
 
 DELAY = "peek delay (QueuePeeker.Delay)"
 
@@ -146,11 +146,6 @@ def _cure(name: str, ours: bool, delay_ms: int, seen: Observed) -> str:
     if seen.safe_ms is not None and 100 <= seen.safe_ms < delay_ms:
         return f"The largest safe delay is {_ms(seen.safe_ms)}: set {DELAY} to that or less{_where(ours)}."
     return f"No peek delay makes up for it: raise concurrency, or give {name} a longer time to be received."
-
-
-def share(part: float) -> str:
-    """Two digits, and never nothing where there is something."""
-    return "0 %" if part == 0 else "< 0.01 %" if part < 0.0001 else f"{part * 100:.2g} %"
 
 
 def smtp_missing(folder: str) -> Said:

@@ -7,7 +7,11 @@
   const { brush, iso } = window.pgqueue;
   const { alpha, colours, day, draw, keep, listened, rate, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
-  const share = (value) => (value === null || value === undefined ? "–" : `${value}\u00a0%`);
+  const share = (value) => { // as wording/figures.py says it, of what it has rounded
+    if (value === null || value === undefined) return "–";
+    const said = value > 0 && value < 0.01 ? "<\u00a00.01" : value > 99.99 && value < 100 ? ">\u00a099.99" : value;
+    return `${said}\u00a0%`;
+  };
   const figure = (value) => (value === null || value === undefined ? "–" : whole(value));
   const span = (ms) => {
     if (ms === null || ms === undefined) return "–";

@@ -128,6 +128,13 @@ def test_shares_and_the_largest_safe_delay_are_named() -> None:  # T16
     )
 
 
+def test_where_every_message_is_lost_the_share_is_said_in_full() -> None:
+    (found,) = peek.faults(Settings(200), [seen(ms_100=1, expired=999)])
+    assert "of 1,000 in 7 days: 99.9 % lost, 0 % at risk" in found.sentence.replace("\u00a0", " ")
+    (found,) = peek.faults(Settings(200), [seen(expired=1_000)])
+    assert "of 1,000 in 7 days: 100 % lost, 0 % at risk" in found.sentence.replace("\u00a0", " ")
+
+
 def test_where_no_delay_is_short_enough_the_cure_is_another() -> None:
     (found,) = peek.faults(Settings(200), [seen(ms_4990=1_000)])
     assert "No peek delay makes up for it: raise concurrency, or give StockHold a longer time" in found.sentence

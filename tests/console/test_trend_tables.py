@@ -9,7 +9,7 @@ from django.test import Client
 
 from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.records.models import HistorySource
-from tests.console.pages import Page, matched
+from tests.console.pages import Page, drawn, matched
 from tests.pipeline.counted import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -51,6 +51,17 @@ def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
         "2026-11-14T10:05:00Z,8,0,0.0,,so far",
     ]
     assert file[3:] == [f"2026-11-14T10:0{minute}:00Z,,,,,not read yet" for minute in (6, 7, 8, 9)]
+
+
+def test_one_failure_in_very_many_is_not_no_share(page: Page) -> None:
+    """Above the chart, under its cursor and in its table; the file has the figure itself."""
+    rolled_up(TEN + 2 * MINUTE, 3 * 2**31)
+    rolled_up(TEN + 2 * MINUTE, 1, result="failed")
+    text = page(table="share")
+    assert rows(text, "share")[0].endswith("1 < 0.01 % –")
+    assert 'Share failed</dt><dd class="v">&lt;\u00a00.01\u00a0%' in text
+    assert drawn(text)["share"][2] == 0.005, "what stands for less than 0.01"
+    assert page(format="share").splitlines()[1].startswith("2026-11-14T10:02:00Z,6442450945,1,1.5522e-08,")
 
 
 def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:

@@ -89,6 +89,17 @@ def test_a_setting_has_no_idle_decimal() -> None:
     assert (durations.plain(1), durations.plain(0.1)) == (f"1{NBSP}s", f"100{NBSP}ms")
 
 
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (None, "–"), (0, "0 %"), (1 / 30_000, "< 0.01 %"), (0.0001, "0.01 %"), (0.04, "4 %"), (1 / 3, "33.33 %"),
+        (0.996, "99.6 %"), (0.9999, "99.99 %"), (29_999 / 30_000, "> 99.99 %"), (1, "100 %"), (0.123456, "12.35 %"),
+    ],
+)  # fmt: skip
+def test_a_share_is_never_none_of_some_and_never_all_of_most(part: float | None, said: str) -> None:
+    assert figures.share(part) == said.replace(" ", NBSP)
+
+
 _SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 

@@ -16,7 +16,7 @@ from pgqueue_admin.console.trends.reach import NOT_READ, SO_FAR, WHOLE, Reach
 from pgqueue_admin.console.trends.view import MEASURE_WORDS, View
 from pgqueue_admin.console.trends.week_before import WEEK
 from pgqueue_admin.pipeline.figures import bands, trends
-from pgqueue_admin.pipeline.figures.trends import Asked
+from pgqueue_admin.pipeline.figures.trends import Asked, Counts
 from pgqueue_admin.pipeline.figures.usual import Band
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.records import clock
@@ -84,12 +84,17 @@ def _shares(view: View) -> HttpResponse:
     """Of every step of the window in which something finished; then those not read yet, blank."""
     rows: list[list[object]] = []
     for step in reversed(view.steps):
-        before = step.before.counts.per_cent_failed if step.before.counts else None
-        shares = [_or_nothing(each, 2) for each in (step.counts.per_cent_failed, before)]
+        shares = [_per_cent(each) for each in (step.counts, step.before.counts)]
         rows.append([times.iso(step.at), step.counts.finished, step.counts.failed, *shares, step.known])
     rows += [[times.iso(at), "", "", "", "", NOT_READ] for at in view.reach.unread]
     heads = ["at", "finished", "failed", "per_cent_failed", "per_cent_failed_week_before", "known"]
     return _csv(f"{view.window.file_name}-share", heads, rows)
+
+
+def _per_cent(counts: Counts | None) -> object:
+    """Six digits, however small."""
+    part = counts.share_failed if counts else None
+    return "" if part is None else float(f"{100 * part:.6g}")
 
 
 def _types(view: View) -> HttpResponse:

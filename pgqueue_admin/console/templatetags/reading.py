@@ -18,7 +18,6 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import acts, durations, figures, history, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
-from pgqueue_admin.wording.warnings import share
 
 register = template.Library()
 
@@ -91,7 +90,7 @@ def confirm(
 
 
 register.filter("done_by", done_by)
-register.filter("share", share)
+register.filter("share", figures.share)
 register.simple_tag(skews.zone_fact, name="skew_zone")
 register.simple_tag(skews.zone_meaning, name="skew_meaning")
 register.simple_tag(skews.clock, name="skew_clock")

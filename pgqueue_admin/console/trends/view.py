@@ -17,7 +17,7 @@ from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.pipeline.figures import trends
 from pgqueue_admin.pipeline.figures.trends import MEASURES, Counts
-from pgqueue_admin.wording.figures import NBSP, UNKNOWN, integer
+from pgqueue_admin.wording.figures import UNKNOWN, integer, per_cent, share
 from pgqueue_admin.wording.unusual import span
 
 MEASURE_WORDS = {
@@ -57,8 +57,7 @@ class Step:
     @property
     def shares(self) -> list[str]:
         """Of what failed, now and a week before."""
-        shares = [each.per_cent_failed if each else None for each in (self.counts, self.before.counts)]
-        return [UNKNOWN if each is None else f"{each:g}{NBSP}%" for each in shares]
+        return [share(each.share_failed if each else None) for each in (self.counts, self.before.counts)]
 
     @property
     def spans(self) -> list[str]:
@@ -153,8 +152,7 @@ class View:
 
     @property
     def share_failed(self) -> str:
-        whole = self.failed + (self.succeeded or 0)
-        return f"{self.failed / whole:.1%}" if whole and self.succeeded is not None else UNKNOWN
+        return share(Counts(self.succeeded, self.failed, self.skewed).share_failed)
 
     @cached_property
     def slowest(self) -> Step | None:
@@ -211,8 +209,8 @@ class View:
             "failed": [each.failed if each else None for each in counted],
             "retried": [self._retried_at(each) for each in at],
             "before": [each.finished if each else None for each in before],
-            "share": [each.per_cent_failed if each else None for each in counted],
-            "share_before": [each.per_cent_failed if each else None for each in before],
+            "share": [_per_cent(each) for each in counted],
+            "share_before": [_per_cent(each) for each in before],
         }
 
     def _timed_lines(self, at: list[int]) -> dict[str, list[float | None]]:
@@ -245,6 +243,11 @@ class View:
         spans, retried = self.percentiles.get(at), self._retried_at(at)
         leads = links.died(*where), links.finished(*where)
         return Step(instant, counts, spans, retried, *leads, self.usual.bands(at), before, self.reach.known(at))
+
+
+def _per_cent(counts: Counts | None) -> float | None:
+    part = counts.share_failed if counts else None
+    return None if part is None else per_cent(part)
 
 
 def _span(milliseconds: float | None) -> str:

@@ -45,9 +45,9 @@ class Counts(NamedTuple):
         return None if self.succeeded is None else self.succeeded + self.failed
 
     @property
-    def per_cent_failed(self) -> float | None:
-        """None where nothing finished."""
-        return round(100 * self.failed / self.finished, 2) if self.finished else None
+    def share_failed(self) -> float | None:
+        """0 to 1; None where nothing finished, or nobody knows how much did."""
+        return self.failed / self.finished if self.finished else None
 
 
 class Percentiles(NamedTuple):
