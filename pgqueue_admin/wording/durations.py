@@ -18,6 +18,24 @@ def duration(seconds: float | None) -> str:
     return _two_units(round(seconds))
 
 
+def measured(milliseconds: float) -> str:
+    """Of what is known within one per cent: ``< 1 ms``, ``38 ms``, ``1.33 s``, ``1 min 45 s``."""
+    shown = nearest(milliseconds)
+    if shown < 1:
+        return f"<{NBSP}1{NBSP}ms"
+    if shown < 1000:
+        return f"{shown:.0f}{NBSP}ms"
+    return f"{shown / 1000:.3g}{NBSP}s" if shown < 60_000 else _two_units(round(shown / 1000))
+
+
+def nearest(milliseconds: float) -> float:
+    """What is said of it, still in milliseconds: charts are told this, and round nothing by themselves."""
+    if milliseconds < 999.5:
+        return round(milliseconds)
+    three_digits = float(f"{milliseconds:.3g}")
+    return three_digits if three_digits < 60_000 else round(three_digits / 1000) * 1000.0
+
+
 def _two_units(seconds: int) -> str:
     place = next(place for place, (size, _) in enumerate(_UNITS) if seconds >= size)
     size, unit = _UNITS[place]

@@ -1,6 +1,6 @@
 """How something unusual is said: what was seen, and what is usual there."""
 
-from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.durations import measured, nearest
 from pgqueue_admin.wording.figures import NBSP, integer
 
 WORDS = {"slower": "Slower", "failures": "More failures", "silence": "Silence", "growth": "Growth"}
@@ -13,8 +13,14 @@ KNOWN = {
 
 
 def span(milliseconds: float) -> str:
-    """Within one per cent is what is known: three digits say no more than that."""
-    return f"≈{NBSP}{duration(float(f'{milliseconds / 1000:.3g}'))}"
+    """``≈ 1.33 s``; what is shorter than the clock can tell is no less certain for that: ``< 1 ms``."""
+    said = measured(milliseconds)
+    return said if said.startswith("<") else f"≈{NBSP}{said}"
+
+
+def between(low: float, high: float) -> str:
+    """``≈ 1 s to ≈ 2 s``; a band that reaches down to nothing has but one end."""
+    return f"up to {span(high)}" if nearest(low) < 1 else f"{span(low)} to {span(high)}"
 
 
 def seen(kind: str, number: float, messages: int | None) -> str:

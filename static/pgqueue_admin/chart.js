@@ -6,9 +6,9 @@
   const NAMES = ["ready", "in_flight", "delayed", "expired", "in", "out"];
   const data = JSON.parse(source.dataset.series);
   const target = Number(source.dataset.target) || 0, breach = Number(source.dataset.breach) || 0;
-  const { alpha, colours, draw, keep, rate, time, walk, whole } = window.pgqueue.plot;
+  const { alpha, colours, draw, integer, keep, rate, time, walk, whole } = window.pgqueue.plot;
 
-  const figure = (value) => (value === null || value === undefined ? "–" : whole(Math.round(value)));
+  const figure = (value) => (value === null || value === undefined ? "–" : integer(Math.round(value)));
 
   // ---- what is drawn under and over the lines
   function marks(u) { // the target dashed, the breach from its since mark on

@@ -21,7 +21,24 @@
     }
   }
   const alpha = (colour, share) => `rgba(${colour.match(/[\d.]+/g).slice(0, 3).join(", ")}, ${share})`;
-  const whole = (value) => (value >= 1e6 ? `${+(value / 1e6).toPrecision(2)}\u00a0M` : value.toLocaleString("en"));
+  // as wording/figures.py says them: in full where a count is read, with two digits on an axis and of what is about
+  const grouped = (value) => value.toLocaleString("en");
+  const millions = (value) => {
+    const [size, unit] = value >= 1e12 ? [1e12, "T"] : value >= 1e9 ? [1e9, "G"] : [1e6, "M"];
+    return `${grouped(+(value / size).toPrecision(2))}\u00a0${unit}`;
+  };
+  const integer = (value) => (value < 1e8 ? grouped(value) : millions(value));
+  const whole = (value) => (value < 1e6 ? grouped(value) : millions(value));
+  // as wording/durations.py says it: milliseconds that it has rounded already
+  const UNITS = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
+  const span = (ms) => {
+    if (ms < 0.5) return "<\u00a01\u00a0ms";
+    if (ms < 999.5) return `${Math.round(ms)}\u00a0ms`;
+    if (ms < 60_000) return `${+(ms / 1000).toPrecision(3)}\u00a0s`;
+    const seconds = Math.round(ms / 1000), place = UNITS.findIndex(([size]) => seconds >= size);
+    const [[size, unit], [next, next_unit]] = UNITS.slice(place), rest = Math.floor(seconds % size / next);
+    return `${grouped(Math.floor(seconds / size))}\u00a0${unit}${rest ? `\u00a0${rest}\u00a0${next_unit}` : ""}`;
+  };
   const rate = (value) => { // as wording/figures.py says it
     if (value === null || value === undefined) return "–";
     for (const [times, unit] of [[1, "/s"], [60, "/min"], [3600, "/h"]]) {
@@ -116,5 +133,5 @@
     document.fonts.ready.then(anew);
   }
 
-  window.pgqueue.plot = { alpha, colours, day, draw, keep, listened, rate, time, under_cursor, walk, whole };
+  window.pgqueue.plot = { alpha, colours, day, draw, integer, keep, listened, rate, span, time, under_cursor, walk, whole };
 })();

@@ -5,25 +5,23 @@
   if (!source || !window.uPlot) return;
   const data = JSON.parse(source.dataset.trends);
   const { brush, iso } = window.pgqueue;
-  const { alpha, colours, day, draw, keep, listened, rate, time, under_cursor, walk, whole } = window.pgqueue.plot;
+  const { alpha, colours, day, draw, integer, keep, listened, rate, span, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
   const share = (value) => { // as wording/figures.py says it, of what it has rounded
     if (value === null || value === undefined) return "–";
     const said = value > 0 && value < 0.01 ? "<\u00a00.01" : value > 99.99 && value < 100 ? ">\u00a099.99" : value;
     return `${said}\u00a0%`;
   };
-  const figure = (value) => (value === null || value === undefined ? "–" : whole(value));
-  const span = (ms) => {
-    if (ms === null || ms === undefined) return "–";
-    const [size, unit] = [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"], [1, "ms"]].find(([size]) => ms >= size) || [1, "ms"];
-    return `${+(ms / size).toPrecision(3)}\u00a0${unit}`;
-  };
+  const figure = (value) => (value === null || value === undefined ? "–" : integer(value));
+  const beside = (ms) => (ms < 1 ? "" : span(ms)); // of a hairline
+  const about = (ms) => (ms === null || ms === undefined ? "–" : ms < 0.5 ? span(ms) : `≈\u00a0${span(ms)}`);
+  const band = (low, high) => (low < 0.5 ? `up to ${about(high)}` : `${about(low)} to ${about(high)}`);
 
   // ---- the legend is the readout
-  const between = { usual: ["usual", whole], p50_usual: ["p50", span], p95_usual: ["p95", span] };
-  function range(i, name, label) {
+  const between = { usual: ["usual", (low, high) => `${figure(low)} to ${figure(high)}`], p50_usual: ["p50", band], p95_usual: ["p95", band] };
+  function range(i, name, said) {
     const [low, high] = [data[`${name}_low`][i], data[`${name}_high`][i]];
-    return low === null ? "–" : `${label(low)} to ${label(high)}`;
+    return low === null ? "–" : said(low, high);
   }
   const reads = [...document.querySelectorAll("[data-read]")];
   function readout(i) {
@@ -36,14 +34,14 @@
       else if (name in moved) place.textContent = moving(data[name][i], data[moved[name]][i]);
       else if (name === "oldest") place.textContent = waited(i);
       else if (name.startsWith("share")) place.textContent = share(data[name][i]);
-      else place.textContent = name[0] === "p" ? `≈ ${span(data[name][i])}` : figure(data[name][i]);
+      else place.textContent = name[0] === "p" ? about(data[name][i]) : figure(data[name][i]);
     }
   }
   // by samples, and so about: the rate, and how many these were; the longest wait, which may have been longer
   const moved = { in: "came_in", out: "went_out" };
   const moving = (value, messages) => (value === null ? "–" : `≈ ${rate(value)}, ${whole(messages)} in all`);
   const seconds = (value) => span(value * 1000);
-  const waited = (i) => (data.oldest[i] === null ? "–" : `${data.oldest_at_least[i] ? "at least" : "≈"} ${seconds(data.oldest[i])}`);
+  const waited = (i) => (data.oldest[i] !== null && data.oldest_at_least[i] ? `at least\u00a0${seconds(data.oldest[i])}` : about(data.oldest[i] === null ? null : data.oldest[i] * 1000));
   const without = (queues) => (queues ? `, without ${queues} that could not be read` : "");
   const newest = () => data.at.length - 1;
   // what nobody has read yet is not none, and what goes on is no whole step
@@ -93,7 +91,7 @@
       [bars(colours.ready), bars(colours.dead), line(colours.delayed, [5, 3]), line(colours.out, [5, 3])], whole, { hooks: [unread], usual: [["usual", colours.out]] });
     add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share, { hooks: [unread] });
     add("long", ["p50", "p95", "p99", "p95_before"],
-      [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], span,
+      [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], beside,
       { hooks: [unread], usual: [["p50", colours.ready], ["p95", colours.delayed]] });
     add("depth", ["median", "low", "high", "median_before"],
       [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
@@ -131,7 +129,7 @@
       mark.setAttribute("width", (end - at) / step);
       mark.setAttribute("y", height - 1 - band);
       said.textContent = `from ${day(at)} ${time(at)}` + (from(data.unread_from, at) ? ": not read yet"
-        : `, ${cells.words[band]}: ${whole(numbers[band])} of ${whole(numbers.reduce((a, b) => a + b))}${from(data.so_far_from, end - 1) ? " so far" : ""}`);
+        : `, ${cells.words[band]}: ${integer(numbers[band])} of ${integer(numbers.reduce((a, b) => a + b))}${from(data.so_far_from, end - 1) ? " so far" : ""}`);
     }
     leads(place, cells, () => column, ({ at, cell, first, numbers }, i) => {
       if (i !== null && numbers[i][band]) open(cell.replace("BAND", first + band), at, i);

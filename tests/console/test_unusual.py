@@ -61,7 +61,7 @@ def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> Non
     data = drawn(text)
     place = data["at"].index(int(NOON.timestamp()))
     assert (data["usual_low"][place], data["usual_high"][place]) == (52, 156)
-    assert (data["p95_low"][place], data["p95_high"][place]) == (round(value(SPAN) / 2, 1), round(value(SPAN) * 1.5, 1))
+    assert (data["p95_low"][place], data["p95_high"][place]) == (round(value(SPAN) / 2), round(value(SPAN) * 1.5))
     assert data["usual_high"][place - 1] == 4, "in three weeks nothing finished then"
     assert "Shaded: what is usual, from the same hour of the week in the 3 to 4 weeks before." in text
     assert "52 to 156" in text
@@ -82,7 +82,7 @@ def test_days_are_compared_with_days_and_minutes_with_their_hour(as_viewer: Clie
     rolled_up(NOON + timedelta(minutes=20), 2)
     minutes = drawn(page(as_viewer, w="1h"))
     assert set(minutes["usual_high"]) == {None}
-    assert minutes["p50_high"][minutes["at"].index(int(NOON.timestamp()))] == round(value(SPAN) * 1.5, 1)
+    assert minutes["p50_high"][minutes["at"].index(int(NOON.timestamp()))] == round(value(SPAN) * 1.5)
 
 
 def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Client) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.wording import durations, figures, names, times
+from pgqueue_admin.wording import durations, figures, names, times, unusual
 
 NBSP = "\u00a0"
 VIENNA = ZoneInfo("Europe/Vienna")
@@ -87,6 +87,30 @@ def test_a_duration_has_its_largest_two_units(seconds: float | None, said: str) 
 
 def test_a_setting_has_no_idle_decimal() -> None:
     assert (durations.plain(1), durations.plain(0.1)) == (f"1{NBSP}s", f"100{NBSP}ms")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (0, "< 1 ms"), (0.4, "< 1 ms"), (0.99, "1 ms"), (12.4, "12 ms"), (999.4, "999 ms"), (999.6, "1 s"),
+        (1_332.7, "1.33 s"), (9_960, "9.96 s"), (59_940, "59.9 s"), (59_960, "1 min"), (94_900, "1 min 35 s"),
+        (5_000_000, "1 h 23 min"), (172_800_000, "2 d"),
+    ],
+)  # fmt: skip
+def test_what_is_known_within_one_per_cent_is_said_so(milliseconds: float, said: str) -> None:
+    assert durations.measured(milliseconds) == said.replace(" ", NBSP)
+    assert durations.measured(durations.nearest(milliseconds)) == durations.measured(milliseconds)
+
+
+@given(st.floats(60, 59_000))
+def test_what_is_measured_is_said_within_one_per_cent(milliseconds: float) -> None:
+    assert durations.nearest(milliseconds) == pytest.approx(milliseconds, rel=0.01)
+
+
+def test_a_band_that_reaches_down_to_nothing_has_one_end() -> None:
+    assert unusual.between(0, 21_000) == f"up to ≈{NBSP}21{NBSP}s"
+    assert unusual.between(1_332, 2_000) == f"≈{NBSP}1.33{NBSP}s to ≈{NBSP}2{NBSP}s"
+    assert unusual.span(0) == f"<{NBSP}1{NBSP}ms"
 
 
 @pytest.mark.parametrize(

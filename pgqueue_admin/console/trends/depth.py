@@ -15,6 +15,7 @@ from pgqueue_admin.records import clock, depths
 from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording.durations import nearest
 from pgqueue_admin.wording.figures import counted, integer
 
 
@@ -136,7 +137,7 @@ _LINES: dict[str, Callable[[Row], Any]] = {
     "out": lambda row: _rounded(row.depth.out_per_second, 6),
     "came_in": lambda row: row.came_in,
     "went_out": lambda row: row.went_out,
-    "oldest": lambda row: _rounded(row.depth.oldest_seconds, 3),
+    "oldest": lambda row: _as_said(row.depth.oldest_seconds),
     "unread": lambda row: row.depth.unread or 0,
     "oldest_at_least": lambda row: row.depth.oldest_at_least,
 }
@@ -144,6 +145,10 @@ _LINES: dict[str, Callable[[Row], Any]] = {
 
 def _rounded(figure: float | None, places: int) -> float | None:
     return None if figure is None else round(figure, places)
+
+
+def _as_said(seconds: float | None) -> float | None:
+    return None if seconds is None else nearest(1000 * seconds) / 1000
 
 
 def _address(asked: Asked) -> Address | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.records.depths import Depth
-from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.durations import measured
 from pgqueue_admin.wording.figures import AT_LEAST, UNKNOWN, about, figure
 
 _BY_SAMPLES = "estimate"
@@ -34,9 +34,12 @@ class Row:
 
     @property
     def oldest(self) -> str:
-        """``≈ 3.0 s``, ``at least 2 min``, ``–``: none was ready, or when it arrived was not seen."""
+        """``≈ 3 s``, ``at least 2 min``, ``–``: none was ready, or when it arrived was not seen."""
         seconds, how = self.depth.oldest_seconds, AT_LEAST if self.is_at_least else _BY_SAMPLES
-        return UNKNOWN if seconds is None else about(how) + duration(seconds)
+        if seconds is None:
+            return UNKNOWN
+        said = measured(1000 * seconds)
+        return said if said.startswith("<") else about(how) + said
 
     def _messages(self, per_second: float | None) -> int | None:
         return None if per_second is None else round(per_second * self.seconds)

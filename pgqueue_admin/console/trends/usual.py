@@ -9,10 +9,14 @@ from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.pipeline.figures import usual, weeks_before
 from pgqueue_admin.pipeline.figures.usual import Band, Usual, Usuals
 from pgqueue_admin.pipeline.figures.weeks_before import Subject
+from pgqueue_admin.wording.durations import nearest
 from pgqueue_admin.wording.figures import UNKNOWN, integer
-from pgqueue_admin.wording.unusual import span
+from pgqueue_admin.wording.unusual import between
 
 HOUR = 3600
+_LINES: tuple[tuple[str, str, Callable[[float], float]], ...] = (
+    ("usual", "messages", round), ("p50", "half", nearest), ("p95", "nearly_all", nearest),
+)  # fmt: skip
 
 
 class Bands(NamedTuple):
@@ -28,8 +32,7 @@ class Bands(NamedTuple):
         many = (
             f"{integer(round(self.messages.low))} to {integer(round(self.messages.high))}" if self.messages else UNKNOWN
         )
-        long = f"{span(self.nearly_all.low)} to {span(self.nearly_all.high)}" if self.nearly_all else UNKNOWN
-        return [many, long]
+        return [many, between(*self.nearly_all) if self.nearly_all else UNKNOWN]
 
 
 class Usually:
@@ -54,14 +57,12 @@ class Usually:
         return Bands(messages, _band(known.half, usual.of_span), _band(known.nearly_all, usual.of_span))
 
     def lines(self, at: Iterable[int]) -> dict[str, list[float | None]]:
-        """Where each band begins and ends; messages, and milliseconds."""
+        """Where each band begins and ends; messages, and milliseconds: as it is said."""
         found = [self.bands(each) for each in at]
         return {
-            f"{name}_{end}": [
-                round(getattr(band, end), 1) if (band := getattr(each, field)) else None for each in found
-            ]
-            for name, field in (("usual", "messages"), ("p50", "half"), ("p95", "nearly_all"))
-            for end in ("low", "high")
+            f"{name}_{end}": [as_said(getattr(band, end)) if (band := getattr(each, field)) else None for each in found]
+            for name, field, as_said in _LINES
+            for end in Band._fields
         }
 
     @property

@@ -17,6 +17,7 @@ from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.pipeline.figures import trends
 from pgqueue_admin.pipeline.figures.trends import MEASURES, Counts
+from pgqueue_admin.wording.durations import nearest
 from pgqueue_admin.wording.figures import UNKNOWN, integer, per_cent, share
 from pgqueue_admin.wording.unusual import span
 
@@ -214,14 +215,14 @@ class View:
         }
 
     def _timed_lines(self, at: list[int]) -> dict[str, list[float | None]]:
-        """In milliseconds."""
+        """In milliseconds, as they are said."""
         before = [self._timings.before.get(each) for each in at]
         spans = [self.percentiles.get(each) for each in at]
         now = {
-            name: [round(each[place], 1) if each else None for each in spans]
+            name: [nearest(each[place]) if each else None for each in spans]
             for place, name in enumerate(trends.Percentiles._fields)
         }
-        return {**now, "p95_before": [round(each.percentiles.p95, 1) if each else None for each in before]}
+        return {**now, "p95_before": [nearest(each.percentiles.p95) if each else None for each in before]}
 
     @property
     def _nothing(self) -> Counts:
