@@ -77,6 +77,12 @@ def test_a_name_that_is_known_says_when_it_was_last_seen(page: Page, as_viewer: 
     assert '<div class="empty">' not in shown
 
 
+def test_the_last_day_is_that_of_its_own_calendar_wherever_the_reader_is(page: Page, as_viewer: Client) -> None:
+    rolled_up(datetime(2026, 10, 5, tzinfo=UTC), endpoint="Sales", grain="day", messages=7)
+    as_viewer.cookies["zone"] = "America/New_York"
+    assert "The last day with any is 2026-10-05 (UTC)." in said(page(endpoint="Sales"))
+
+
 def test_names_that_are_known_but_never_together_are_told(page: Page) -> None:
     rolled_up(TODAY, endpoint="Sales", grain="day")
     rolled_up(TODAY, type="Bill", grain="day")

@@ -1,8 +1,10 @@
 """Tables of Trends beside its charts: what share failed, and the slowest types against the weeks before."""
 
+import csv
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from io import StringIO
 
 import pytest
 from django.test import Client
@@ -84,6 +86,16 @@ def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:
     assert file[0] == "type,timed,p50_ms,p95_ms,p95_ms_before,weeks_before"
     assert re.fullmatch(r"Shop\.Slow,20,(89|90)\d\.\d,(89|90)\d\.\d,(29|30)\d\.\d,1", file[1])
     assert file[4].endswith(",,1")
+
+
+def test_no_name_is_a_formula_of_a_spreadsheet(page: Page) -> None:
+    """Names are what senders wrote. Markup and commas stay as they are."""
+    names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", 'Shop.<b>"a", b</b>', "Shop." + "x" * 395]
+    for place, name in enumerate(names):
+        timed(TEN + MINUTE, name, 9_000 - 1_000 * place)
+    _, *found = csv.reader(StringIO(page(format="types"), newline=""))
+    assert [row[0] for row in found] == [*[f"'{name}" for name in names[:5]], *names[5:]]
+    assert "<b>" not in matched(r'<div id="table-types">(.*?)</table>', page(table="types"), re.DOTALL)
 
 
 def test_the_slowest_types_are_there_unasked_and_charts_wait_for_none_of_them(page: Page, as_viewer: Client) -> None:

@@ -100,9 +100,15 @@ def _per_cent(counts: Counts | None) -> object:
 def _types(view: View) -> HttpResponse:
     """The slowest first, in milliseconds; those of the window before began ``weeks_before`` earlier."""
     weeks = view.types.earlier // WEEK
-    rows = [[*each[:2], *map(_or_nothing, each[2:]), weeks] for each in (row.slow for row in view.types.rows)]
+    slow = [row.slow for row in view.types.rows]
+    rows = [[_as_text(each.type), each.messages, *map(_or_nothing, each[2:]), weeks] for each in slow]
     heads = ["type", "timed", "p50_ms", "p95_ms", "p95_ms_before", "weeks_before"]
     return _csv(f"{view.window.file_name}-{view.measure}-types", heads, rows)
+
+
+def _as_text(name: str) -> str:
+    """Others wrote it: a spreadsheet takes what begins like this for a formula, and runs it."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def _or_nothing(figure: float | None, digits: int = 1) -> object:

@@ -49,6 +49,11 @@ class Nothing:
         return trends.last_day(self.chosen)
 
     @property
+    def last_day(self) -> str:
+        """By its own calendar: west of Greenwich its midnight lies in the day before."""
+        return f"{self.last:%Y-%m-%d}" if self.last else ""
+
+    @property
     def last_week(self) -> str:
         """The address of the days up to then, of what is chosen."""
         assert self.last is not None
