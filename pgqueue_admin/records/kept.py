@@ -1,6 +1,6 @@
 """How long figures are kept: minutes and hours for so many days, days for ever."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 
@@ -11,3 +11,9 @@ def kept_for() -> dict[str, timedelta]:
     """By grain; a grain that is absent is kept for ever."""
     days = {grain: settings.PGQUEUE[name] for grain, name in _DAYS.items()}
     return {grain: timedelta(days=number) for grain, number in days.items() if number}
+
+
+def failures_from(now: datetime) -> datetime | None:
+    """Since when each failure and story is kept, as long as hours are; None: for ever. Numbers stay as days."""
+    kept = kept_for().get("hour")
+    return now - kept if kept else None

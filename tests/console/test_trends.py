@@ -103,6 +103,38 @@ def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, cons
     assert linked(text, "all of this error").startswith("error:Shop.Refused result:unsuccessful kind:message since:")
 
 
+def test_of_failures_that_are_forgotten_nobody_says_that_there_were_none(
+    as_viewer: Client, console_database: str
+) -> None:
+    """Days stay for ever, errors and stories as long as hours: what is left of them are numbers."""
+    day = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
+    rolled_up(day, 5, grain="day")
+    rolled_up(day + DAY, 7, grain="day", result="failed")
+    window = {"since": f"{day:%Y-%m-%d}", "until": f"{day + 3 * DAY:%Y-%m-%d}"}
+    text = page(as_viewer, **window, at="")
+    assert drawn(text)["failed"] == [0, 7, 0]
+    assert drawn(text)["retried"] == [None] * 3, "0 would be wrong"
+    assert "after retries</dd>" not in text
+    assert "Nothing failed in this window" not in text
+    assert "only the numbers above are left" in text
+    assert page(as_viewer, **window, at="", format="steps").splitlines()[1].endswith(",,whole")
+    assert "only the numbers above are left" not in page(as_viewer)
+
+
+def test_nothing_is_new_where_what_was_before_is_forgotten(as_viewer: Client, console_database: str) -> None:
+    """Two years of a window may begin where failures are forgotten: all of them would be new."""
+    now = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    rolled_up(now - 900 * DAY, grain="day")
+    rolled_up(now - DAY, grain="day", result="failed")
+    failed(now - DAY, "a")
+    told("m", now - DAY, failed=1, last_failed_at=now - DAY)
+    text = re.sub(r"\s+", " ", page(as_viewer, since=f"{now - 740 * DAY:%Y-%m-%d}", at=""))
+    assert "Card &lt;n&gt; refused" in text
+    assert "are new" not in text
+    assert "is new" not in text
+    assert "1 message failed in this window" in text
+
+
 def test_one_story_a_message_stands_there(as_viewer: Client, console_database: str) -> None:
     rolled_up(TEN, result="failed")
     told("m-1", TEN, failed=3, last_failed_at=TEN)

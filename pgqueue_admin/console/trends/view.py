@@ -17,6 +17,8 @@ from pgqueue_admin.console.trends.usual import Bands, Usually
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.pipeline.figures import trends
 from pgqueue_admin.pipeline.figures.trends import MEASURES, Counts
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.kept import failures_from
 from pgqueue_admin.wording.durations import nearest
 from pgqueue_admin.wording.figures import UNKNOWN, integer, per_cent, share
 from pgqueue_admin.wording.unusual import span
@@ -104,7 +106,7 @@ class View:
     @cached_property
     def failures(self) -> list[tuple[trends.Failure, str, str]]:
         """Each with the address of its messages, and that of all of its error in the archive, where all are there."""
-        asked, found = self.window.asked, trends.failures(self.window.asked)
+        asked, found = self.window.asked, trends.failures(self.window.asked, self._failures_from)
         return [
             (each, links.fingerprinted(asked, each.fingerprint), links.caused(asked, each.exception)) for each in found
         ]
@@ -118,6 +120,16 @@ class View:
         return trends.stories(self.window.asked)
 
     @cached_property
+    def _failures_from(self) -> datetime | None:
+        return failures_from(clock.now())
+
+    @property
+    def forgotten_to(self) -> datetime | None:
+        """Until when only numbers are left of what failed in this window; None: all of it is known."""
+        kept = self._failures_from
+        return kept if kept and kept > self.window.asked.since else None
+
+    @cached_property
     def _retried(self) -> dict[int, int] | None:
         """None: not known of this queue."""
         if self.window.asked.queue:
@@ -127,7 +139,7 @@ class View:
 
     @property
     def retried(self) -> int | None:
-        return None if self._retried is None else sum(self._retried.values())
+        return None if self._retried is None or self.forgotten_to else sum(self._retried.values())
 
     @property
     def measure_words(self) -> str:
@@ -233,7 +245,9 @@ class View:
         return self.counts.get(at) or (self._nothing if self.reach.knows(at) else None)
 
     def _retried_at(self, at: int) -> int | None:
-        return None if self._retried is None else self._retried.get(at, 0 if self.reach.knows(at) else None)
+        if self._retried is None or (self.forgotten_to and at < self.forgotten_to.timestamp()):
+            return None
+        return self._retried.get(at, 0 if self.reach.knows(at) else None)
 
     def _step(self, at: int) -> Step:
         instant = datetime.fromtimestamp(at, UTC)

@@ -124,7 +124,7 @@ where grain = %(grain)s and at >= %(since)s and at < %(until)s
 group by 1, 2, 3
 
 -- name: failures
--- Which failures by fingerprint, the most frequent first; new is what was never seen before the window.
+-- Which failures by fingerprint, the most frequent first; new is what was never seen before the window, where any was kept.
 with shown as (
     select
         fingerprint, min(exception) as exception, min(message) as message, min(first_at) as first, max(last_at) as last,
@@ -135,7 +135,10 @@ with shown as (
 )
 select
     shown.*,
-    exists (select from pgqueue_rollup where grain = 'day' and at < date_trunc('day', %(since)s::timestamptz, 'UTC'))
+    exists (
+        select from pgqueue_rollup where grain = 'day' and at < date_trunc('day', %(since)s::timestamptz, 'UTC')
+            and (%(kept_from)s::timestamptz is null or at >= %(kept_from)s)
+    )
     and not exists (
         select from pgqueue_failurerollup ever where ever.fingerprint = shown.fingerprint and ever.at < %(since)s
     ) as is_new

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from pgqueue_admin.records.kept import kept_for
+from pgqueue_admin.records.kept import failures_from, kept_for
 from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
 
 CHUNK = 5000  # rows a statement: a transaction of its own, which holds up nobody for long
@@ -22,8 +22,7 @@ def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
     for grain, kept in kept_for().items():
         for model in (Rollup, CountedStep, TimedStep):
             yield model._default_manager.filter(grain=grain, at__lt=now - kept)
-    if "hour" in kept_for():
-        before = now - kept_for()["hour"]
+    if before := failures_from(now):
         yield FailureRollup.objects.filter(at__lt=before)
         yield StoryPart.objects.filter(
             Q(last_failed_at__lt=before) | Q(last_failed_at=None, last_succeeded_at__lt=before)

@@ -79,7 +79,7 @@ class Failure(NamedTuple):
     first: datetime
     last: datetime
     messages: int
-    is_new: bool  # history reaches further back than the window, and it was not in there
+    is_new: bool  # failures are known from before the window, and it was not among them
 
 
 class Slow(NamedTuple):
@@ -174,10 +174,11 @@ def _parts() -> dict[str, Any]:
     return {"steps": trends.steps_to_sum, **{name: getattr(trends, name) for name in shared}}
 
 
-def failures(asked: Asked) -> list[Failure]:
-    """The most frequent first."""
+def failures(asked: Asked, kept_from: datetime | None = None) -> list[Failure]:
+    """The most frequent first. ``kept_from``: what failed before is forgotten; None: all is known."""
     statements = postgresql().trends
-    return [Failure(*row) for row in _ask(statements.failures(between=statements.between, of=statements.of), asked)]
+    query = statements.failures(between=statements.between, of=statements.of)
+    return [Failure(*row) for row in _ask(query, asked, kept_from=kept_from)]
 
 
 def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> list[Slow]:
