@@ -45,6 +45,13 @@ def rows(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
 
 
+def test_the_zone_by_whose_clocks_hours_are_compared_is_named(as_viewer: Client, settings: Any) -> None:
+    seen(NOON, 5)
+    assert "against the same hour of the week (UTC) in the weeks before" in page(as_viewer)
+    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": "Europe/Berlin"}
+    assert "against the same hour of the week (Europe/Berlin) in the weeks before" in page(as_viewer)
+
+
 def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client) -> None:
     text = page(as_viewer)
     assert "Usual is known after 3 weeks" in text

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db.models import Q
 from django.urls import reverse
 
@@ -101,6 +102,11 @@ class Unusually:
     @cached_property
     def judged_to(self) -> datetime | None:
         return seen.newest()
+
+    @property
+    def zone(self) -> str:
+        """By whose clocks hours of the week are told."""
+        return str(settings.PGQUEUE["USUAL_ZONE"])
 
     @property
     def least_weeks(self) -> int:
