@@ -70,7 +70,9 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: SmallestTtbr) -> None:
     rolled_up("Elsewhere", "Shop.Hold", {400: 9})
     rolled_up("Warehouse", "Shop.Other", {400: 9})
     rolled_up("Warehouse", "Shop.Hold", {400: 9}, grain="hour")
-    rolled_up("Warehouse", "Shop.Hold", {400: 9}, at=clock.now() - timedelta(days=9))
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    rolled_up("Warehouse", "Shop.Hold", {400: 9}, at=today - timedelta(days=7))  # the eighth day, today's with it
+    rolled_up("Warehouse", "Shop.Hold", {310: 0}, at=today - timedelta(days=6))
     waits_of_types.measure()
     hold.refresh_from_db()
     assert (hold.delivery, hold.delivery_n, hold.expired) == ([290, 300, 310], [2, 5, 8], 0)
@@ -78,7 +80,7 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: SmallestTtbr) -> None:
 
 def test_what_expired_is_counted_for_as_long(hold: SmallestTtbr) -> None:
     today = clock.now().date()
-    for days, number in ((0, 3), (6, 4), (9, 100)):
+    for days, number in ((0, 3), (6, 4), (7, 100)):
         about = {"queue": hold.queue, "message_type": "Shop.Hold", "day": today - timedelta(days=days)}
         ExpiredCount.objects.create(**about, number=number)
     waits_of_types.measure()

@@ -12,6 +12,6 @@ from pgqueue_admin.records.asking import run
 
 @transaction.atomic
 def measure() -> None:
-    """Histograms of days merged, in one statement."""
-    since = (clock.now() - timedelta(days=DAYS)).date()
+    """Histograms of DAYS (of UTC, the last one is today) merged, in one statement."""
+    since = (clock.now() - timedelta(days=DAYS - 1)).date()
     run(postgresql().trends.measure_waits(), {"since": since})
