@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 from django.db.models import Q
+from psycopg.sql import SQL
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline.figures import trends, weeks_before
 from pgqueue_admin.pipeline.figures.histogram import value
-from pgqueue_admin.pipeline.figures.usual import Usual
+from pgqueue_admin.pipeline.figures.usual import WEEKS, Usual
 from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.pipeline.judging import findings, seen
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, SeenStep, Unusual
 from tests.pipeline.counted import rolled_up
 
@@ -85,6 +87,18 @@ def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: s
     usual = messages(seven)
     assert usual is not None
     assert usual.median == found
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+def test_each_hour_is_judged_again_by_which_it_is_compared(settings: Any, zone: str) -> None:
+    """What a late batch changes is asked by the hour before, the rest by the hour after: also where clocks change."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": zone}
+    for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 10, 18, tzinfo=UTC)):
+        at = [begin + hour * HOUR for hour in range(40 * 24)]
+        asked = {"at": at, "zone": zone, "weeks": WEEKS}
+        query = SQL("{} select earlier, at from before").format(postgresql().usual.weeks())
+        compared = {(earlier, later) for earlier, later in rows_of(query, asked) if earlier >= begin}
+        assert compared - {(hour, later) for hour in at for later in seen._later(hour)} == set()
 
 
 def test_a_week_s_last_hour_is_compared_with_the_last_hour_of_weeks() -> None:

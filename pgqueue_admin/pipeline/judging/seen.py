@@ -88,11 +88,18 @@ def _sum(grain: str, at: list[datetime]) -> None:
 
 
 def _later(hour: datetime) -> Iterator[datetime]:
-    """The hours that are compared with this one."""
+    """The hours that are compared with this one, as the statement ``weeks`` has it where clocks change: both that are
+    shown alike when they are set back; and where they are set forward, the first stands for the one that is skipped."""
     zone = ZoneInfo(settings.PGQUEUE["USUAL_ZONE"])
-    local = hour.astimezone(zone).replace(tzinfo=None)
+    local, skipped = _shown(hour, zone), _shown(hour, zone) - _shown(hour - HOUR, zone) - HOUR
     for week in range(1, WEEKS + 1):
-        yield (local + week * 7 * DAY).replace(tzinfo=zone).astimezone(UTC)
+        for shown in {local, local - max(skipped, timedelta())}:
+            later = (shown + week * 7 * DAY).replace(tzinfo=zone)
+            yield from {later.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
+
+
+def _shown(hour: datetime, zone: ZoneInfo) -> datetime:
+    return hour.astimezone(zone).replace(tzinfo=None)
 
 
 def _hours(since: datetime, until: datetime) -> Iterator[datetime]:
