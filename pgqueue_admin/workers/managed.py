@@ -82,9 +82,15 @@ class Managed:
         if self._popen.returncode is None and _has_ended(self._popen.pid):
             self._kill_group()
             self._popen.wait()
+            self._overdue |= self._time_is_over
             self.held = in_hand.take_away(self.identity)
             pulse.forget(self.identity)
         return self._popen.returncode
+
+    @property
+    def _time_is_over(self) -> bool:
+        """It knows its deadline too: then it leaves what it has in hand, well before anybody has to kill it."""
+        return self.kill_at is not None and time.monotonic() >= self.kill_at - GRACE
 
     @property
     def left_as_asked(self) -> bool:

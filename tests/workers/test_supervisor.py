@@ -11,7 +11,7 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import endpoints, processes
-from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.workers.office import SCAN_SECONDS
 from tests.waiting import until, within
@@ -39,6 +39,7 @@ def test_it_starts_scales_and_stops_as_wanted(house: House) -> None:
     assert time.monotonic() - began < SCAN_SECONDS - 1
     assert {row.pid for row in first} < {row.pid for row in house.running(4)}
     endpoints.scale("Sales", 1, "ana", "console")
+    within(2, lambda: len(house.rows(state__in=("starting", "running"))) == 1, "three were told to end")
     (kept,) = house.running(1)
     assert kept.pid == first[0].pid, "the oldest stays"
     endpoints.stop("Sales", "ana", "console")
@@ -158,14 +159,17 @@ def drains_by_its_own_word(house: House, told: Process) -> bool:
 def test_what_does_not_drain_in_time_is_back_in_its_queue(
     house: House, sales: Endpoint, look: Connection, tmp_path: Path
 ) -> None:
-    want(1, drain_seconds=0)
+    want(1, drain_seconds=1)
     house.supervise()
-    house.running(1)
+    (child,) = house.running(1)
     sales.send("Sales", {"hold": str(tmp_path / "never")}, type=TYPE)
     until((tmp_path / "never.held").exists, what="in hand")
     endpoints.stop("Sales", "ana", "console")
     house.running(0)
     until(lambda: sales.queue.peek(look) == 1, what="to be received again")
+    child.refresh_from_db()
+    assert (child.exit_code, child.last_error) == (0, ""), "it left by itself when its time was over"
+    assert not HeldAtDeath.objects.exists(), "it was too slow for the time it had, and ended no process"
 
 
 def test_one_that_does_not_answer_is_killed_after_its_drain_time(house: House) -> None:
