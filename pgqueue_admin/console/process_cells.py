@@ -14,6 +14,8 @@ from pgqueue_admin.wording import figures, visible
 
 def state(row: processes.Row) -> SafeString:
     said, until = parts.state(row.word, row.state), row.process.drain_until
+    if row.state == "lost":
+        return format_html('{} <span class="sub">the figures are its last</span>', said)
     if row.state != "draining" or until is None:
         return said
     return format_html('{} <span class="sub">killed {} at the latest</span>', said, parts.when(until))

@@ -52,9 +52,11 @@ class Row:
 
     @property
     def seconds_up(self) -> float | None:
+        """Of one that is not heard of: when it last was."""
         if self.process.ended_at is not None:
             return None
-        return max(0.0, (clock.now() - self.process.started_at).total_seconds())
+        until = self.process.heartbeat_at if self.process.heartbeat_lost else clock.now()
+        return max(0.0, (until - self.process.started_at).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)

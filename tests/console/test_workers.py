@@ -91,8 +91,11 @@ def test_the_broken_one_says_why_and_what_it_said_last(as_operator: Client, log_
 
 
 def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) -> None:
-    process(heartbeat_at=timezone.now() - timedelta(minutes=1))
-    assert "lost heartbeat" in text(as_operator)
+    row = process(heartbeat_at=timezone.now() - timedelta(minutes=11))
+    html = text(as_operator)
+    assert "lost heartbeat" in cell(html, row, "state")
+    assert "the figures are its last" in cell(html, row, "state")
+    assert "20 min" in cell(html, row, "up"), "it began 31 min ago: nobody knows whether it lived on"
 
 
 def test_the_whole_log_and_its_filter(as_operator: Client, log_folder: Path) -> None:

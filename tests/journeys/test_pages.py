@@ -86,3 +86,16 @@ def overflow(page: Page, width: int) -> int:
     if before:
         page.set_viewport_size(before)
     return beyond
+
+
+@pytest.mark.parametrize("address", ["/workers/", "/endpoints/Demo.Billing/"])
+def test_a_process_is_in_sight_with_all_its_figures(address: str, browser: Browser, product: Product) -> None:
+    """On a window of 1280 px, too: what lies beyond the edge of its table nobody reads at night."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="UTC")
+    page = context.new_page()
+    sign_in(page, product)
+    page.goto(product.url + address)
+    expect(page.locator("table.procs tbody tr").first).to_be_visible()
+    beyond = "(tables) => tables.map((table) => table.parentElement.scrollWidth - table.parentElement.clientWidth)"
+    assert max(page.locator("table.procs").evaluate_all(beyond)) <= 0
+    context.close()
