@@ -1,6 +1,8 @@
 """Table names and their limit (T1; wire sheet 1.4)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -39,6 +41,23 @@ def test_destinations_are_read_as_an_endpoint_reads_them():
     assert plain.resolve(Address("a", "b.c")) == Address("a", "b.c")
     with pytest.raises(AddressNotUnderstood):
         plain.resolve("")
+
+
+def bare(part: str) -> str:
+    return part[1:-1].replace('""', '"') if len(part) > 1 and part[0] == part[-1] == '"' else part
+
+
+@given(st.text('".aB é', max_size=12))
+def test_any_address_is_split_at_the_first_dot_outside_quotes(text):
+    """Letter by letter, as the original goes: a dot is outside where the quotes before it are even in number."""
+    at = next((n for n, letter in enumerate(text) if letter == "." and text[:n].count('"') % 2 == 0), None)
+    schema, table = ("public", bare(text)) if at is None else (bare(text[:at]), bare(text[at + 1 :]))
+    plain = Addressing(postgresql(), "public")
+    if schema and table:
+        assert plain.resolve(text) == Address(schema, table)
+    else:
+        with pytest.raises(AddressNotUnderstood):
+            plain.resolve(text)
 
 
 def test_a_schema_given_for_a_queue_wins():

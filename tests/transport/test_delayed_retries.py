@@ -75,6 +75,8 @@ def put_aside(endpoint):
         ({h.RETRIES: "2"}, True),
         ({h.RETRIES: "3"}, False),
         ({h.RETRIES: "many"}, True),
+        *(({h.RETRIES: said}, False) for said in (" 3\t", "+3", "003", "3\0", "2147483647")),
+        *(({h.RETRIES: said}, True) for said in ("3_0", "٣", "\u00a03", "-3", "3.0", "2147483648", "9" * 5000)),
         ({h.RETRIES: None}, True),
         ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(hours=23, minutes=59))}, True),
         ({h.RETRIES_TIMESTAMP: h.wire_time(NOW - timedelta(days=1, seconds=1))}, False),

@@ -55,6 +55,20 @@ def test_spans(text, span):
     assert wire_timespan(span) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        (" 00:00:20\n", timedelta(seconds=20)),
+        ("1:2:3", timedelta(hours=1, minutes=2, seconds=3)),
+        ("00:00:00.5", timedelta(milliseconds=500)),
+        ("00:00:00.0000019", timedelta(microseconds=1)),
+        ("10675199.02:48:05.4775807", timedelta(10_675_199, 10_085, 477_580)),  # the longest that .NET has
+    ],
+)
+def test_spans_that_others_may_write(text, span):
+    assert parse_timespan(text) == span
+
+
 @given(st.timedeltas(timedelta(days=-10_000_000), timedelta(days=10_000_000)))
 def test_any_span_comes_back(span):
     assert parse_timespan(wire_timespan(span)) == span

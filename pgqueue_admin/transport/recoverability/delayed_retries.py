@@ -1,5 +1,6 @@
 """Delayed retries: a message that keeps failing comes back later, each time later still (wire sheet 8.1)."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import Failure
@@ -9,6 +10,8 @@ from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
+_COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python's reads more
+_MOST = 2**31 - 1
 LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, nobody has looked after it
 
 
@@ -20,11 +23,10 @@ def may_come_back(message: IncomingMessage, failure: Failure, settings: Endpoint
 
 
 def done(message: IncomingMessage) -> int:
-    """How many delayed retries it has behind it; what is no number, or less than none, is none."""
-    try:
-        return max(0, int(message.headers.get(h.RETRIES) or 0))
-    except ValueError:
-        return 0
+    """How many delayed retries it has behind it; what endpoints read as no number, or as less than none, is none."""
+    said = _COUNT.fullmatch(message.headers.get(h.RETRIES) or "")
+    number = int(said[1]) if said else 0
+    return number if number <= _MOST else 0
 
 
 def later(message: IncomingMessage, delay: timedelta, own_address: str) -> OutgoingMessage:
