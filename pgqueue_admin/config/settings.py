@@ -32,6 +32,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "pgqueue_admin.console.middleware.ActsExplained",
 ]
 ROOT_URLCONF = "pgqueue_admin.config.urls"
 ASGI_APPLICATION = "pgqueue_admin.config.asgi.application"
@@ -88,6 +89,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 _PUBLIC = urlsplit(given.PUBLIC_URL)
 ALLOWED_HOSTS = given.listed("ALLOWED_HOSTS") or ["127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or ""]
 CSRF_TRUSTED_ORIGINS = [given.PUBLIC_URL]
+CSRF_FAILURE_VIEW = "pgqueue_admin.console.pages.errors.old_form"
 # What an address without https has to go without; docs/deployment.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK

@@ -1,5 +1,7 @@
 """How an act answers: a sentence that stays until the next page, and a 303 back to where the person came from."""
 
+from urllib.parse import urlsplit
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -21,9 +23,21 @@ def back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:
 def came_from(request: HttpRequest) -> str:
     """``next`` where it is an address of ours, else nothing: no other host, and nothing that runs."""
     wanted = request.POST.get("next", "")
+    return wanted if _ours(request, wanted) and wanted.startswith("/") else ""
+
+
+def page_before(request: HttpRequest) -> str:
+    """The page of ours that the browser says this was pressed on, else nothing."""
+    said = request.headers.get("Referer", "")
+    if not said or not _ours(request, said):
+        return ""
+    parts = urlsplit(said)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def _ours(request: HttpRequest, url: str) -> bool:
     here, secure = {request.get_host()}, request.is_secure()
-    ours = url_has_allowed_host_and_scheme(wanted, allowed_hosts=here, require_https=secure)
-    return wanted if ours and wanted.startswith("/") else ""
+    return url_has_allowed_host_and_scheme(url, allowed_hosts=here, require_https=secure)
 
 
 def reason(request: HttpRequest) -> str:

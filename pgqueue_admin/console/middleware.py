@@ -5,14 +5,21 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.encoding import iri_to_uri
+
+from pgqueue_admin.console import answers
+from pgqueue_admin.console.pages import errors
 
 DOWN = (OperationalError, InterfaceError)
+LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
+SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Once signed in, press it again."
 
 
 class NoNul(MiddlewareMixin):
@@ -56,10 +63,21 @@ class SignInRequired(LoginRequiredMiddleware):
         try:
             return super().process_view(request, view_func, view_args, view_kwargs)
         except DOWN as error:  # the session lives in the console's database
-            return unavailable(error)
+            return unavailable(request, error)
+
+    def handle_no_permission(  # type: ignore[override]
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponseBase:
+        """An act was not done, and only a page can be come back to. A part of a page is no place for a sign-in page."""
+        if "HX-Request" in request.headers or request.headers.get("Accept") == "text/event-stream":
+            return HttpResponse("You are signed out.\n", status=401, content_type="text/plain")
+        if request.method in LOOKING:
+            return super().handle_no_permission(request, view_func)
+        answers.refused(request, SIGNED_OUT)
+        return redirect_to_login(answers.came_from(request) or answers.page_before(request) or "/")
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        return unavailable(exception) if isinstance(exception, DOWN) else None
+        return unavailable(request, exception) if isinstance(exception, DOWN) else None
 
 
 class Zone(MiddlewareMixin):
@@ -73,8 +91,23 @@ class Zone(MiddlewareMixin):
             timezone.deactivate()
 
 
-def unavailable(error: Exception) -> HttpResponse:
-    """503 without a query: the page tries again by itself, open pages keep their figures."""
-    said = str(error).strip().splitlines()
-    page = render_to_string("pgqueue_admin/unavailable.html", {"detail": said[0] if said else ""})
-    return HttpResponse(page, status=503, headers={"Retry-After": "5", "Refresh": "5"})
+class ActsExplained(MiddlewareMixin):
+    """An address that only takes acts, opened by hand or from the history: Django's answer to that is a blank page."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        if response.status_code == 405 and request.method == "GET":
+            response.content = errors.only_acts(request).encode()
+        return response
+
+
+def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
+    """503 without a query: the page tries again by itself, open pages keep their figures.
+
+    An act is never tried again by itself: the page where it was pressed is, to look whether it was done.
+    """
+    acted, said = request.method not in LOOKING, str(error).strip().splitlines()
+    again = (answers.came_from(request) or answers.page_before(request) or "/") if acted else ""
+    about = {"detail": said[0] if said else "", "acted": acted, "again": again}
+    page = render_to_string("pgqueue_admin/unavailable.html", about)
+    refresh = f"5; url={iri_to_uri(again)}" if acted else "5"
+    return HttpResponse(page, status=503, headers={"Retry-After": "5", "Refresh": refresh})

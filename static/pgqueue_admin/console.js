@@ -51,6 +51,7 @@
   let sampledAt = Date.parse(body.dataset.at) || 0;
   const age = () => (serverNow() - sampledAt) / 1000;
   let stream = null; // the open EventSource
+  let outside = false; // signed out while the page was open
   let paused = sessionStorage.getItem("paused") === "yes";
 
   function tick() {
@@ -58,16 +59,21 @@
     one("[data-clock]").textContent = clock(serverNow());
     body.classList.toggle("figures-stale", stale || paused);
     one("#freshness").hidden = !(stale || paused);
-    one("[data-live-word]").textContent = paused ? "Paused" : stream ? "Live" : "Cut off";
+    one("[data-live-word]").textContent = paused ? "Paused" : stream ? "Live" : outside ? "Signed out" : "Cut off";
     one("[data-live-age]").textContent = sampledAt ? `${duration(Math.max(0.1, Math.round(age() * 10) / 10))} ago` : "no sample";
     if (sampledAt && one("[data-fresh-at]")) {
       one("[data-fresh-at]").textContent = clock(new Date(sampledAt));
       one("[data-fresh-age]").textContent = duration(Math.max(0, age()));
-      const why = stream ? "The sampler has not reported since." : "The console does not answer.";
-      one("[data-fresh-why]").textContent = paused ? "Paused; press . or Live to go on." : `${why} This page tries again by itself.`;
+      one("[data-fresh-why]").textContent = why_stale();
     }
     if (!stale && !paused) { ages(document); flush(); }
     if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed: half a connection is none
+  }
+
+  function why_stale() {
+    if (paused) return "Paused; press . or Live to go on.";
+    if (!stream && outside) return "You are signed out. Reload to sign in, or sign in in another tab: then this page goes on.";
+    return `${stream ? "The sampler has not reported since." : "The console does not answer."} This page tries again by itself.`;
   }
 
   function ages(root) {
@@ -212,15 +218,22 @@
     heard = Date.now();
     if (tries) say("Connected again");
     tries = 0;
+    outside = false;
     tick();
   });
   body.addEventListener("htmx:sseError", (event) => {
     event.detail.source?.close();
     close();
-    if (tries === 1) say("The connection to the console is lost");
+    if (tries === 1) refused().then(() => say(outside ? "You are signed out" : "The connection to the console is lost"));
     again = setTimeout(open, Math.min(30, 2 ** tries++) * 1000 * (0.75 + Math.random() / 2));
     tick();
   });
+  async function refused() { // a stream does not tell why it does not open
+    const asked = { method: "HEAD", headers: { "HX-Request": "true" } };
+    const answer = await fetch(one("#shortcuts").getAttribute("hx-get"), asked).catch(() => null);
+    outside = answer?.status === 401;
+    tick();
+  }
   body.addEventListener("htmx:sseBeforeMessage", (event) => {
     event.preventDefault(); // the extension would swap; figures change one by one instead
     heard = Date.now();

@@ -1,5 +1,8 @@
 """Sign-in and sign-out: the one page that is open to strangers."""
 
+from typing import Any
+
+from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
@@ -17,10 +20,18 @@ class NameAndPassword(AuthenticationForm):
 
 
 class SignIn(LoginView):
+    """Says why somebody was sent here, and leaves that to be said again by the page they come back to."""
+
     template_name = "pgqueue_admin/sign_in/page.html"
     authentication_form = NameAndPassword
     redirect_authenticated_user = True
     extra_context = {"themes": frame.THEMES}
+
+    def get_context_data(self, **about: Any) -> dict[str, Any]:
+        said = messages.get_messages(self.request)
+        about["said"] = [*said]
+        said.used = False  # type: ignore[union-attr]
+        return super().get_context_data(**about)
 
 
 class SignOut(LogoutView):

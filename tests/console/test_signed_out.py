@@ -1,0 +1,93 @@
+"""Signed out, or with an old form: what was pressed is not done, is said so, and can be pressed again where it was."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+SIGNED_OUT = "Nothing was done: you had been signed out"
+OLD_FORM = "Nothing was changed: the page was open from before you last signed in."
+PAGE = "http://testserver/archive/7/?q=state%3Adead"
+
+
+def test_an_act_comes_back_to_the_page_it_was_pressed_on(stranger: Client, viewer: User) -> None:
+    answer = stranger.post("/operations/5/start/", {"reason": "x"}, headers={"referer": PAGE})
+    assert answer["Location"] == "/sign-in/?next=/archive/7/%3Fq%3Dstate%253Adead"
+
+
+def test_its_form_knows_better_than_the_browser(stranger: Client) -> None:
+    answer = stranger.post("/operations/", {"next": "/archive/?q=x"}, headers={"referer": PAGE})
+    assert answer["Location"] == "/sign-in/?next=/archive/%3Fq%3Dx"
+
+
+@pytest.mark.parametrize("referer", ["", "https://elsewhere.example/archive/", "http://testserver.example/", "//x/"])
+def test_no_other_place_is_come_back_to(stranger: Client, referer: str) -> None:
+    answer = stranger.post("/operations/5/start/", headers={"referer": referer} if referer else {})
+    assert answer["Location"] == "/sign-in/?next=/"
+
+
+def test_it_is_said_before_signing_in_and_after(stranger: Client, viewer: User) -> None:
+    asked = stranger.post("/operations/", {"next": "/operations/"}, follow=True)
+    assert SIGNED_OUT in asked.content.decode()
+    fields = {"username": viewer.username, "password": "looks", "next": "/operations/"}
+    assert SIGNED_OUT in stranger.post("/sign-in/", fields, follow=True).content.decode()
+    assert SIGNED_OUT not in stranger.get("/operations/").content.decode()
+
+
+@pytest.mark.parametrize("headers", [{"hx-request": "true"}, {"accept": "text/event-stream"}])
+@pytest.mark.parametrize("path", ["/me/keys/", "/live/?t=frame"])
+def test_a_part_of_a_page_is_no_place_to_sign_in(stranger: Client, path: str, headers: dict[str, str]) -> None:
+    assert stranger.get(path, headers=headers).status_code == 401
+
+
+def old(person: User) -> Client:
+    """The browser of somebody who signed in again in another tab."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(person)
+    client.get("/operations/")
+    return client
+
+
+def test_an_old_form_leads_back_to_its_page_with_a_new_one(viewer: User) -> None:
+    fields: dict[str, Any] = {"csrfmiddlewaretoken": "a" * 64, "theme": "dark"}
+    browser = old(viewer)
+    answer = browser.post("/me/", fields, headers={"referer": PAGE})
+    assert (answer.status_code, answer["Location"]) == (303, "/archive/7/?q=state%3Adead")
+    page = browser.get("/operations/").content.decode()
+    assert OLD_FORM in page
+    assert 'data-theme="dark"' not in page
+
+
+def test_a_sign_in_that_another_tab_was_quicker_with_leads_in(viewer: User) -> None:
+    browser = old(viewer)
+    asked = {"username": viewer.username, "password": "looks", "csrfmiddlewaretoken": "a" * 64}
+    came = "http://testserver/sign-in/?next=/operations/"
+    answer = browser.post("/sign-in/", asked, headers={"referer": came}, follow=True)
+    assert answer.redirect_chain[-1] == ("/operations/", 302)
+    assert OLD_FORM not in answer.content.decode()
+
+
+def test_a_form_from_elsewhere_or_without_cookies_leads_nowhere(viewer: User) -> None:
+    elsewhere = old(viewer).post("/me/", {"theme": "dark"}, headers={"referer": "https://elsewhere.example/"})
+    without = Client(enforce_csrf_checks=True).post("/sign-in/", headers={"referer": "http://testserver/sign-in/"})
+    for answer in (elsewhere, without):
+        assert answer.status_code == 403
+        assert "Nothing was changed" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "above"),
+    [
+        ("/operations/5/start/", ""),
+        ("/endpoints/Billing/pause/", "/endpoints/Billing/"),
+        ("/endpoints/Billing/undo/5/", "/endpoints/Billing/"),
+        ("/me/", "/"),
+    ],
+)
+def test_an_address_of_an_act_leads_to_its_page(as_viewer: Client, path: str, above: str) -> None:
+    answer = as_viewer.get(path)
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    page = answer.content.decode()
+    assert "Nothing was done" in page
+    assert f'href="{above or "/operations/5/"}">Open its page' in page
