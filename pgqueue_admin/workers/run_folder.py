@@ -1,5 +1,6 @@
 """Where a process leaves files: its log in var/log, what it has in hand in var/run."""
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,6 +10,8 @@ from pgqueue_admin.workers.identity import Identity
 
 LARGEST_LOG = 5_000_000
 _TAIL = 4_000
+# as faulthandler writes: of what it died, and the innermost line of code
+_FATAL = re.compile(r"^(Fatal Python error: [^\n]*).*?^  File ([^\n]*)", re.MULTILINE | re.DOTALL)
 
 
 def folder(name: str) -> Path:
@@ -34,11 +37,16 @@ def plain_log(name: str) -> Path:
 
 
 def last_line(path: Path, since: int) -> str:
-    """What a process said last: for an uncaught exception, its own line below the traceback."""
+    """What a process said last: for an uncaught exception, its own line below the traceback.
+
+    Of one that the interpreter saw die (a segmentation fault): of what, and in which line of code.
+    """
     try:
         with path.open("rb") as file:
             file.seek(max(since, path.stat().st_size - _TAIL))
-            lines = file.read().decode("utf-8", "replace").splitlines()
+            text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if fatal := _FATAL.search(text):
+        return ", in ".join(part.strip() for part in fatal.groups())
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

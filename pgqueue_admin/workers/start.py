@@ -1,6 +1,7 @@
 """The first thing a managed process does: be sure to die with its supervisor. Then it is Django's command line."""
 
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ def die_with_parent() -> None:
 
 def main() -> None:
     die_with_parent()
+    faulthandler.enable(all_threads=False)  # a segmentation fault says in its log which line of code it was
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(["manage.py", *sys.argv[1:]])

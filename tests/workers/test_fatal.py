@@ -1,5 +1,6 @@
 """Messages that end their process: remembered at each death, whatever the way it ended."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +33,10 @@ def test_the_third_death_names_the_message(
     assert {death.exit_code for death in found.deaths} == {code}
     assert how in found.newest.how
     assert found.alone == 3
+    if way == "segfault":
+        (crashed, *_) = deadly.rows(ended_at__isnull=False)
+        assert re.search(r'last line: Fatal Python error: Segmentation fault, in ".*ctypes', crashed.last_error)
+        assert "in _segfault" in Path(crashed.log).read_text(), "the handler that did it"
     assert len({(death.pid, death.start_ticks) for death in found.deaths}) == 3
     assert {death.host for death in found.deaths} == {"house-1"}
     until(lambda: moved_out(look, found), what="out of the queue, in a moment in which nobody has it")
