@@ -1,5 +1,7 @@
 """What should run on this host, read from the console's database."""
 
+from zlib import crc32
+
 from django.conf import settings
 from django.db.models.functions import Now
 
@@ -15,12 +17,16 @@ def roles(host: str) -> list[Role]:
     """Every endpoint of ours, with this host's share of its processes."""
     index, hosts = place_among_supervisors(host)
     ours = Endpoint.objects.filter(ours=True)
-    return [endpoint_role(row, share(row.desired_processes, index, hosts), host) for row in ours]
+    return [endpoint_role(row, share(row.desired_processes, index, hosts, row.name), host) for row in ours]
 
 
-def share(want: int, index: int, hosts: int) -> int:
-    """Processes are wanted in all; supervisors divide them evenly, in the order of their names."""
-    return want // hosts + (1 if index < want % hosts else 0)
+def share(want: int, index: int, hosts: int, endpoint: str) -> int:
+    """Processes are wanted in all; supervisors divide them evenly, in the order of their names.
+
+    What is left over goes to other hosts for other endpoints: many of one process would all run on the first.
+    """
+    first = crc32(endpoint.encode()) % hosts  # the same in every process, as hash() is not
+    return want // hosts + (1 if (index - first) % hosts < want % hosts else 0)
 
 
 def place_among_supervisors(host: str) -> tuple[int, int]:
