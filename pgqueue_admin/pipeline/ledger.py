@@ -1,5 +1,6 @@
 """What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,7 @@ from pgqueue_admin.pipeline.sources.tables import SNAPSHOTS
 from pgqueue_admin.pipeline.sources.timelines import Line
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart, HistorySource
 
+log = logging.getLogger(__name__)
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
 _NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
@@ -106,6 +108,17 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Line
         source.head, source.head_at, source.writers = None, None, []
     if said:
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+
+
+def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, server: str) -> None:
+    """What was read of the same table by another name is not read again by this one. ``server``: as in its cluster."""
+    same = HistorySource.objects.filter(oid=oid, sequence_file=sequence_file, cluster__startswith=f"{server}/")
+    furthest = same.exclude(pk=source.pk).order_by("seq_done").last()
+    if furthest is None or furthest.seq_done <= source.seq_done:
+        return
+    if _unmoved(source).update(seq_done=furthest.seq_done, **_NO_HEAD):
+        log.warning("History: %s was read as %s up to %s.", source.table, furthest.table, furthest.seq_done)
+    source.refresh_from_db()
 
 
 @transaction.atomic

@@ -9,7 +9,8 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.records.models import HistoryBatch, HistorySource
+from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.pipeline.tables import audit, put, read, told
 
@@ -171,3 +172,35 @@ def test_a_table_that_is_rewritten_or_emptied_is_gone_on_with(kept: str, databas
     put(database)
     source.refresh_from_db()
     assert len(read(database, source)) == 1
+
+
+def test_a_table_that_was_renamed_is_read_on_where_it_was(database: Any) -> None:
+    """As who puts an old audit queue aside does; and back, maybe. By its messages it is an audit queue yet."""
+    source = audit(database)
+    put(database)
+    put(database)
+    assert read(database, source) == [1, 2]
+    database.run("alter table audit rename to kept")
+    Queue.objects.create(schema="public", table="kept", kind="audit")
+    put(database, "kept")
+    kept = next(each for each in sources(database) if each.table == '"public"."kept"')
+    assert read(database, kept) == [3]
+    database.run("alter table kept rename to audit")
+    put(database)
+    source.refresh_from_db()
+    assert read(database, source) == [4]
+
+
+def test_one_that_is_made_in_place_of_a_renamed_one_has_its_own_numbers(database: Any) -> None:
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("alter table audit rename to kept")
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+    put(database)
+    source.refresh_from_db()
+    assert planning.plan(database, source) is None
+    assert "another table" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1]

@@ -48,6 +48,7 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     if why:
         ledger.held_back(source, why)
         return False
+    ledger.was_renamed(source, numbers.oid, numbers.sequence_file, transactions.server(cluster))
     ledger.is_of(source, numbers.oid, numbers.sequence_file, timelines.of(connection, cluster, source))
     if is_adopted(connection, source):
         ledger.adopted(source)

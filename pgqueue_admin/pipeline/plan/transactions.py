@@ -34,7 +34,7 @@ def cluster(connection: Connection) -> str:
 
 def is_other_line(before: str, now: str) -> bool:
     """Of one server: a standby of it, or a backup, goes on in its place since then."""
-    return _server(before) == _server(now) and timelines.number(before) not in ("", timelines.number(now))
+    return server(before) == server(now) and timelines.number(before) not in ("", timelines.number(now))
 
 
 def written(connection: Connection) -> int:
@@ -85,7 +85,7 @@ def _lost_nothing(connection: Connection, now: Any, source: HistorySource) -> bo
 
 
 def _is_elsewhere(now: Any, source: HistorySource) -> bool:
-    return source.cluster not in ("", WENT_BACK) and _server(source.cluster) != _server(now.cluster)
+    return source.cluster not in ("", WENT_BACK) and server(source.cluster) != server(now.cluster)
 
 
 def _is_behind(now: Any, source: HistorySource) -> bool:
@@ -99,5 +99,6 @@ def _next(snapshot: str) -> int:
     return int(snapshot.split(":")[1])
 
 
-def _server(cluster: str) -> str:
+def server(cluster: str) -> str:
+    """Whichever its timeline."""
     return cluster.partition("/")[0]
