@@ -12,7 +12,7 @@ from django.conf import settings
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.files import compactions, depth_files, event_files
+from pgqueue_admin.pipeline.files import compactions, depth_files, event_files, presence
 from pgqueue_admin.pipeline.files.places import folder
 from pgqueue_admin.pipeline.judging import waits_of_types
 from pgqueue_admin.pipeline.plan import days, deciding, planning
@@ -48,9 +48,11 @@ class Driver:
         """All that was there when it began, source by source; how many batches were done.
 
         What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
-        Raises JavaLost, too.
+        Raises JavaLost, too. Nothing is done while the folder is not that of the manifest.
         """
         java.check()
+        if why := presence.why_not(folder()):
+            return self._hold_all_back(why)
         done, faults = self._recompute(), list[Exception]()
         with source().reading() as connection:
             done += self._read_all(connection, ending, faults)
@@ -68,6 +70,11 @@ class Driver:
         if faults:
             raise faults[0]
         return done
+
+    def _hold_all_back(self, why: str) -> int:
+        for each in HistorySource.objects.filter(is_there=True):
+            ledger.held_back(each, why)
+        return 0
 
     def _read_all(self, connection: Connection, ending: Callable[[], bool], faults: list[Exception]) -> int:
         done, began = 0, connection.all(postgresql().pipeline.instant())[0].at

@@ -1,0 +1,39 @@
+"""A folder that is not the one of the manifest is written to by nobody: what lay there would be missing later."""
+
+from pathlib import Path
+from typing import Any
+
+from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.pipeline.files import presence
+from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.records.models import HistoryBatch, HistoryFile
+from tests.pipeline.events import buried, event
+from tests.pipeline.files import message, write
+from tests.pipeline.tables import told
+
+
+def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: Any, history: Path) -> None:
+    write(history, message(1))
+    (archive,) = sources(database)
+    event(database, buried(database))
+    volume = history.rename(history.parent / "volume")
+    history.mkdir()
+    assert Driver().turn() == 0
+    assert f"HISTORY_DIR ({history}) has none of the 1 newest files" in told(archive)
+    assert list(history.iterdir()) == []
+    assert (HistoryBatch.objects.count(), HistoryFile.objects.count()) == (0, 1)
+    database.run("delete from messages.message_archive")
+    history.rmdir()
+    volume.rename(history)
+    assert Driver().turn() == 0
+    assert told(archive) == ""
+    assert HistoryFile.objects.filter(dataset="events").exists(), "the driver goes on"
+
+
+def test_a_file_that_somebody_took_keeps_nothing_back(console_database: str, tmp_path: Path) -> None:
+    assert presence.why_not(tmp_path) == ""
+    files = [write(tmp_path, message(number)) for number in range(4)]
+    for path in files[:0:-1]:
+        assert presence.why_not(tmp_path) == ""
+        path.unlink()
+    assert "none of the 3 newest files" in presence.why_not(tmp_path)
