@@ -78,6 +78,11 @@ def when(instant: datetime | None) -> SafeString:
     return _time(instant, "short", times.short(instant, clock.now(), timezone.get_current_timezone()))
 
 
+def told(instant: datetime) -> str:
+    """As text, where it is part of a sentence: that has no tag in which a browser could say it again."""
+    return times.sentence(instant, timezone.get_current_timezone())
+
+
 def moment(instant: datetime | None) -> SafeString:
     """With milliseconds, for timelines."""
     if instant is None:

@@ -32,6 +32,12 @@ def full(instant: datetime, zone: tzinfo) -> str:
     return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M:%S} {zone_name(at)}"
 
 
+def sentence(instant: datetime, zone: tzinfo) -> str:
+    """``20 Nov 2026 02:47 CET``: to the minute, where the time is part of a sentence."""
+    at = local(instant, zone)
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M} {zone_name(at)}"
+
+
 def precise(instant: datetime, zone: tzinfo) -> str:
     """With milliseconds, for timelines: ``02:47:03.412``."""
     at = local(instant, zone)

@@ -106,7 +106,7 @@ def test_what_is_chosen_stays_chosen_where_nothing_of_it_finished(page: Page) ->
         ({"queue": "a.b.c.d"}, "No samples"),
         ({"endpoint": "Foreign"}, "of this endpoint nobody said here which queue it receives from"),
         ({"endpoint": "Declared"}, "Elsewhere in schema public was never found as a queue."),
-        ({"queue": '"public"."Old"'}, "the queue is gone since 2026-11-01 09:00 UTC."),
+        ({"queue": '"public"."Old"'}, "the queue is gone since 1 Nov 2026 09:00 UTC."),
         ({"queue": '"public"."Sales"'}, "No samples in this window."),
     ],
 )
@@ -143,11 +143,11 @@ def database(console_database: str) -> None:
 def test_a_window_that_is_read_in_part_says_up_to_where_nothing_finished(page: Page, console_database: str) -> None:
     rolled_up(TODAY - DAY, grain="day")
     HistorySource.objects.update(complete_to=TEN)
-    assert "From 2026-11-14 10:00 UTC on not every table is read yet" in said(page())
+    assert "From 14 Nov 2026 10:00 UTC on not every table is read yet" in said(page())
     HistorySource.objects.update(complete_to=None)
     assert "A table is being read for the first time" in said(page())
     HistorySource.objects.update(complete_to=TEN, is_there=False)
-    assert "From 2026-11-14 10:00 UTC on not every table is read yet" in said(page())
+    assert "From 14 Nov 2026 10:00 UTC on not every table is read yet" in said(page())
 
 
 def test_messages_of_history_say_why_there_are_none(as_viewer: Client, console_database: str) -> None:

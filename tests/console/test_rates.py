@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -11,8 +12,9 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import DepthStep, Queue, Sample
+from pgqueue_admin.records.models import DepthStep, HistorySource, Queue, Sample
 from tests.console.pages import matched
+from tests.pipeline.counted import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -64,7 +66,7 @@ def test_what_is_not_known_is_blank_and_what_is_none_is_none(page: Page, hours: 
 def test_the_same_as_words_and_as_rows(page: Page, hours: None) -> None:
     text = page(table="depth")
     assert "≈ 9,000 messages came in, ≈ 8,100 went out. Known of 2 of 24 hours only." in text
-    assert "The oldest ready message waited at least 10 min, in the hour from 2026-11-14 12:00 UTC." in text
+    assert "The oldest ready message waited at least 10 min, in the hour from 14 Nov 2026 12:00 UTC." in text
     rows = text.partition("<tbody>")[2].replace("</span> <small>", " ").split("</tr>")
     for told, cells in zip(rows, _CELLS, strict=False):
         for cell in cells:
@@ -76,6 +78,19 @@ _CELLS = [
     ["≈ 2.5 /s", "≈ 2 /s", "≈ 9,000", "≈ 7,200", "≈ 4.25 s"],
     ["–"],
 ]
+
+
+def test_sentences_tell_times_as_the_rest_of_the_page_does(page: Page, hours: None, as_viewer: Client) -> None:
+    """In the reader's zone, which they name: nothing tells a browser to say them again."""
+    as_viewer.cookies["zone"] = "Europe/Vienna"
+    rolled_up(TEN, 3, grain="hour", critical=[300], critical_n=[3])
+    HistorySource.objects.update(complete_to=TEN + 1.5 * HOUR)
+    text = page(queue="")
+    assert "At most 8 lay there, in the hour from 14 Nov 2026 11:00 CET." in page()
+    assert "waited at least 10 min, in the hour from 14 Nov 2026 13:00 CET." in page()
+    assert "From 14 Nov 2026 13:00 CET on not every table is read yet: left blank." in text
+    assert "last from 14 Nov 2026 11:00 CET on." in text
+    assert not re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", text)
 
 
 def test_a_depth_that_lacks_queues_says_so(page: Page, hours: None) -> None:

@@ -57,7 +57,7 @@ def test_what_is_not_read_yet_is_blank_and_not_none(page: Page, read_to: Read) -
         int((TEN + minute * MINUTE).timestamp()) for minute in (6, 5)
     )
     assert "87 succeeded and 2 failed" in text
-    assert "From 2026-11-14 10:06 UTC on not every table is read yet: left blank." in text
+    assert "From 14 Nov 2026 10:06 UTC on not every table is read yet: left blank." in text
     assert "on not every table is read yet: left blank, which is not none" in flat(text)
     assert "and later: not read yet" in text
     assert ">47</span></a>" not in text

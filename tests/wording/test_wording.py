@@ -142,6 +142,7 @@ def test_times_are_short_when_near_and_dated_when_far() -> None:
     assert times.short(NOW - timedelta(days=2), NOW, VIENNA) == "18 Nov 03:12"
     assert times.short(NOW - timedelta(days=400), NOW, VIENNA) == "2025-10-16"
     assert times.full(NOW, VIENNA) == "Fri 20 Nov 2026 03:12:44 CET"
+    assert times.sentence(NOW, VIENNA) == "20 Nov 2026 03:12 CET"
     assert times.iso(NOW.astimezone(VIENNA)) == "2026-11-20T02:12:44Z"
     assert times.precise(NOW, VIENNA) == "03:12:44.000"
 

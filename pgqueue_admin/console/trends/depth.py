@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.trends.rates import Rates, Row
 from pgqueue_admin.console.trends.week_before import Both, both
 from pgqueue_admin.console.trends.window import Window
@@ -80,7 +81,7 @@ class Depths:
         if not self.steps:
             return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
-        when = datetime.fromtimestamp(worst, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        when = parts.told(datetime.fromtimestamp(worst, UTC))
         return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
 
     @property
@@ -96,7 +97,7 @@ class Depths:
     @property
     def _why_none(self) -> str:
         if self.queue and (gone := self.queue.gone_since):
-            return f"No samples in this window: the queue is gone since {gone:%Y-%m-%d %H:%M} UTC."
+            return f"No samples in this window: the queue is gone since {parts.told(gone)}."
         if self.queue or not self._chosen:
             return "No samples in this window."
         if self._address and self._address.schema:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.trends import links
 from pgqueue_admin.console.trends.reach import SO_FAR, Reach
 from pgqueue_admin.pipeline.figures import bands
@@ -90,10 +91,9 @@ class Heat:
         sums = [sum(column) for column in zip(*(column.numbers for column in self.columns), strict=True)]
         common = max(range(len(sums)), key=sums.__getitem__)
         slowest = next(column for column in reversed(self.columns) if column.numbers[-1])
-        when = slowest.at.strftime("%Y-%m-%d %H:%M UTC")
         return (
             f"{counted(sum(sums), 'message')} timed. Most, {integer(sums[common])}, took {self.words[common]}; "
-            f"the slowest, {integer(sums[-1])}, took {self.words[-1]}, last from {when} on."
+            f"the slowest, {integer(sums[-1])}, took {self.words[-1]}, last from {parts.told(slowest.at)} on."
         )
 
     @property

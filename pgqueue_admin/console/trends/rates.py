@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.wording.durations import measured
@@ -80,7 +81,7 @@ class Rates:
         if not waited:
             return "How long a message waited is not known: samples saw none ready, or not since when."
         worst = max(waited, key=lambda each: each.depth.oldest_seconds or 0.0)
-        grain, when = self.window.asked.grain, f"{worst.at:%Y-%m-%d %H:%M} UTC"
+        grain, when = self.window.asked.grain, parts.told(worst.at)
         return f"The oldest ready message waited {worst.oldest}, in the {grain} from {when}."
 
 

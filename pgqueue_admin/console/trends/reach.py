@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.trends.week_before import WEEK, Both
 from pgqueue_admin.console.trends.window import Window
 
@@ -59,7 +60,7 @@ class Reach:
     @property
     def sentence(self) -> str:
         if begin := self.unread_from:
-            return f"From {begin:%Y-%m-%d %H:%M} UTC on not every table is read yet: left blank."
+            return f"From {parts.told(begin)} on not every table is read yet: left blank."
         if self._to is None:
             return "A table is being read for the first time: every figure is what is known so far."
         return ""
