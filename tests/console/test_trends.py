@@ -52,6 +52,20 @@ def test_a_point_leads_to_exactly_its_messages(as_viewer: Client, database: Conn
     assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["O'Brien", "a,b", "<b>x</b>", "two words", "tab\there", 'Say "hi" there', '"quoted"', "x" * 400, "=1+1", "a:b"],
+)
+def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Connection, name: str) -> None:
+    rolled_up(TEN + 5 * MINUTE, 41, result="failed", type=name)
+    text = page(as_viewer, type=name, table="steps")
+    address = urlsplit(unescape(matched(r'<a href="([^"]*)">\s*(?:<[^>]*>)*41', text)))
+    asked = parse_qs(address.query)
+    found = archive_query.read(asked["q"][0]).filter.type if address.path == "/archive/" else asked["type"][0]
+    assert found == name
+    assert drawn(text)["failed"][-36] == 41
+
+
 def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, database: Connection) -> None:
     """A table is there when asked for; a stretch is kept by the form, the tables and the files."""
     rolled_up(TEN + 5 * MINUTE, 41)

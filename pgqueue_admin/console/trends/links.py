@@ -61,9 +61,11 @@ def took_pattern(asked: Asked, measure: str) -> str:
 
 
 def caused(asked: Asked, exception: str) -> str:
-    """All of one error in the whole window, to be retried; empty where the archive keeps not all of them."""
+    """All of one error in the window, to be retried; empty where the archive has not all, or cannot be asked."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
-    return "" if is_pruned(asked.since) else _archive([f"error:{_term(exception)}", *FAILED, *narrowed(asked), *window])
+    if is_pruned(asked.since) or not _is_sayable(asked):
+        return ""
+    return _archive([f"error:{_term(exception)}", *FAILED, *narrowed(asked), *window])
 
 
 def fingerprinted(asked: Asked, fingerprint: str) -> str:
@@ -81,7 +83,12 @@ def _named(asked: Asked) -> dict[str, str]:
 
 
 def _term(value: str) -> str:
-    return f'"{value}"' if " " in value and '"' not in value else value
+    return f'"{value}"' if any(map(str.isspace, value)) and '"' not in value else value
+
+
+def _is_sayable(asked: Asked) -> bool:
+    """The search of the archive has no word for a quotation mark, but for those of an address."""
+    return '"' not in asked.endpoint + asked.type
 
 
 def _archive(terms: list[str]) -> str:
@@ -90,6 +97,8 @@ def _archive(terms: list[str]) -> str:
 
 def _died(asked: Asked, since: str, until: str) -> str:
     """Names last, here too."""
+    if not _is_sayable(asked):
+        return _history(asked, since, until, UNSUCCESSFUL)
     return _archive([*FAILED, f"since:{since}", f"until:{until}", *narrowed(asked)])
 
 
