@@ -280,6 +280,7 @@
     const next = rows[Math.min(rows.length - 1, Math.max(0, here + by))];
     if (next) one("a", next).focus();
   }
+  const box = () => document.activeElement.closest("tr")?.querySelector("input[type=checkbox]");
   const KEYS = {
     "/": () => one("#q")?.focus(),
     "?": () => one("#shortcuts").togglePopover(),
@@ -287,20 +288,32 @@
     g: () => { going = Date.now(); },
     j: () => step(1),
     k: () => step(-1),
-    x: () => document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click(),
+    x: () => box()?.click(),
+    X: () => box()?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey: true })),
+    Escape: () => one("[data-clear]")?.click(),
     c: () => (one("tr:focus-within .copy") || one(".head .copy"))?.click(),
     z: () => one(`#person [name=utc]:not([aria-pressed])`)?.click(),
   };
+  function within(question, event) { // Tab goes round, so that nobody presses what lies behind
+    const stops = all("button, input:not([type=hidden]), select, textarea, a", question).filter((each) => !each.disabled);
+    const [from, to] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+    if (question.contains(document.activeElement) && document.activeElement !== from) return;
+    to.focus();
+    event.preventDefault();
+  }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.target.matches("input, textarea, select, [contenteditable]")) {
+    const open = one(":popover-open"); // Escape closes that, and focus goes back to what opened it
+    if (open?.matches("dialog") && event.key === "Tab") within(open, event);
+    if (open && (event.key === "Escape" || open.matches("dialog"))) return; // a question is answered before anything else
+    if (event.target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]")) {
       if (event.key === "Escape") event.target.blur();
       return;
     }
-    if (body.dataset.keys === "off") return;
+    if (body.dataset.keys === "off" || (event.repeat && !"jk".includes(event.key))) return; // a key held down acts once
     const own = one(`[data-key="${CSS.escape(event.key)}"]`);
     if (Date.now() - going < 1500 && GO[event.key]) one(`#nav a[data-page="${GO[event.key]}"]`)?.click();
-    else if (own && own.offsetParent) own.click();
+    else if (own && own.offsetParent) { own.focus(); own.click(); } // where focus comes back to
     else if (KEYS[event.key]) KEYS[event.key]();
     else return;
     if (event.key !== "g") going = 0;
