@@ -45,6 +45,13 @@ AXE: dict[str, Any] = {
 }
 # what follows the size of the window is drawn again in the next frame
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+# what a thumb must hit that is smaller than 24 px either way; links within a line of text may be (WCAG 2.5.8)
+SMALL = """() => [...document.querySelectorAll("a, button, summary, select, textarea, input:not([type=hidden])")]
+  .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".vh, .skip")
+    && !(each.matches("a") && getComputedStyle(each).display === "inline"))
+  .map((each) => [each.innerText || each.name || each.className, each.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && (box.width < 23.5 || box.height < 23.5))
+  .map(([name, box]) => `${name.trim()}: ${Math.round(box.width)} x ${Math.round(box.height)}`)"""
 WINDOWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
@@ -71,6 +78,8 @@ def test_page(name: str, window: tuple[str, Page], product: Product, complaints:
     shoot(page, name if look == "light" else f"{name}-{look}")
     found = Axe().run(page, options=AXE)
     assert not found.response["violations"], found.generate_report()
+    if look == "phone":
+        assert page.evaluate(SMALL) == []
     for width in (320, page.viewport_size["width"] if page.viewport_size else 0):
         assert overflow(page, width) <= 0, f"{name} scrolls sideways at {width} px"
     expected = ["404"] if name == "finder" else []
