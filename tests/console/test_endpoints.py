@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import get_commands
 from django.test import Client
 from django.utils import timezone
 
@@ -248,3 +249,17 @@ def test_hostile_names(as_operator: Client, console_database: str) -> None:
 def test_an_unknown_endpoint_is_no_error(as_operator: Client, console_database: str) -> None:
     assert as_operator.get("/endpoints/Nobody/").status_code == 404
     assert as_operator.post("/endpoints/Nobody/stop/", {"next": "/endpoints/"}).status_code == 303
+
+
+def test_the_list_says_how_its_figures_are_known(as_operator: Client, orders: Endpoint) -> None:
+    html = text(as_operator, "/endpoints/")
+    assert "Out, critical time and processing time are of the last minute" in html
+    assert "In and Dead are the sampler's, of the endpoint's input queue" in " ".join(html.split())
+    assert 'data-l="Critical time p50, p95"' in html, "two figures, and on a phone no head of the column"
+
+
+def test_without_an_endpoint_it_says_what_makes_one(as_operator: Client, console_database: str) -> None:
+    html = text(as_operator, "/endpoints/")
+    assert "No endpoint is known" in html
+    (command,) = re.findall(r"<code>manage\.py (\w+) Sales</code>", html)
+    assert command in get_commands()
