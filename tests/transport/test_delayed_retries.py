@@ -87,6 +87,14 @@ def test_until_the_count_is_reached_or_a_day_is_over(headers, comes_back):
     assert may_come_back(received(**headers), failure(), DEFAULT, NOW) is comes_back
 
 
+def test_what_comes_back_later_has_an_id_and_a_trace_of_its_own():
+    """The id its sender did not give is that of a row that it will not have any more."""
+    message = replace(received(**{h.MESSAGE_ID: None, h.TRACE_PARENT: "00-1-2-01"}), row_id="row")
+    put = later(message, timedelta(seconds=10), '"public"."Sales"')
+    assert (put.headers[h.MESSAGE_ID], put.headers[h.START_NEW_TRACE]) == ("row", "True")
+    assert h.START_NEW_TRACE not in later(received(), timedelta(seconds=10), '"public"."Sales"').headers
+
+
 def test_not_for_what_is_unrecoverable():
     assert not may_come_back(received(), failure(Unrecoverable("bad")), DEFAULT, NOW)
 

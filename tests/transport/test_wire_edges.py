@@ -1,0 +1,86 @@
+"""The first and the last that is written and read, and what an answer keeps (T2, T3, T16; wire sheet 2.2, 3, 7)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport import IncomingMessage
+from pgqueue_admin.transport.wire import delays
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.composer import SEND, Composer
+from pgqueue_admin.transport.wire.letterhead import identity
+from pgqueue_admin.transport.wire.serializers import Serializers
+from pgqueue_admin.transport.wire.times import LONGEST_SPAN, SHORTEST_SPAN
+
+MOMENT = timedelta(microseconds=1)
+
+
+def received(**headers: str | None) -> IncomingMessage:
+    return IncomingMessage(Address("public", "Sales"), "row", 1, False, "{}", b"", dict(headers))
+
+
+def written_with(ttbr: timedelta) -> str | None:
+    composer = Composer("Sales", None, Serializers())
+    return composer.letterhead("Shop.PlaceOrder", SEND, {}, ttbr).headers()[h.TIME_TO_BE_RECEIVED]
+
+
+@pytest.mark.parametrize("ttbr", [SHORTEST_SPAN, LONGEST_SPAN])
+def test_the_shortest_and_the_longest_life_are_sent(ttbr):
+    assert h.parse_timespan(written_with(ttbr)) == ttbr
+
+
+@pytest.mark.parametrize(
+    ("ttbr", "said"),
+    [
+        (timedelta(), "over before"),
+        (-MOMENT, "over before"),
+        (SHORTEST_SPAN - MOMENT, "less than"),
+        (LONGEST_SPAN + MOMENT, "for ever"),
+    ],
+)
+def test_beyond_them_it_is_refused(ttbr, said):
+    with pytest.raises(ValueError, match=said):
+        written_with(ttbr)
+
+
+def test_delays_of_nothing_and_of_the_longest_are_allowed():
+    for delay in (timedelta(), LONGEST_SPAN):
+        delays.check(delay, None, has_table=True)
+    for delay in (-MOMENT, LONGEST_SPAN + MOMENT):
+        with pytest.raises(ValueError, match="a delay of"):
+            delays.check(delay, None, has_table=True)
+    due = delays.headers({}, LONGEST_SPAN, '"public"."Sales"', since=datetime.now(UTC))[h.DELIVER_AT]
+    assert h.parse_time(due) is not None
+
+
+def test_a_time_that_is_past_is_due_now():
+    assert delays.seconds(datetime.now(UTC) - timedelta(days=1)) == 0
+    assert 0 < delays.seconds(datetime.now(UTC) + timedelta(seconds=90)) <= 90
+
+
+def test_the_one_letter_of_ascii_that_is_escaped_for_no_need():
+    assert h.dump({"\x7f": "\x7f\x7e"}) == '{"\\u007F":"\\u007F~"}'
+
+
+@pytest.mark.parametrize("said", [{}, {h.MESSAGE_ID: ""}, {h.MESSAGE_ID: None}])
+def test_without_an_id_of_its_own_a_message_has_its_rows(said):
+    assert received(**said).message_id == "row"
+
+
+def test_an_answer_keeps_conversation_and_correlation():
+    asked = received(**{h.MESSAGE_ID: "m", h.CONVERSATION_ID: "talk", h.CORRELATION_ID: "first"})
+    made = identity(asked)
+    assert (made[h.RELATED_TO], made[h.CONVERSATION_ID], made[h.CORRELATION_ID]) == ("m", "talk", "first")
+    assert made[h.MESSAGE_ID] not in ("m", None)
+
+
+def test_an_answer_to_what_has_neither_begins_them():
+    made = identity(received(**{h.MESSAGE_ID: "m"}), given="own")
+    assert (made[h.MESSAGE_ID], made[h.RELATED_TO], made[h.CORRELATION_ID]) == ("own", "m", "m")
+    assert made[h.CONVERSATION_ID]
+
+
+def test_a_given_id_is_its_own_correlation():
+    made = identity(None, given="own")
+    assert (made[h.MESSAGE_ID], made[h.CORRELATION_ID]) == ("own", "own")
