@@ -1,16 +1,19 @@
 """The first and the last that is written and read, and what an answer keeps (T2, T3, T16; wire sheet 2.2, 3, 7)."""
 
+import os
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import IncomingMessage
-from pgqueue_admin.transport.wire import delays
+from pgqueue_admin.transport.wire import delays, host
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.composer import SEND, Composer
+from pgqueue_admin.transport.wire.ids import new_ids
 from pgqueue_admin.transport.wire.letterhead import identity
-from pgqueue_admin.transport.wire.serializers import Serializers
+from pgqueue_admin.transport.wire.serializers import Json, Serializers
 from pgqueue_admin.transport.wire.times import LONGEST_SPAN, SHORTEST_SPAN
 
 MOMENT = timedelta(microseconds=1)
@@ -84,3 +87,35 @@ def test_an_answer_to_what_has_neither_begins_them():
 def test_a_given_id_is_its_own_correlation():
     made = identity(None, given="own")
     assert (made[h.MESSAGE_ID], made[h.CORRELATION_ID]) == ("own", "own")
+
+
+def test_a_forked_process_gives_ids_of_its_own():
+    """Some are made ahead: both would go on with the same."""
+    new_ids()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, new_ids()[0].encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with open(reading) as said:
+        assert said.read() != new_ids()[0]
+
+
+def test_two_programs_of_a_machine_are_two_hosts(monkeypatch):
+    found = {host.host_id.__wrapped__()}
+    monkeypatch.setattr(sys, "argv", ["another/program"])
+    found.add(host.host_id.__wrapped__())
+    assert [len(each) for each in found] == [32, 32]
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63), 2**64, -9_999_999_999_999_999_999, 10**18, -(10**18), 10**40])
+def test_no_number_is_rounded(number):
+    assert Json().load(b'{"total":%d}' % number) == {"total": number}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_does_not_become_null(number):
+    assert b"null" not in Json().dump({"total": number, "note": "none"})
+    assert Json().dump({"total": None}) == b'{"total":null}'
