@@ -51,6 +51,15 @@ def test_what_came_without_a_time_or_a_version_gets_them_when_it_is_sent_on(own)
             assert headers[h.VERSION] == WIRE_VERSION
 
 
+def test_what_a_handler_says_of_its_error_takes_no_id_away():
+    at, data = Address("public", "Sales"), {"Message ID": "another", "Order": "7"}
+    failed = failure_of(RuntimeError("no"), "Sales", at, recoverable=True, data=data)
+    headers = faulted(postgresql(), received(), failed)
+    assert headers[h.EXCEPTION_DATA + "Message ID"] == "m"
+    assert headers[h.EXCEPTION_DATA + "Order"] == "7"
+    assert h.INNER_EXCEPTION_TYPE not in headers, "there was no other error behind it"
+
+
 @pytest.fixture
 def failing(handlers):
     calls = []
