@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import django.db
 import pytest
 from django.contrib.auth.models import User
 from django.db import connections, transaction
@@ -142,6 +143,18 @@ def test_what_was_rejected_is_kept_for_as_long_since_it_was_read(planned: Histor
     assert retain(tmp_path, 30, today + timedelta(days=31)) == 1
     assert [path.name for path in tmp_path.rglob("*.parquet")] == ["kept.parquet"]
     assert [file.dataset for file in HistoryFile.objects.all()] == ["history"]
+
+
+def test_a_file_goes_after_its_row_has(database: Any, planned: HistoryBatch, tmp_path: Path) -> None:
+    """Whoever is killed in between leaves a file that nobody names, and no name without a file."""
+    ended(planned, filed(planned, tmp_path, "a", TODAY - timedelta(days=31)))
+    database.run("""
+        create function refused() returns trigger language plpgsql as 'begin raise exception ''disk full''; end';
+        create trigger refused before delete on pgqueue_historyfile for each row execute function refused()
+    """)
+    with pytest.raises(django.db.Error, match="disk full"):
+        retain(tmp_path, 30, TODAY)
+    assert list(tmp_path.rglob("*.parquet")) == [tmp_path / HistoryFile.objects.get().path]
 
 
 def test_only_behind_the_ledger(planned: HistoryBatch, tmp_path: Path) -> None:

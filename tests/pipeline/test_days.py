@@ -1,11 +1,16 @@
 """Days are made anew from their files: whole, alone, and only where all that was counted is in files. No Spark."""
 
+import threading
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from importlib import import_module
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.judging import seen
@@ -23,6 +28,7 @@ from pgqueue_admin.records.models import (
 )
 from tests.pipeline.counted import failed, rolled_up, told
 from tests.pipeline.figures import figures
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
 ANA = User(username="ana")
@@ -157,3 +163,29 @@ def test_days_that_a_part_of_a_story_spans_are_all_recomputed() -> None:
     asking.run(import_module("pgqueue_admin.records.migrations.0009_folded").SPANNING, {})
     wanted = HistoryDay.objects.filter(is_wanted=True).order_by("day")
     assert [each.day for each in wanted] == [at.date() for at in (MONDAY - DAY, MONDAY, TUESDAY)]
+
+
+def test_a_day_is_made_anew_alone(console_database: str, connect: Callable[[str], Any]) -> None:
+    """Whoever counts, cuts or folds meanwhile is waited for before its files are looked at."""
+    day, said = asked(), list[type[BaseException] | None]()
+
+    def make_anew() -> None:
+        try:
+            anew(day)
+        except days.Moved as moved:
+            said.append(type(moved))
+        connections.close_all()
+
+    counting, making = connect(console_database), threading.Thread(target=make_anew)
+    with counting.transaction():
+        counting.run(postgresql().cut_steps.alone())
+        making.start()
+        until(lambda: counting.value(WAITS), what="it waits for its turn")
+        filed(MONDAY.date(), 1)
+    making.join(PATIENCE)
+    assert said == [days.Moved]
+    assert counted() == {MONDAY: 2, TUESDAY: 1}
+
+
+WAITS = """select count(*) from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())"""
