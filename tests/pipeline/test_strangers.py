@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connections
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.files.places import of_attempt, of_compaction
@@ -52,6 +53,26 @@ def test_what_a_killed_attempt_left_goes_and_what_is_named_stays(console_databas
     kept = ended(one, tmp_path)
     assert sweep(tmp_path) == 1
     assert (killed.exists(), kept.exists()) == (False, True)
+
+
+def test_what_commits_between_two_looks_of_the_sweep_stays(console_database: str, tmp_path: Path) -> None:
+    """Its attempt slept for long: at work at the first look, in the manifest at the second."""
+    one = open_batch()
+    token, path = attempt(one, tmp_path)
+    place, left = str(path.relative_to(tmp_path)), [True]
+
+    def commits_after_the_first(execute: Any, sql: str, *rest: Any) -> Any:
+        answer = execute(sql, *rest)
+        if left and ("LIKE" in sql or '"token" =' in sql):
+            left.clear()
+            file = HistoryFile(source=one.source, path=place, day=DAY, rows=1, bytes=4)
+            ledger.done(one, token, 1, {}, [file], [])
+        return answer
+
+    with connections["default"].execute_wrapper(commits_after_the_first):
+        assert sweep(tmp_path) == 0
+    assert not left
+    assert path.exists()
 
 
 def test_an_empty_ledger_takes_nothing_away(
