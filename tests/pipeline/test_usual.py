@@ -59,6 +59,18 @@ def test_where_only_failures_are_read_their_number_tells_and_none_is_no_silence(
     assert kinds(Seen(), **fails) == []
 
 
+def test_where_only_failures_were_read_of_late_they_are_judged_by_their_share() -> None:
+    """A quarter of the weeks had successes: that there are none now is silence, and that all fail is as usual."""
+    late = {"messages": BUSY, "failures": BUSY, "failed": Usual(0.5, 1, 1, 8)}
+    assert kinds(Seen(900, 900), **late) == []
+    assert kinds(Seen(), **late) == ["silence"]
+
+
+def test_as_many_failures_as_the_band_holds_are_in_it() -> None:
+    assert kinds(Seen(4, 4), failed=None) == []
+    assert kinds(Seen(5, 5), failed=None) == ["failures"]
+
+
 @pytest.mark.parametrize(
     ("messages", "is_silent"),
     [(BUSY, True), (Usual(0, 200, 210, 8), False), (Usual(10, 12, 14, 8), False), (NEVER, False), (None, False)],
