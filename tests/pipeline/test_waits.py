@@ -24,6 +24,12 @@ def test_at_risk_is_what_one_more_peek_delay_would_have_lost() -> None:
     assert seen.at_risk(TTBR, delay_ms=6_000) == pytest.approx(0.97)
 
 
+def test_exactly_in_time_is_in_time_and_no_wait_at_all_is_shorter_than_any_delay() -> None:
+    assert waits(ms_5000=10).lost(TTBR) == 0
+    assert waits(ms_0=5, ms_10=5).at_risk(TTBR, delay_ms=6_000) == 1
+    assert waits(ms_0=5, ms_10=5).at_risk(TTBR, delay_ms=4_000) == 0
+
+
 @pytest.mark.parametrize(("longest", "safe"), [(1_000, 3_990), (4_800, 152), (5_000, None)])
 def test_the_largest_safe_delay_leaves_999_in_1000_in_time(longest: int, safe: int | None) -> None:
     """As exact as the buckets are: one per cent of what was waited, on the safe side."""
