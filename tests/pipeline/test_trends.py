@@ -1,11 +1,14 @@
 """Failures by fingerprint, and one story a message, from what batches left: no Spark."""
 
+import math
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import pytest
 
 from pgqueue_admin.pipeline.figures import trends
+from pgqueue_admin.pipeline.figures.histogram import value
 from tests.pipeline.counted import failed, rolled_up, told
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -53,6 +56,7 @@ def test_a_message_has_one_story(parts: list[dict[str, Any]], failures: int, suc
     (story,) = trends.stories(asked())
     assert (story.message_id, story.failed, story.succeeded) == ("m", failures, succeeded)
     assert (story.first, story.last_failed) == (TEN - 2 * DAY, TEN)
+    assert (story.of_all, story.of_succeeded) == (1, int(succeeded is not None))
 
 
 def test_all_stories_of_the_window_are_counted_and_the_last_are_told() -> None:
@@ -64,3 +68,31 @@ def test_all_stories_of_the_window_are_counted_and_the_last_are_told() -> None:
     found = trends.stories(asked())
     assert [story.message_id for story in found] == [f"m{number:02}" for number in range(24, 4, -1)]
     assert {(story.of_all, story.of_succeeded) for story in found} == {(25, 5)}
+
+
+@pytest.mark.parametrize("messages", [1, 2, 10, 20, 100, 1_000, 3 * 2**31])
+def test_percentiles_are_those_of_a_sorted_list_also_at_its_edges(messages: int) -> None:
+    """As percentile_disc has them: of twenty the 19th is the 95th percentile, of a hundred the 99th the 99th."""
+    fast = messages - math.ceil(messages / 100)  # the slowest hundredth, one at least
+    middle = math.ceil(messages / 20) - math.ceil(messages / 100)
+    numbers = {100: fast - middle, 200: middle, 300: messages - fast}
+    rolled_up(TEN, messages, {bucket: number for bucket, number in numbers.items() if number})
+    found = trends.timings(asked(), "delivery")[int(TEN.timestamp())].percentiles
+    shares = {"p50": 50, "p95": 95, "p99": 99}
+    exact = {name: _at(numbers, -(-messages * share // 100)) for name, share in shares.items()}
+    assert found._asdict() == {name: value(bucket) for name, bucket in exact.items()}
+
+
+def _at(numbers: dict[int, int], rank: int) -> int:
+    """The bucket of the one at that place of all, the first at 1."""
+    upto = accumulate(numbers.values())
+    return next(bucket for bucket, last in zip(numbers, upto, strict=True) if last >= rank)
+
+
+@pytest.mark.parametrize("result", ["failed", "rejected", "lock_expired"])
+def test_whatever_is_no_success_has_failed(result: str) -> None:
+    """Of the lease queue too, and of a result that a later version may have."""
+    rolled_up(TEN, 3, result=result, endpoint="Sales")
+    rolled_up(TEN, 1, endpoint="Sales")
+    (counts,) = trends.counts(asked()).values()
+    assert (counts.succeeded, counts.failed, counts.share_failed) == (1, 3, 0.75)
