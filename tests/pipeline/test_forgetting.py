@@ -88,6 +88,12 @@ def test_a_window_takes_the_finest_grain_that_reaches_so_far_back() -> None:
     assert kept.finest("minute", NOW - 901 * DAY, NOW) == "day"
 
 
+def test_steps_reach_back_to_where_the_first_one_begins() -> None:
+    counted(NOW)
+    assert kept.reaches("minute", NOW)
+    assert not kept.reaches("minute", NOW - timedelta(seconds=1))
+
+
 def test_of_nothing_the_grain_stays() -> None:
     assert finest(0) == "minute"
 

@@ -67,7 +67,8 @@ def exactly(spans: list[int]) -> list[float]:
 def test_batches_of_a_week_are_merged_by_bucket(hold: SmallestTtbr) -> None:
     rolled_up("Warehouse", "Shop.Hold", {300: 5, 310: 1})
     rolled_up("Warehouse", "Shop.Hold", {290: 2, 310: 7})
-    rolled_up("Elsewhere", "Shop.Hold", {400: 9})
+    for elsewhere in ("Archive", "Elsewhere", "Yard", "Zoo"):
+        rolled_up(elsewhere, "Shop.Hold", {400: 9})
     rolled_up("Warehouse", "Shop.Other", {400: 9})
     rolled_up("Warehouse", "Shop.Hold", {400: 9}, grain="hour")
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
