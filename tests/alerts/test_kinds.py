@@ -77,6 +77,13 @@ def test_what_lies_in_the_archive_is_told_by_cause_and_not_twice() -> None:
     assert (dead.queue, dead.cause, dead.severity) == ('"public"."Billing"', "Shop.Gateway+Refused", "critical")
 
 
+def test_a_sample_from_before_a_discard_is_no_warning() -> None:
+    """The archive is read at each look: the last of them were discarded since the newest sample."""
+    sampled = queue(sample={"dead": 167}, target_dead=0)
+    for lying in ([], [Group('"public"."Sales"', "Shop.Refused", 3, ago(60))], None):
+        assert found("dead_count", look(queues=[sampled], lying=lying)) == []
+
+
 @pytest.mark.parametrize(("target", "severity"), [(0, "critical"), (2, "critical"), (3, "warning")])
 def test_the_dead_of_a_queue_against_its_target(target: int, severity: str) -> None:
     lying = [Group('"public"."Billing"', "A", 2, NOW), Group('"public"."Billing"', "B", 1, NOW)]

@@ -1,4 +1,4 @@
-"""More dead messages than the queue's target, where they do not lie in the archive: in an error queue."""
+"""More dead messages than the target, where they do not lie in the archive: in an error queue."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,14 @@ from pgqueue_admin.wording import warnings
 
 
 def find(look: Look) -> Iterator[Found]:
+    """Of error queues only. What an input queue has dead lies in the archive, where dead_message counts it anew at each
+    look: the newest sample may be older than that, and would warn of messages that somebody has just discarded.
+    """
     archived = {group.queue for group in look.lying or []}  # of these dead_message tells, and by cause
     for queue, verdict in past(look, "dead"):
         address = look.address(queue)
-        if address not in archived:
-            how = queue.latest.how if queue.kind == "error" else "counted"  # those of an input queue lie in the archive
-            said = warnings.dead_count(int(verdict.value or 0), int(verdict.target or 0), how)
+        if queue.kind == "error" and address not in archived:
+            said = warnings.dead_count(int(verdict.value or 0), int(verdict.target or 0), queue.latest.how)
             yield Found("dead_count", address, said, verdict.state, queue=address)
 
 
