@@ -119,7 +119,7 @@ def test_unreadable_headers_go_to_an_error_queue_as_they_are(endpoint, text):
     assert (row.id, row.headers, row.body, row.expires) == (row_id, text, b"\0body", None)
 
 
-@pytest.mark.parametrize(("text", "body"), [("null", b"{}"), ("{}", None), ('{"a":"b"}', None)])
+@pytest.mark.parametrize(("text", "body"), [("null", b"{}"), (" null\n", b"{}"), ("{}", None), ('{"a":"b"}', None)])
 def test_what_would_stop_others_is_made_harmless(endpoint, text, body):
     """An error queue has readers too: the text null and the NULL body stop them as well."""
     row_id = insert(endpoint.dsn, "Sales", text, body)
