@@ -68,9 +68,12 @@ def up(row: processes.Row) -> SafeString:
 
 
 def error(row: processes.Row) -> SafeString:
-    """On a line of its own, which is not there while this is empty."""
-    said = row.process.last_error
-    return format_html('Last error: <span class="mono">{}</span>', visible.plain(said)) if said else SafeString()
+    """On a line of its own, which is not there while this is empty. When it was, where that is known."""
+    said, at = row.process.last_error, row.process.last_error_at
+    if not said:
+        return SafeString()
+    since = format_html(", {}", parts.when(at)) if at else ""
+    return format_html('Last error{}: <span class="mono">{}</span>', since, visible.plain(said))
 
 
 CELLS: dict[str, Callable[[processes.Row], SafeString]] = {

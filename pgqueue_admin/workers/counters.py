@@ -29,6 +29,7 @@ class Figures:
     expired: int = 0
     last_expired_at: datetime | None = None
     last_error: str = ""
+    last_error_at: datetime | None = None
 
 
 class Counters:
@@ -57,7 +58,7 @@ class Counters:
     def failed(self, error: BaseException) -> None:
         with self._lock:
             self.figures.failed += 1
-            self.figures.last_error = f"{type_name(type(error))}: {message_of(error)}"[:2_000]
+        self.went_wrong(f"{type_name(type(error))}: {message_of(error)}"[:2_000])
 
     def retried(self) -> None:
         with self._lock:
@@ -90,6 +91,11 @@ class Counters:
                 self._ttbrs[name] = min(ttbr, self._ttbrs.get(name, timedelta.max))
 
     # for the reporter
+
+    def went_wrong(self, error: str) -> None:
+        """Just now: what is shown as the process's last error, until the next one."""
+        with self._lock:
+            self.figures.last_error, self.figures.last_error_at = error, datetime.now(UTC)
 
     def row(self, slots: int = 0) -> dict[str, object]:
         """The figures as a process's row has them; of so many slots it is busy."""

@@ -99,17 +99,17 @@ class Group:
         why = process.last_words()
         log.warning("%s, pid %s, %s. Next start in %.1f s.", self.role.label, process.identity.pid, why, wait)
         self._crashed.append(process)
-        facts |= {"last_error": why, "next_start_at": self.next_start_at}
+        facts |= {**_said(why), "next_start_at": self.next_start_at}
         self._ledger.note(process.identity, state=State.BACK_OFF, **facts)
 
-    def _parting(self, process: Managed, code: int) -> dict[str, str]:
+    def _parting(self, process: Managed, code: int) -> dict[str, object]:
         """What is to be said of one that was to end, and remembered of one that died on the way."""
         if process.left_as_asked:
-            return {"last_error": process.how} if process.too_large else {}
+            return _said(process.how) if process.too_large else {}
         self._ledger.hold(held_at_death(process, code))
         why = process.last_words()
         log.warning("%s, pid %s, while it drained: %s.", self.role.label, process.identity.pid, why)
-        return {"last_error": why}
+        return _said(why)
 
     def _forget_crashes(self) -> None:
         for process in self._crashed:
@@ -126,3 +126,7 @@ class Group:
     def _free_ordinal(self) -> int:
         taken = {process.ordinal for process in self.processes}
         return next(number for number in range(1, len(taken) + 2) if number not in taken)
+
+
+def _said(why: str) -> dict[str, object]:
+    return {"last_error": why, "last_error_at": datetime.now(UTC)}

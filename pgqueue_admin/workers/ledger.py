@@ -71,6 +71,8 @@ def record(identity: Identity, facts: Facts) -> None:
 
     A process's last heartbeat may arrive after the supervisor wrote down its end: then it says nothing more.
     """
+    if "last_error" in facts:
+        facts = {"last_error_at": None, **facts}  # or it would be the time of the one before
     key, facts = identity._asdict(), {name: _as_it_is_kept(name, value) for name, value in facts.items()}
     row = Process.objects.filter(**key)
     living = row.filter(ended_at=None) if "heartbeat_at" in facts else row

@@ -77,7 +77,7 @@ class Reporter:
             self._taken = {"settings_version": row.version, "settings_at": Now()}
         except SettingsRefused as error:  # a row that somebody wrote past records.endpoints: the former values hold
             log.error("Settings version %d is refused: %s", row.version, error)
-            self.counters.figures.last_error = f"settings version {row.version} refused: {error}"
+            self.counters.went_wrong(f"settings version {row.version} refused: {error}")
 
     def _who(self) -> dict[str, Any]:
         return {

@@ -62,9 +62,10 @@ def test_all_run(as_operator: Client, console_database: str) -> None:
 
 def test_what_a_process_said_last_and_where_it_runs_is_shown(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
-    row = process(host="alpha", last_error="ValueError: no such order")
+    at = timezone.now() - timedelta(minutes=2, seconds=5)
+    row = process(host="alpha", last_error="ValueError: no such order", last_error_at=at)
     html = text(as_operator)
-    assert "ValueError: no such order" in cell(html, row, "error")
+    assert re.search(r"Last error, <time [^>]*>[^<]+</time>:.*ValueError: no such order", cell(html, row, "error"))
     assert "<h2>alpha</h2>" in html
     page = text(as_operator, "/endpoints/Shipping/")
     assert "ValueError: no such order" in cell(page, row, "error")

@@ -1,7 +1,7 @@
 """Figures of one endpoint process."""
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,9 @@ def test_everything_that_happens_is_counted(tmp_path: Path) -> None:
     row = counters.row()
     assert (row["received"], row["handled"], row["failed"], row["retried"]) == (2, 1, 1, 1)
     assert row["last_error"] == "KeyError: 'customer'"
+    first = row["last_error_at"]
+    counters.failed(KeyError("customer"))
+    assert counters.row()["last_error_at"] > first > datetime.now(UTC) - timedelta(minutes=5)  # type: ignore[operator]
     assert (row["processing_p95_ms"], row["critical_p50_ms"]) == (10, 500)
     assert 1 / max(1.0, time.monotonic() - began) <= float(str(row["handled_per_second"])) <= 1
 

@@ -37,6 +37,16 @@ def test_a_text_longer_than_its_column_costs_no_report(monkeypatch: pytest.Monke
     assert (len(row.code_version), len(row.log), len(row.last_error)) == (64, 400, 5000)
 
 
+def test_an_error_is_never_told_with_the_time_of_the_one_before() -> None:
+    at = datetime.now(UTC)
+    record(ME, {"role": "sampler", "last_error": "first", "last_error_at": at, **vitals.facts()})
+    record(ME, {"last_error": "second"})
+    assert list(Process.objects.values_list("last_error", "last_error_at")) == [("second", None)]
+    record(ME, {"last_error": "third", "last_error_at": at})
+    record(ME, {"busy": 1})
+    assert Process.objects.get().last_error_at is not None
+
+
 def test_a_nul_costs_no_report() -> None:
     ledger = Ledger()
     ledger.note(ME, role="endpoint", endpoint="Sales", last_error="said \0 and \ud800")

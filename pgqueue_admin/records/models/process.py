@@ -43,6 +43,7 @@ class Process(models.Model):
     last_expired_at = models.DateTimeField(null=True)
     memory_bytes = models.BigIntegerField(default=0)
     last_error = models.TextField(blank=True)
+    last_error_at = models.DateTimeField(null=True, help_text="When that was. Null: it was not told.")
     breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are not closed.")
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
