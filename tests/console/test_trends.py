@@ -66,6 +66,17 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
     assert drawn(text)["failed"][-36] == 41
 
 
+def test_what_clocks_disagree_about_is_left_out_and_nothing_else_of_the_message(
+    as_viewer: Client, console_database: str
+) -> None:
+    """Sent by a clock that is ahead, it is timed in its handler all the same: “not timed” would be wrong."""
+    rolled_up(TEN + 5 * MINUTE, 3, skewed=3, processing=[200], processing_n=[3])
+    text = re.sub(r"\s+", " ", page(as_viewer, m="processing"))
+    assert "Not timed" not in text
+    assert re.search(r'<dt>Clocks disagree</dt> <dd class="v"><span[^>]*>3</span></dd>', text)
+    assert drawn(text)["p50"][-36] == round(value(200))
+
+
 def test_a_stretch_stays_in_every_address_of_the_page(as_viewer: Client, database: Connection) -> None:
     """A table is there when asked for; a stretch is kept by the form, the tables and the files."""
     rolled_up(TEN + 5 * MINUTE, 41)

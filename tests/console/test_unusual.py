@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import Q
 from django.test import Client
 
 from pgqueue_admin.pipeline.figures.histogram import bucket, value
+from pgqueue_admin.pipeline.judging import findings
 from pgqueue_admin.records.models import Endpoint, SeenStep, Unusual
 from tests.console.pages import drawn
 from tests.console.test_trends import linked
@@ -43,6 +45,13 @@ def rows(text: str) -> list[str]:
     (table,) = re.findall(r'aria-label="What was unusual, scrolls">.*?</table>', text) or [""]
     lines = re.findall(r"<tr>(.*?)</tr>", table)[1:]
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", line)).replace("\xa0", " ").strip() for line in lines]
+
+
+def test_a_stretch_is_in_a_window_that_it_reaches_into_and_begins_where_it_began() -> None:
+    unusual("failures")
+    (found,) = findings.stretches(NOON, NOON + HOUR, Q())
+    assert (found.since, found.until) == (NOON - HOUR, NOON + HOUR)
+    assert findings.stretches(NOON + HOUR, NOON + 2 * HOUR, Q()) == [], "it was over"
 
 
 def test_the_zone_by_whose_clocks_hours_are_compared_is_named(as_viewer: Client, settings: Any) -> None:
