@@ -56,6 +56,18 @@ def test_two_weeks_say_nothing_and_three_do() -> None:
     assert messages(NOON) == Usual(100, 100, 130, 3)
 
 
+@pytest.mark.parametrize(("busy", "weeks"), [(2, None), (3, 3)])
+def test_shares_and_times_are_usual_after_three_weeks_that_have_any(busy: int, weeks: int | None) -> None:
+    """A quiet week counts as none finished; of none there is no share, and nothing was timed."""
+    timed = {"critical": [100, 200, None]}
+    for week in range(1, 6):
+        finished_in_it = {"messages": 9, **timed} if week > 5 - busy else {"messages": 0}
+        SeenStep.objects.create(grain="hour", at=NOON - week * WEEK, failed=0, **SALES._asdict(), **finished_in_it)
+    known = weeks_before.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
+    assert (known.messages and known.messages.weeks) == 5
+    assert [each and each.weeks for each in (known.failed, known.half, known.nearly_all)] == [weeks] * 3
+
+
 def test_no_more_than_eight_weeks_count() -> None:
     for week in range(1, 12):
         stepped(NOON - week * WEEK, 10 * week)
