@@ -41,6 +41,15 @@ def database(url: str, name: str) -> dict[str, Any]:
     return {**parsed, "CONN_MAX_AGE": 0, "URL_OPTIONS": said, "OPTIONS": options}
 
 
+def mail_server() -> dict[str, Any]:
+    """What EMAIL_URL says, as Django's EMAIL settings; empty without one."""
+    url: str = env("EMAIL_URL", default="")
+    scheme = url.partition(":")[0]
+    if url and scheme not in environ.Env.EMAIL_SCHEMES:
+        raise SystemExit(f"EMAIL_URL must be smtp+tls://user:password@host:587 or smtp://host:25; it is {scheme}:…")
+    return environ.Env.email_url_config(url) if url else {}
+
+
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source."""
     only = "-c default_transaction_read_only=on -c statement_timeout=5000"

@@ -58,7 +58,7 @@ PGQUEUE = {
 }
 
 # Mail (C7): a server by URL, else files in var/mail and a line on Warnings.
-_EMAIL = env.email_url_config(env("EMAIL_URL")) if env("EMAIL_URL", default="") else {}
+_EMAIL = given.mail_server()
 EMAIL_BACKEND = _EMAIL.get("EMAIL_BACKEND", "django.core.mail.backends.filebased.EmailBackend")
 EMAIL_FILE_PATH = _EMAIL.get("EMAIL_FILE_PATH") or str(given.VAR / "mail")
 EMAIL_HOST = _EMAIL.get("EMAIL_HOST") or "localhost"

@@ -7,6 +7,8 @@ from django.conf import settings
 from django.test import Client
 from django.utils.module_loading import import_string
 
+from pgqueue_admin.config import environment
+
 POLICY = {
     "default-src 'none'",
     "script-src 'self'",
@@ -43,3 +45,30 @@ def test_both_databases_hold_no_connection_between_requests() -> None:
 
 def test_times_are_utc_everywhere() -> None:
     assert (settings.TIME_ZONE, settings.USE_TZ, settings.CELERY_TIMEZONE) == ("UTC", True, "UTC")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("foo", "it is foo:…"),
+        ("https://user:secret@mail.example.com", "it is https:…"),
+    ],
+)
+def test_a_mail_server_that_is_none_is_refused_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, url: str, why: str
+) -> None:
+    monkeypatch.setenv("EMAIL_URL", url)
+    with pytest.raises(SystemExit) as refused:
+        environment.mail_server()
+    said = str(refused.value)
+    assert said.startswith("EMAIL_URL must be smtp+tls://user:password@host:587")
+    assert said.endswith(why)
+    assert "secret" not in said
+
+
+def test_a_mail_server_is_taken_from_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMAIL_URL", "smtp+tls://user:secret@mail.example.com:587")
+    found = environment.mail_server()
+    assert (found["EMAIL_HOST"], found["EMAIL_PORT"], found["EMAIL_USE_TLS"]) == ("mail.example.com", 587, True)
+    monkeypatch.setenv("EMAIL_URL", "")
+    assert environment.mail_server() == {}
