@@ -10,10 +10,14 @@ import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.journeys.product import Product
+from tests.pipeline.standstill import POINTS, held_at, is_waited_for
 from tests.waiting import until
 from tests.workers.tree import free_port, none_left, processes
 
 pytestmark = pytest.mark.spark
+(WRITTEN,) = (point for point in POINTS if point.name == "written")
+DRIVER = "select pid from pgqueue_process where role = 'pipeline' and ended_at is null"
+MORE = "insert into audit (id, headers, body) select gen_random_uuid(), headers, body from audit limit 3"
 
 
 def test_history_fills_and_heals(tmp_path: Path) -> None:
@@ -21,16 +25,21 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
     product.start()
     try:
         dsn = json.loads((product.var / "state.json").read_text())["dsn"]
-        with postgresql().connect(dsn) as database:
+        with postgresql().connect(dsn) as database, postgresql().connect(dsn) as holder:
             until(lambda: is_whole(database), 300, "everything audited is in history")
-            asked = "select pid from pgqueue_process where role = 'pipeline' and ended_at is null"
-            os.kill(database.value(asked), signal.SIGKILL)
-            database.run(
-                "insert into audit (id, headers, body) select gen_random_uuid(), headers, body from audit limit 3"
-            )
+            with held_at(WRITTEN, holder):
+                database.run(MORE)
+                database.run("update pgqueue_historysource set wanted_at = now()")
+                until(lambda: is_waited_for(database), 300, "its next batch is read and written, and not compared")
+                batch = database.value("select id from pgqueue_historybatch where state = 'running'")
+                killed = database.value(DRIVER)
+                os.kill(killed, signal.SIGKILL)
+                until(lambda: database.value(DRIVER) not in (None, killed), 60, "the supervisor starts another")
             there = database.value("select max(seq) from demo.audit")
             database.run("update pgqueue_historysource set wanted_at = now()")
             until(lambda: is_whole(database, there), 300, "a new driver goes on")
+            (again,) = database.all("select state, attempt from pgqueue_historybatch where id = %(id)s", {"id": batch})
+            assert tuple(again) == ("done", 2), "with the very batch, and it counts once"
     finally:
         product.stop()
     none_left(product.var, 2)
