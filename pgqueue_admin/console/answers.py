@@ -32,7 +32,8 @@ def page_before(request: HttpRequest) -> str:
     if not said or not _ours(request, said):
         return ""
     parts = urlsplit(said)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+    place = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return place if _ours(request, place) else ""  # two slashes at its beginning would name another host
 
 
 def _ours(request: HttpRequest, url: str) -> bool:

@@ -21,7 +21,10 @@ def test_its_form_knows_better_than_the_browser(stranger: Client) -> None:
     assert answer["Location"] == "/sign-in/?next=/archive/%3Fq%3Dx"
 
 
-@pytest.mark.parametrize("referer", ["", "https://elsewhere.example/archive/", "http://testserver.example/", "//x/"])
+@pytest.mark.parametrize(
+    "referer",
+    ["", "https://elsewhere.example/", "http://testserver.example/", "//x/", "http://testserver//elsewhere.example/"],
+)
 def test_no_other_place_is_come_back_to(stranger: Client, referer: str) -> None:
     answer = stranger.post("/operations/5/start/", headers={"referer": referer} if referer else {})
     assert answer["Location"] == "/sign-in/?next=/"
@@ -69,9 +72,10 @@ def test_a_sign_in_that_another_tab_was_quicker_with_leads_in(viewer: User) -> N
 
 
 def test_a_form_from_elsewhere_or_without_cookies_leads_nowhere(viewer: User) -> None:
-    elsewhere = old(viewer).post("/me/", {"theme": "dark"}, headers={"referer": "https://elsewhere.example/"})
+    others = ["https://elsewhere.example/", "http://testserver//elsewhere.example/"]
+    elsewhere = [old(viewer).post("/me/", {"theme": "dark"}, headers={"referer": each}) for each in others]
     without = Client(enforce_csrf_checks=True).post("/sign-in/", headers={"referer": "http://testserver/sign-in/"})
-    for answer in (elsewhere, without):
+    for answer in (*elsewhere, without):
         assert answer.status_code == 403
         assert "Nothing was changed" in answer.content.decode()
 
