@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages as said
+from pgqueue_admin.management.down import why
 from pgqueue_admin.operations import guard, service
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Operation
@@ -48,7 +49,7 @@ class Command(BaseCommand):
             hint = "The archive is made by `manage.py engine_schema`."
             raise CommandError(f"{error} {hint}", returncode=NO_DATABASE) from error
         except DatabaseError as error:
-            raise CommandError(str(error), returncode=NO_DATABASE) from error
+            raise CommandError(why(error), returncode=NO_DATABASE) from error
         except service.NothingChosen as error:
             raise CommandError(str(error), returncode=NOTHING) from error
         except (service.Refused, AddressNotUnderstood) as error:

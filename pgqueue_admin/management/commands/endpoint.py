@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError
+from pgqueue_admin.management.down import why
 from pgqueue_admin.records.endpoints import ActRefused
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import SettingsRefused
@@ -29,5 +30,5 @@ class Command(BaseCommand):
         try:
             row = enrolment.enrol(**facts, person=options["who"], origin="command")
         except (SettingsRefused, ActRefused, AddressNotUnderstood, DatabaseError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(why(error)) from error
         self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

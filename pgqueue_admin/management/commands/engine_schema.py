@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.errors import SchemaRefused
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.management.down import why
 from pgqueue_admin.records.source import source
 
 _SAID = {
@@ -32,7 +33,7 @@ class Command(BaseCommand):
             with source().writing() as connection:
                 installed = schema.install(connection, adopt=adopt, warn=self._warn)
         except (SchemaRefused, DatabaseError) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(why(error)) from error
         if options["verbosity"]:
             self.stdout.write(_SAID[installed.did].format(installed.version))
 
