@@ -27,11 +27,11 @@ from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
-_SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves
+_SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves; nor is what has one processor
 
 
 class Driver:
-    """``turn`` once, or until ``ending`` says so."""
+    """``turn`` once, or until ``ending`` says so. ``is_busy``: whether others need this machine."""
 
     def __init__(
         self,
@@ -39,7 +39,9 @@ class Driver:
         most: int = planning.MOST,
         many: int = compactions.MANY,
         spark: Any = None,
+        is_busy: Callable[[], bool] = lambda: False,
     ):
+        self._is_busy = is_busy
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
         self._watch: hung.Watch | None = None
@@ -108,8 +110,8 @@ class Driver:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()
-        is_small = batch.rows < _SMALL and starting.is_local(session.conf.get("spark.master"))
-        parts = selects(connection, batch, parts=1 if is_small else 2)
+        is_whole = starting.is_local(session.conf.get("spark.master")) and (batch.rows < _SMALL or self._is_busy())
+        parts = selects(connection, batch, parts=1 if is_whole else 2)
         try:
             why_not = partial(deciding.why_not_of_it, connection, batch)
             job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.priority import go_last
+from pgqueue_admin.embedded.processors import Processors
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files.places import folder
 from pgqueue_admin.pipeline.files.retention import retain
@@ -74,12 +75,14 @@ class Pipelining:
 
     def __init__(self, ending: Ending):
         self._ending, self._me, self._sole = ending, identity.mine(), Sole("pipeline")
-        self._driver = Driver(vitals.code_version())
+        self._processors = Processors()
+        self._driver = Driver(vitals.code_version(), is_busy=self._processors.are_others_busy)
         self._installing, self._trouble, self._batches = Installing(), "", 0
         self._making = Making(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
 
     def turn(self) -> None:
+        self._processors.look()
         try:
             if self._sole.mine() and self._is_due():
                 self._read()
@@ -91,6 +94,7 @@ class Pipelining:
         except (django.db.Error, DatabaseError, OSError) as error:
             connections["default"].close()
             self._note(str(error))
+        self._processors.rest()
 
     def close(self) -> None:
         self._making.close()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pgqueue_admin.embedded import idle_group
+from pgqueue_admin.embedded.family import children
 from pgqueue_admin.pipeline.runtime import java
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ def end(why: str) -> None:
 def _started_by_spark() -> list[int]:
     """Children of this process, those that make an archive of classes apart; none where /proc does not tell."""
     found = []
-    for pid in _children(os.getpid()):
+    for pid in children(os.getpid()):
         with suppress(OSError):  # it has ended meanwhile
             if _STARTED_BY_SPARK in Path(f"/proc/{pid}/environ").read_bytes():
                 found.append(pid)
@@ -83,15 +84,7 @@ def _started_by_spark() -> list[int]:
 
 def _kill(pid: int) -> None:
     """With all that it started: a script that waits for Java, workers that wait for their Java."""
-    for child in _children(pid):
+    for child in children(pid):
         _kill(child)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for told in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, told.read_text().split())
-    return found

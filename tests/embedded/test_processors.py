@@ -1,0 +1,94 @@
+"""Who can wait leaves a processor to those at work, with all that it has started, and takes all again after them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.embedded import processors
+from pgqueue_admin.embedded.family import seconds_of
+from pgqueue_admin.embedded.processors import Processors, all_but_one
+from tests.waiting import until
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds nobody to processors")
+ALL = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+BURN = "while True: pass"
+# looks as often as it is told to, and says where its threads, and those of a child, may run
+LOOKS = """
+import json, os, subprocess, sys, threading
+from pathlib import Path
+from pgqueue_admin.embedded import family, processors
+processors.AGE = 0.0
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+child = subprocess.Popen(["cat"], stdin=-1)
+of_this = processors.Processors()
+for line in sys.stdin:
+    processors._STAT = Path(line.strip())
+    busy = of_this.are_others_busy()
+    threads = family.threads(os.getpid())
+    print(json.dumps([busy, [sorted(os.sched_getaffinity(each)) for each in threads]]), flush=True)
+child.kill()
+"""
+
+
+@contextmanager
+def burning() -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-c", BURN])
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(len(ALL) < 2, reason="with one processor none is left to anybody")
+def test_one_is_left_to_others_while_they_are_at_work() -> None:
+    told = f"/proc/stat\n{os.devnull}\n"
+    with burning():
+        said = subprocess.run([sys.executable, "-c", LOOKS], input=told, capture_output=True, text=True, check=True)
+    busy, afterwards = map(json.loads, said.stdout.splitlines())
+    assert busy == [True, [sorted(all_but_one(ALL))] * 3], "two threads of its own, one of its child's"
+    assert afterwards == [False, [sorted(ALL)] * 3], "nobody is at work any more"
+
+
+def test_its_own_work_and_that_of_what_it_started_is_not_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where nobody else is at work: all that is used is used by this family."""
+    monkeypatch.setattr(processors, "_seconds_of_all", lambda _: seconds_of(os.getpid()))
+    judged: list[bool] = []
+    monkeypatch.setattr(Processors, "_judge", lambda _, are_busy: judged.append(are_busy))
+    with burning() as child:
+        of_this, before = Processors(), seconds_of(child)
+        until(lambda: seconds_of(child) >= before + 2 * processors.LEAST, what="a child of ours was busy")
+        of_this.look()
+    assert judged == [False]
+
+
+def test_a_look_back_at_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "LEAST", 3600.0)
+    monkeypatch.setattr(Processors, "_judge", lambda *_: pytest.fail("it judged"))
+    Processors().look()
+
+
+def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processors, "look", lambda _: pytest.fail("it has looked just before"))
+    assert not Processors().are_others_busy()
+
+
+def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A container may use two of a large machine's: what goes on elsewhere is nobody it could leave room to."""
+    stat = tmp_path / "stat"
+    # user nice system idle iowait irq softirq steal
+    stat.write_text("cpu 900 0 0 9 9\ncpu0 1 2 4 1000 1000 8 16 1000\ncpu1 100 0 0 0 0 0 0 0\ncpu10 500 0 0\nintr 7\n")
+    monkeypatch.setattr(processors, "_STAT", stat)
+    tick = os.sysconf("SC_CLK_TCK")
+    assert processors._seconds_of_all({0}) == 31 / tick
+    assert processors._seconds_of_all({0, 1}) == 131 / tick
+
+
+def test_all_but_the_first() -> None:
+    assert [all_but_one(each) for each in ({3, 1, 2}, {0, 1}, {4}, set())] == [{2, 3}, {1}, {4}, set()]
