@@ -47,6 +47,13 @@ def test_nothing_has_reported(as_operator: Client, console_database: str) -> Non
     assert "manage.py supervise" in html
 
 
+def test_a_supervisor_without_endpoints(as_operator: Client, console_database: str) -> None:
+    process(role="supervisor", endpoint="", pid=1)
+    html = text(as_operator)
+    assert "No process is wanted" in html
+    assert '<a class="b" href="/endpoints/">How to make one</a>' in html
+
+
 def test_all_run(as_operator: Client, console_database: str) -> None:
     Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     process(role="supervisor", endpoint="", pid=1)
@@ -54,6 +61,7 @@ def test_all_run(as_operator: Client, console_database: str) -> None:
     row = process(pid=3, slots=4, busy=4, memory_bytes=66_000_000, handled_per_second=11)
     html = text(as_operator)
     assert "All 2 processes run" in html
+    assert "How to make one" not in html
     assert "4 of 4" in html
     assert "66 MB" in html
     assert RATE_11 in cell(html, row, "out")
