@@ -4,18 +4,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
-
-from django.conf import settings
 
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.wording import figures, names
-from pgqueue_admin.workers import identity
 
-_TAIL = 65_536
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
 _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
 
@@ -118,26 +113,6 @@ def _all_run(want: int) -> str:
     if want < 2:
         return "The one wanted process runs" if want else "No process is wanted"
     return f"All {figures.counted(want, 'process', 'processes')} run"
-
-
-def log_lines(process: Process, most: int) -> list[str]:
-    """The last lines of its log, where that is a file of ours on this machine; else none."""
-    path = _log_path(process) if most else None
-    if path is None:
-        return []
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
-        text = file.read(_TAIL).decode("utf-8", "backslashreplace")
-    return text.splitlines()[-most:]
-
-
-def _log_path(process: Process) -> Path | None:
-    """Never a file elsewhere, whatever the row says."""
-    folder = (Path(settings.PGQUEUE["VAR"]) / "log").resolve()
-    if not process.log or process.host != identity.host():
-        return None
-    path = Path(process.log).resolve()
-    return path if path.is_relative_to(folder) and path.is_file() else None
 
 
 def _host(name: str, found: list[Row]) -> Host:

@@ -14,7 +14,7 @@ topics.register_all()
 PAGES = (
     "health", "sign_in", "person", "overview", "queues", "queue", "alerts", "messages",
     "message", "body", "delayed", "subscriptions", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers",
-    "settings", "archive", "operations", "operation", "finder", "trends", "finished", "pipeline",
+    "worker_log", "settings", "archive", "operations", "operation", "finder", "trends", "finished", "pipeline",
 )  # fmt: skip
 
 urlpatterns: list[URLPattern | URLResolver] = [path("live/", stream.live, name="live")]

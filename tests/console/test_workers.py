@@ -107,32 +107,6 @@ def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) ->
     assert "20 min" in cell(html, row, "up"), "it began 31 min ago: nobody knows whether it lived on"
 
 
-def test_the_whole_log_and_its_filter(as_operator: Client, log_folder: Path) -> None:
-    log = log_folder / "Shipping.2.log"
-    log.write_bytes(b"one INFO\ntwo ERROR\nthree \xff\n" * 400)
-    address = f"/workers/{process(log=str(log)).pk}/log/"
-    assert "1,000 lines" in text(as_operator, address)
-    filtered = text(as_operator, f"{address}?q=error")
-    assert "two ERROR" in filtered
-    assert "one INFO" not in filtered
-    assert "No line holds" in text(as_operator, f"{address}?q=nothing")
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "../../etc/passwd", "", "relative.log"])
-def test_no_other_file_is_shown(as_operator: Client, log_folder: Path, path: str) -> None:
-    html = text(as_operator, f"/workers/{process(log=path).pk}/log/")
-    assert "root:" not in html
-    assert "The log cannot be read from here" in html
-
-
-def test_a_log_on_another_host_is_named(as_operator: Client, log_folder: Path) -> None:
-    log = log_folder / "Shipping.3.log"
-    log.write_text("secret of another host\n")
-    html = text(as_operator, f"/workers/{process(log=str(log), host='elsewhere').pk}/log/")
-    assert "on elsewhere" in html
-    assert "secret of" not in html
-
-
 def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
     from pgqueue_admin.console import process_cells
 

@@ -76,7 +76,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "endpoint": endpoints,
         **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},
         "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
-        "worker_log": _keys(Process, "process_id"),
+        **dict.fromkeys(("worker_log", "worker_log_whole"), _keys(Process, "process_id")),
         **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
         **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
         "alert_mail": _keys(AlertMail, "number"),

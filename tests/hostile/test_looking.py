@@ -12,7 +12,9 @@ from tests.hostile import crawl, markup, watching
 from tests.hostile.world import SCHEMAS, World
 from tests.waiting import until
 
-MAY_BE_ABSENT = {"admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message"}
+MAY_BE_ABSENT = {
+    "admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message", "worker_log_whole",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,11 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import access, processes
-from pgqueue_admin.console.existing import existing
+from pgqueue_admin.console import access, process_logs, processes
 from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.workers import identity
 
 LAST_LINES = 5
-MOST_LINES = 1_000
 
 
 @require_safe
@@ -34,7 +30,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "hosts": hosts,
             "silent": [host for host in hosts if host.silent_since],
             "staffed": staffed,
-            "broken": [(row, processes.log_lines(row.process, last)) for row in broken],
+            "broken": [(row, process_logs.last_lines(row.process, last)) for row in broken],
             "suspects": suspects,
             "verdict": sentence,
             "verdict_state": state,
@@ -43,22 +39,4 @@ def page(request: HttpRequest) -> HttpResponse:
     )
 
 
-_NO_PROCESS = "No process has this number, or it was forgotten since: Workers lists those that are known."
-
-
-@require_safe
-def log(request: HttpRequest, process_id: int) -> HttpResponse:
-    """What a process prints may hold what its messages hold: it is for those who run it."""
-    process, refusal = existing(Process, _NO_PROCESS, pk=process_id), access.may(request.user, "log")
-    lines = [] if refusal else processes.log_lines(process, MOST_LINES)
-    wanted = request.GET.get("q", "")
-    shown = [line for line in lines if wanted.lower() in line.lower()]
-    about = {"process": process, "lines": shown, "all": len(lines), "q": wanted, "refusal": refusal}
-    elsewhere = process.host != identity.host()
-    return render(request, "pgqueue_admin/workers/log.html", {**about, "elsewhere": elsewhere})
-
-
-urlpatterns = [
-    path("workers/", page, name="workers"),
-    path("workers/<int:process_id>/log/", log, name="worker_log"),
-]
+urlpatterns = [path("workers/", page, name="workers")]
