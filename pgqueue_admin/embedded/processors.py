@@ -15,13 +15,16 @@ from pgqueue_admin.embedded.family import seconds_of, threads
 BUSY = 0.1  # of one processor that others use; 500 messages a second take a fifth
 LEAST = 0.5  # seconds: what is shorter says nothing, at a hundred ticks a second
 AGE = 30.0  # seconds that a look is worth, amid work
+PATIENT = 60.0  # seconds that one piece of work does without the processors that are left to others
 _STAT = Path("/proc/stat")
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class _Used(NamedTuple):
+    """In seconds: when, what was used of each processor until then, and what of that by us."""
+
     at: float
-    by_all: float
+    of_each: dict[int, float]
     by_us: float
 
 
@@ -31,36 +34,44 @@ class Processors:
     def __init__(self) -> None:
         self._all = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
         self._rests = self._used()
-        self._looked_at = time.monotonic()
-        self._are_others_busy = False
+        self._looked_at = self._works_since = time.monotonic()
+        self._left: int | None = None  # to others
 
     def rest(self) -> None:
         """From now on it asks nothing of anybody."""
         self._rests = self._used()
 
     def look(self) -> None:
-        """At what others used since it rests; and leave one to them, or take all."""
+        """At what others used since it rests; and leave the one to them that they use most, or take all."""
         then, now = self._rests, self._used()
         if now.at - then.at >= LEAST:
-            others = (now.by_all - then.by_all) - (now.by_us - then.by_us)
-            self._judge(others / (now.at - then.at) > BUSY)
+            used = {each: seconds - then.of_each.get(each, 0.0) for each, seconds in now.of_each.items()}
+            others = sum(used.values()) - (now.by_us - then.by_us)
+            busy = others / (now.at - then.at) > BUSY and len(used) > 1
+            self._leave(max(used, key=used.__getitem__) if busy else None)
             self._looked_at = now.at
 
-    def _judge(self, are_busy: bool) -> None:
-        if are_busy != self._are_others_busy:  # what is started later begins as who started it
-            self._are_others_busy = are_busy
-            self._use(all_but_one(self._all) if are_busy else self._all)
-
     def are_others_busy(self) -> bool:
-        """For whoever goes on without a rest: where the last look is old, it rests now, for as long as one takes."""
+        """Asked before each piece of work: where the last look is old, it rests now, for as long as one takes."""
         if time.monotonic() >= self._looked_at + AGE:
             self.rest()
             time.sleep(LEAST)
             self.look()
-        return self._are_others_busy
+        self._works_since = time.monotonic()
+        return self._left is not None
+
+    def insist(self) -> None:
+        """From any thread: it takes all where its work takes long, so that it ends; who is at work may have moved."""
+        if time.monotonic() >= self._works_since + PATIENT:
+            self._leave(None)
+
+    def _leave(self, one: int | None) -> None:
+        if one != self._left:  # what is started later begins as who started it
+            self._left = one
+            self._use(self._all - {one})
 
     def _used(self) -> _Used:
-        return _Used(time.monotonic(), _seconds_of_all(self._all), seconds_of(os.getpid()))
+        return _Used(time.monotonic(), _seconds_of_each(self._all), seconds_of(os.getpid()))
 
     def _use(self, wanted: set[int]) -> None:
         for _ in range(2):  # a thread may start another before its own turn comes
@@ -69,16 +80,16 @@ class Processors:
                     os.sched_setaffinity(thread, wanted)
 
 
-def all_but_one(processors: set[int]) -> set[int]:
-    """The first is left to others; a machine with one has no other."""
-    return set(sorted(processors)[1:]) or processors
-
-
-def _seconds_of_all(processors: set[int]) -> float:
+def _seconds_of_each(processors: set[int]) -> dict[int, float]:
     """What was used of them since the machine started, by whomever; nothing where the system does not tell."""
     try:
         lines = [line.split() for line in _STAT.read_text().splitlines()]
     except OSError:
-        return 0.0
-    ours = [line[1:] for line in lines if line[0].removeprefix("cpu") in map(str, processors)]
-    return sum(sum(map(int, (*of[:3], *of[5:7]))) for of in ours) / _TICK  # all but idle, iowait and stolen
+        return {}
+    named = {f"cpu{each}": each for each in processors}
+    return {named[name]: _busy(counts) for name, *counts in lines if name in named}
+
+
+def _busy(ticks: list[str]) -> float:
+    """Seconds: all but idle, iowait and stolen."""
+    return sum(map(int, (*ticks[:3], *ticks[5:7]))) / _TICK

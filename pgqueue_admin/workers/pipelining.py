@@ -130,6 +130,7 @@ class Pipelining:
 
     def beat(self) -> None:
         while not self._ending.asked:
+            self._processors.insist()
             try:
                 self._report()
             except django.db.Error:

@@ -12,7 +12,7 @@ import pytest
 
 from pgqueue_admin.embedded import processors
 from pgqueue_admin.embedded.family import seconds_of
-from pgqueue_admin.embedded.processors import Processors, all_but_one
+from pgqueue_admin.embedded.processors import Processors
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds nobody to processors")
@@ -37,8 +37,11 @@ child.kill()
 
 
 @contextmanager
-def burning() -> Iterator[int]:
+def burning(on: int | None = None) -> Iterator[int]:
+    """A process that is at work without end; ``on``: a processor."""
     process = subprocess.Popen([sys.executable, "-c", BURN])
+    if on is not None:
+        os.sched_setaffinity(process.pid, {on})
     try:
         yield process.pid
     finally:
@@ -47,36 +50,81 @@ def burning() -> Iterator[int]:
 
 
 @pytest.mark.skipif(len(ALL) < 2, reason="with one processor none is left to anybody")
-def test_one_is_left_to_others_while_they_are_at_work() -> None:
+def test_the_busiest_is_left_to_others_while_they_are_at_work() -> None:
     told = f"/proc/stat\n{os.devnull}\n"
-    with burning():
+    with burning(min(ALL)):
         said = subprocess.run([sys.executable, "-c", LOOKS], input=told, capture_output=True, text=True, check=True)
     busy, afterwards = map(json.loads, said.stdout.splitlines())
-    assert busy == [True, [sorted(all_but_one(ALL))] * 3], "two threads of its own, one of its child's"
+    of_three = "two threads of its own, one of its child's"
+    assert [busy[0], {len(may_run) for may_run in busy[1]}, len(busy[1])] == [True, {len(ALL) - 1}, 3], of_three
     assert afterwards == [False, [sorted(ALL)] * 3], "nobody is at work any more"
 
 
-def test_its_own_work_and_that_of_what_it_started_is_not_others(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """What is left to others, each time that is judged; this process keeps what it has."""
+    judged: list[int | None] = []
+    monkeypatch.setattr(Processors, "_leave", lambda _, one: judged.append(one))
+    return judged
+
+
+def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
+    used = iter([{0: 5.0, 1: 9.0, 2: 7.0}, {0: 5.1, 1: 9.2, 2: 107.0}])
+    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: next(used))
+    monkeypatch.setattr(processors, "LEAST", 0.0)
+    Processors().look()
+    assert left == [2]
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ({0: 5.0, 1: 9.0}, {0: 5.0, 1: 9.0}),  # nobody is at work
+        ({0: 5.0}, {0: 500.0}),  # there is no other
+        ({}, {}),  # the system does not tell
+    ],
+)
+def test_none_is_left(
+    monkeypatch: pytest.MonkeyPatch, left: list[int | None], then: dict[int, float], now: dict[int, float]
+) -> None:
+    used = iter([then, now])
+    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: next(used))
+    monkeypatch.setattr(processors, "LEAST", 0.0)
+    Processors().look()
+    assert left == [None]
+
+
+def test_its_own_work_and_that_of_what_it_started_is_not_others(
+    monkeypatch: pytest.MonkeyPatch, left: list[int | None]
+) -> None:
     """As where nobody else is at work: all that is used is used by this family."""
-    monkeypatch.setattr(processors, "_seconds_of_all", lambda _: seconds_of(os.getpid()))
-    judged: list[bool] = []
-    monkeypatch.setattr(Processors, "_judge", lambda _, are_busy: judged.append(are_busy))
+    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: {0: seconds_of(os.getpid()), 1: 0.0})
     with burning() as child:
         of_this, before = Processors(), seconds_of(child)
         until(lambda: seconds_of(child) >= before + 2 * processors.LEAST, what="a child of ours was busy")
         of_this.look()
-    assert judged == [False]
+    assert left == [None]
 
 
-def test_a_look_back_at_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_back_at_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
     monkeypatch.setattr(processors, "LEAST", 3600.0)
-    monkeypatch.setattr(Processors, "_judge", lambda *_: pytest.fail("it judged"))
     Processors().look()
+    assert left == []
 
 
 def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processors, "look", lambda _: pytest.fail("it has looked just before"))
     assert not Processors().are_others_busy()
+
+
+def test_it_takes_all_where_its_work_takes_long(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
+    of_this = Processors()
+    of_this.are_others_busy()
+    of_this.insist()
+    assert left == [], "its work has just begun"
+    monkeypatch.setattr(processors, "PATIENT", 0.0)
+    of_this.insist()
+    assert left == [None]
 
 
 def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -86,9 +134,5 @@ def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pyte
     stat.write_text("cpu 900 0 0 9 9\ncpu0 1 2 4 1000 1000 8 16 1000\ncpu1 100 0 0 0 0 0 0 0\ncpu10 500 0 0\nintr 7\n")
     monkeypatch.setattr(processors, "_STAT", stat)
     tick = os.sysconf("SC_CLK_TCK")
-    assert processors._seconds_of_all({0}) == 31 / tick
-    assert processors._seconds_of_all({0, 1}) == 131 / tick
-
-
-def test_all_but_the_first() -> None:
-    assert [all_but_one(each) for each in ({3, 1, 2}, {0, 1}, {4}, set())] == [{2, 3}, {1}, {4}, set()]
+    assert processors._seconds_of_each({0}) == {0: 31 / tick}
+    assert processors._seconds_of_each({0, 1, 7}) == {0: 31 / tick, 1: 100 / tick}
