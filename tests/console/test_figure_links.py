@@ -1,6 +1,7 @@
 """From a figure of Trends to exactly the messages that it counts: in the archive, where that is pruned in history."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -17,7 +18,7 @@ from pgqueue_admin.console import archive_query
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock
 from tests.console.pages import Connect, Page, drawn, matched
-from tests.pipeline.counted import failed, rolled_up
+from tests.pipeline.counted import failed, rolled_up, told
 from tests.pipeline.files import message, write
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
@@ -105,6 +106,39 @@ def test_a_time_of_which_the_archive_is_pruned_leads_to_history(
     assert parse_qs(urlsplit(address).query) == {**asked, "result": ["unsuccessful"]}
     pruned(-DAY)
     assert "/archive/?q=result" in page(queue=BILLING)
+
+
+@pytest.mark.parametrize("asked", ["Shop." + "T" * 195, "Shop." + "T" * 995])
+def test_a_name_too_long_for_figures_leads_to_its_messages_all_the_same(
+    page: Page, history: Path, as_viewer: Client, asked: str
+) -> None:
+    """Figures have its beginning, files have all of it, and the archive's search knows whole names alone."""
+    rolled_up(TEN + 5 * MINUTE, 1, {9: 1}, type="Shop." + "T" * 195)
+    rolled_up(TEN + 5 * MINUTE, 2, result="failed", type="Shop." + "T" * 195)
+    for seq, result in enumerate(("success", "failed", "failed"), 1):
+        write(history, message(seq, TEN + 5.5 * MINUTE, result=result, type="Shop." + "T" * 995, delivery_ms=0))
+    text = page(type=asked, m="delivery")
+    assert (drawn(text)["succeeded"][5], drawn(text)["failed"][5]) == (1, 2)
+    assert "stands for all longer than 800 bytes" in text
+    assert "/archive/" not in drawn(text)["messages"]
+    (finished,) = set(re.findall(r'<a href="(/trends/messages/[^"]*result=success[^"]*)"', text))
+    (died,) = set(re.findall(r'<a href="(/trends/messages/[^"]*result=unsuccessful[^"]*)"', text))
+    for address, seqs in ((finished, [True, False, False]), (died, [False, True, True])):
+        listed = as_viewer.get(unescape(address)).content.decode()
+        assert [f"/trends/messages/{seq}/" in listed for seq in (1, 2, 3)] == seqs
+        assert "stands for all longer than 800 bytes" in listed
+
+
+def test_what_is_too_long_to_be_looked_for_is_no_link(page: Page, console_database: str) -> None:
+    """An error, and an id, of which figures have the beginning alone."""
+    failed(TEN + MINUTE, "aaaa", exception="E" * 200)
+    rolled_up(TEN + MINUTE, result="failed")
+    told("m" * 200, TEN + MINUTE, failed=1, last_failed_at=TEN + MINUTE)
+    text = page()
+    assert "all of this error" not in text
+    assert "fingerprint=aaaa" in text
+    assert "m" * 200 not in text
+    assert "too long to be looked for" in text
 
 
 def test_history_shows_exactly_what_a_failed_step_counts(page: Page, history: Path, as_viewer: Client) -> None:

@@ -50,6 +50,23 @@ def test_narrowed_as_trends_is(history: Path, narrowed: dict[str, str], result: 
     assert [each.seq for each in finished.newest(asked, result).newest] == seqs
 
 
+def test_a_name_that_figures_cut_finds_all_that_they_count_by_it(history: Path) -> None:
+    """Beginnings of others do not: up to 800 bytes a name is counted as it is."""
+    begin = "T" * 200
+    names = [begin, begin + "a" * 601, begin + "b" * 601, begin + "a" * 600, "T" * 199 + "a" * 700, "\N{SNOWMAN}" * 300]
+    write(history, *(message(seq, TEN + seq * SECOND, type=name) for seq, name in enumerate(names, 1)))
+    for name, seqs in ((names[0], [3, 2, 1]), (names[1], [3, 2, 1]), (names[3], [4]), (names[5], [6])):
+        asked = Asked(HOUR.since, HOUR.until, "hour", type=name)
+        assert [each.seq for each in finished.newest(asked).newest] == seqs
+
+
+@pytest.mark.parametrize("others", ["A", "Z"])
+def test_a_file_of_longer_names_alone_is_not_passed_over(history: Path, others: str) -> None:
+    """By least and most of its names it holds no such beginning, only what is longer."""
+    write(history, message(1, type="T" * 900), message(2, type=("T" * 200 + others) * 5))
+    assert finished.newest(Asked(HOUR.since, HOUR.until, "hour", type="T" * 200)).matched == 2
+
+
 def test_one_message_is_whole(history: Path) -> None:
     write(history, message(1, TEN + SECOND), message(1, TEN), message(1, TEN, source="other"))
     found = finished.one("audit", 1, TEN)

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.urls import reverse
 
+from pgqueue_admin.pipeline.figures.names import may_be_cut
 from pgqueue_admin.pipeline.figures.trends import NAMES, Asked
 from pgqueue_admin.pipeline.files.finished import UNSUCCESSFUL
 from pgqueue_admin.records import clock
@@ -63,7 +64,7 @@ def took_pattern(asked: Asked, measure: str) -> str:
 def caused(asked: Asked, exception: str) -> str:
     """All of one error in the window, to be retried; empty where the archive has not all, or cannot be asked."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
-    if is_pruned(asked.since) or not _is_sayable(asked):
+    if is_pruned(asked.since) or not _is_sayable(asked) or may_be_cut(exception):
         return ""
     return _archive([f"error:{_term(exception)}", *FAILED, *narrowed(asked), *window])
 
@@ -87,8 +88,8 @@ def _term(value: str) -> str:
 
 
 def _is_sayable(asked: Asked) -> bool:
-    """The search of the archive has no word for a quotation mark, but for those of an address."""
-    return '"' not in asked.endpoint + asked.type
+    """The search of the archive has no word for a quotation mark, but for those of an address, nor for a beginning."""
+    return '"' not in asked.endpoint + asked.type and not asked.may_be_several
 
 
 def _archive(terms: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db.models import Max, Min
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline.figures import bands
+from pgqueue_admin.pipeline.figures import bands, names
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Rollup
@@ -20,7 +20,7 @@ MEASURES = ("critical", "processing", "delivery")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A window and what is meant in it. Empty names mean all."""
+    """A window and what is meant in it. Empty names mean all; others are as figures count them, longer ones cut."""
 
     since: datetime
     until: datetime
@@ -28,6 +28,15 @@ class Asked:
     queue: str = ""
     endpoint: str = ""
     type: str = ""
+
+    def __post_init__(self) -> None:
+        for name in NAMES:
+            object.__setattr__(self, name, names.counted(getattr(self, name)))
+
+    @property
+    def may_be_several(self) -> bool:
+        """Whether one of its names may be the beginning of longer ones, which figures count as one."""
+        return any(names.may_be_cut(getattr(self, name)) for name in NAMES)
 
     def params(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -107,6 +116,11 @@ class Story(NamedTuple):
     of_succeeded: int
     is_capped: bool  # only the newest were looked at, and there are more
 
+    @property
+    def has_whole_id(self) -> bool:
+        """Whether its id is all of it, so that it can be looked for."""
+        return not names.may_be_cut(self.message_id)
+
 
 def counts(asked: Asked) -> dict[int, Counts]:
     """By the second (Unix) at which a step begins; steps in which nothing finished are absent."""
@@ -150,16 +164,17 @@ def kinds(asked: Asked) -> dict[str, list[Kind]]:
     return found
 
 
-def last_day(names: dict[str, str]) -> datetime | None:
+def last_day(chosen: dict[str, str]) -> datetime | None:
     """The last day, in UTC, on which anything finished of these (NAMES), however long ago: days are kept for ever."""
     days = Rollup.objects.filter(grain="day")
     first, last = days.aggregate(first=Min("at"), last=Max("at")).values()
     if first is None:
         return None
-    asked = Asked(first, last + STEPS["day"], "day", **names)
+    asked = Asked(first, last + STEPS["day"], "day", **chosen)
     if _is_cut(asked):
         return _ask(postgresql().trends.last_of_cut(**_parts()), asked)[0][0]
-    return days.filter(**names).aggregate(last=Max("at"))["last"]
+    named = {name: getattr(asked, name) for name in chosen}
+    return days.filter(**named).aggregate(last=Max("at"))["last"]
 
 
 def _is_cut(asked: Asked) -> bool:

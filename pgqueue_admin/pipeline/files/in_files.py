@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.parquet import ParquetFile, read_table
 
+from pgqueue_admin.pipeline.figures import names
+
 LISTED = (
     "source", "seq", "queue", "endpoint", "type", "result", "message_id", "sent_at", "started_at", "ended_at",
     "critical_ms", "processing_ms", "delivery_ms", "exception_type", "exception_message", "body_bytes",
@@ -116,13 +118,22 @@ def _may_hold(group: Any, asked: Wanted) -> bool:
             continue
         if name == "ended_at" and not (known.min < asked.end and known.max >= asked.begin):
             return False
-        if name in asked.equal and not known.min <= asked.equal[name] <= known.max:
+        if name in asked.equal and not _may_equal(known, asked.equal[name]):
             return False
         if name in asked.unequal and known.min == known.max == asked.unequal[name]:
             return False
         if name in asked.between and not _meet(asked.between[name], known):
             return False
     return True
+
+
+def _may_equal(known: Any, value: Any) -> bool:
+    """A longer name comes after its beginning, by which figures know it."""
+    return bool(known.min <= value <= known.max or (_is_beginning(value) and known.min.startswith(value)))
+
+
+def _is_beginning(value: Any) -> bool:
+    return isinstance(value, str) and names.may_be_cut(value)
 
 
 def _meet(limits: tuple[int, int | None], known: Any) -> bool:
@@ -135,13 +146,22 @@ def _wanted(part: Any, asked: Wanted) -> Any:
     begin, end = (pa.scalar(instant, ended.type) for instant in (asked.begin, asked.end))
     wanted = pc.and_(pc.greater_equal(ended, begin), pc.less(ended, end))
     for name, value in asked.equal.items():
-        wanted = pc.and_(wanted, pc.equal(part[name], value))
+        wanted = pc.and_(wanted, _equal(part[name], value))
     for name, value in asked.unequal.items():
         wanted = pc.and_(wanted, pc.not_equal(part[name], value))
     for name, (least, most) in asked.between.items():
         wanted = pc.and_(wanted, pc.greater_equal(part[name], least))
         wanted = wanted if most is None else pc.and_(wanted, pc.less_equal(part[name], most))
     return wanted
+
+
+def _equal(column: Any, value: Any) -> Any:
+    """Files have names whole: what figures count by the beginning of a name is each that is longer and begins so."""
+    same = pc.equal(column, value)
+    if not _is_beginning(value):
+        return same
+    longer = pc.greater(pc.binary_length(column), names.BYTES)
+    return pc.or_(same, pc.and_(longer, pc.starts_with(column, value)))
 
 
 def _newest(table: Any, most: int) -> Any:

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-_BYTES, _CHARACTERS = 800, 200  # three names are one row of an index, which has 2,704 bytes at most
+from pgqueue_admin.pipeline.figures.names import BYTES, CHARACTERS
 
 
 def named(history: DataFrame, names: list[str]) -> DataFrame:
@@ -13,5 +13,5 @@ def named(history: DataFrame, names: list[str]) -> DataFrame:
 
 
 def _cut(name: Column) -> Column:
-    """Between two characters, whatever their size."""
-    return F.when(F.octet_length(name) > _BYTES, F.substring(name, 1, _CHARACTERS)).otherwise(name)
+    """As figures.names has it."""
+    return F.when(F.octet_length(name) > BYTES, F.substring(name, 1, CHARACTERS)).otherwise(name)
