@@ -23,14 +23,22 @@ def between(low: float, high: float) -> str:
     return f"up to {span(high)}" if nearest(low) < 1 else f"{span(low)} to {span(high)}"
 
 
-def seen(kind: str, number: float, messages: int | None) -> str:
+def seen(kind: str, number: float, messages: int | None, timed: int | None = None) -> str:
+    """``timed``: of how many messages a span is known; None: nobody counted, and nothing is said of it."""
     if kind == "slower":
-        return f"19 in 20 within {span(number)}, of {integer(messages or 0)}"
+        return f"19 in 20 within {span(number)}{_of_timed(messages or 0, timed)}"
     if kind == "failures":
         return f"{integer(round(number))} of {integer(messages or 0)} failed"
     if kind == "silence":
         return "nothing finished"
     return f"{integer(round(number))} waited, for half of the hour at least"
+
+
+def _of_timed(messages: int, timed: int | None) -> str:
+    if timed is None:
+        return ""
+    untimed = messages - timed
+    return f", of {integer(timed)} timed" + (f" ({integer(untimed)} more have no time)" if untimed > 0 else "")
 
 
 def usual(kind: str, median: float, low: float, high: float) -> str:

@@ -199,6 +199,7 @@ class Numbers(Protocol):
 
     seen: float
     messages: int | None
+    timed: int | None
     median: float
     low: float
     high: float
@@ -206,7 +207,7 @@ class Numbers(Protocol):
 
 
 def unusual(kind: str, name: str, numbers: Numbers) -> Said:
-    seen = words.seen(kind, numbers.seen, numbers.messages)
+    seen = words.seen(kind, numbers.seen, numbers.messages, numbers.timed)
     usual = words.usual(kind, numbers.median, numbers.low, numbers.high)
     of = f"{name}: " if name else ""
     return Said(

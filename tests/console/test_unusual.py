@@ -117,6 +117,19 @@ def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Cli
     assert asked == f"result:unsuccessful kind:message {window} endpoint:Sales type:Shop.Order"
 
 
+@pytest.mark.parametrize(
+    ("timed", "said"),
+    [(90, ", of 90 timed"), (70, ", of 70 timed (20 more have no time)"), (None, "")],
+)
+def test_how_long_it_took_is_told_of_those_of_which_it_is_known(
+    as_viewer: Client, timed: int | None, said: str
+) -> None:
+    """Hours that were judged before anybody counted them say nothing of it."""
+    unusual("slower", timed=timed)
+    (row,) = rows(page(as_viewer))
+    assert f"19 in 20 within ≈ 31 ms{said} ≈ 1 ms, at most" in row.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_what_lasts_says_so_and_hours_apart_are_two(as_viewer: Client) -> None:
     seen(NOON, 5)
     unusual("silence", seen=0, messages=0, median=150, low=60)

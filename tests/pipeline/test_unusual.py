@@ -74,7 +74,9 @@ def worst(told: list[Stretch], kind: str) -> Stretch:
 def test_slower_with_its_numbers(told: list[Stretch]) -> None:
     row = worst(told, "slower").worst
     lower, median, upper = quartiles([slowest(at) for at in weeks(row.at)])
-    assert (row.weeks, row.messages) == (8, happened(row.at, *BILL).messages)
+    hour = happened(row.at, *BILL)
+    assert (row.weeks, row.messages, row.timed) == (8, hour.messages, hour.spans.total())
+    assert hour.failed, "of what failed nobody knows how long it took"
     assert row.seen == pytest.approx(slowest(row.at), rel=0.01)
     assert row.median == pytest.approx(median, rel=0.01)
     assert row.high == pytest.approx(max(upper + 3 * (upper - lower), median * 1.5), rel=0.08)  # of two within 1 %
@@ -110,5 +112,6 @@ def test_every_hour_is_summed_as_plain_counting_has_it(told: list[Stretch]) -> N
         here = [happened(at, *kind) for kind in kinds if names.get("type", kind[1]) == kind[1]]
         assert step.messages == sum(hour.messages for hour in here)
         assert step.failed == sum(hour.failed for hour in here)
+        assert step.timed == sum(hour.spans.total() for hour in here)
     assert SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="").count() == 13 * 7 * 24
     assert HOUR * 24 * 7 == WEEK

@@ -51,7 +51,7 @@ class Line:
 
     @property
     def seen(self) -> str:
-        return unusual.seen(self.row.kind, self.row.seen, self.row.messages)
+        return unusual.seen(self.row.kind, self.row.seen, self.row.messages, self.row.timed)
 
     @property
     def usual(self) -> str:

@@ -31,7 +31,7 @@ with asked as materialized (
     window of_kind as (partition by at, queue, endpoint, type, measure)
 ), cut as (
     select
-        at, queue, endpoint, type, measure,
+        at, queue, endpoint, type, measure, max(whole)::int8 as timed,
         array[
             min(bucket) filter (where upto >= whole * 0.5),
             min(bucket) filter (where upto >= whole * 0.95),
@@ -45,9 +45,10 @@ with asked as materialized (
     select '', '', '', at, 0, 0 from unnest(%(at)s::timestamptz[]) as at
     where not exists (select from counted where counted.at = at.at)
 )
-insert into pgqueue_seenstep (grain, at, queue, endpoint, type, messages, failed, critical, processing, delivery)
+insert into pgqueue_seenstep (grain, at, queue, endpoint, type, messages, failed, timed, critical, processing, delivery)
 select
     %(grain)s, at, queue, endpoint, type, messages, failed,
+    coalesce(max(timed) filter (where measure = 'critical'), 0),
     max(spans) filter (where measure = 'critical'), max(spans) filter (where measure = 'processing'),
     max(spans) filter (where measure = 'delivery')
 from seen left join cut using (at, queue, endpoint, type)
@@ -119,7 +120,8 @@ array[0.25, 0.5, 0.75]
 -- name: seen
 -- What the hours themselves showed, to be compared with it.
 select
-    extract(epoch from at)::int8 as at, queue, endpoint, type, messages, failed, critical[2] as p95, critical[3] as fifth
+    extract(epoch from at)::int8 as at, queue, endpoint, type,
+    messages, failed, timed, critical[2] as p95, critical[3] as fifth
 from pgqueue_seenstep
 where grain = 'hour' and at = any(%(at)s) and {of}
 

@@ -84,7 +84,7 @@ def _of_messages(hours: Sequence[datetime]) -> Iterator[Unusual]:
         here = seen.get((at, subject), Seen())
         for found in unusual.of_messages(here, known):
             if found.kind != SILENCE or at not in unread:
-                yield _row(found, at, subject, here.messages)
+                yield _row(found, at, subject, here)
 
 
 def _ends_of_gone() -> list[datetime]:
@@ -100,8 +100,9 @@ def _is_without(last: datetime, hour: datetime) -> bool:
     return hour - WEEKS * WEEK <= last < hour + HOUR
 
 
-def _seen(messages: int, failed: int, *buckets: int | None) -> Seen:
-    return Seen(messages, failed, *(None if each is None else value(each) for each in buckets))
+def _seen(messages: int, failed: int, timed: int | None, *buckets: int | None) -> Seen:
+    p95, fifth = (None if each is None else value(each) for each in buckets)
+    return Seen(messages, failed, p95, fifth, timed)
 
 
 def _of_depths(hours: Sequence[datetime]) -> Iterator[Unusual]:
@@ -120,11 +121,12 @@ def _subject(queue: Queue, names: Mapping[tuple[str, str], str]) -> Subject:
     return Subject(source().dialect.canonical(Address(*place)), names.get(place, ""))
 
 
-def _row(found: Found, at: int, subject: Subject, messages: int | None) -> Unusual:
+def _row(found: Found, at: int, subject: Subject, seen: Seen | None) -> Unusual:
     usual, band = found.usual, found.band
     numbers = {"seen": found.seen, "median": usual.median, "weeks": usual.weeks, **band._asdict()}
     instant = datetime.fromtimestamp(at, UTC)
-    return Unusual(kind=found.kind, at=instant, messages=messages, **subject._asdict(), **numbers)
+    counted = {"messages": seen.messages, "timed": seen.timed} if seen else {}
+    return Unusual(kind=found.kind, at=instant, **counted, **subject._asdict(), **numbers)
 
 
 def _narrowed(rows: Iterable[Unusual]) -> Iterator[Unusual]:

@@ -10,12 +10,16 @@ SLOWER, FAILURES, SILENCE, GROWTH = "slower", "failures", "silence", "growth"
 
 
 class Seen(NamedTuple):
-    """One hour of one kind. ``p95`` and ``fifth`` slowest: milliseconds of critical time; None: too few."""
+    """One hour of one kind. ``p95`` and ``fifth`` slowest: milliseconds of critical time; None: too few.
+
+    ``timed``: of how many that is known; None: nobody counted them.
+    """
 
     messages: int = 0
     failed: int = 0
     p95: float | None = None
     fifth: float | None = None
+    timed: int | None = None
 
 
 class Found(NamedTuple):
