@@ -80,7 +80,9 @@ class Driver:
 
     def _read_all(self, connection: Connection, ending: Callable[[], bool], faults: list[Exception]) -> int:
         done, began = 0, connection.all(postgresql().pipeline.instant())[0].at
-        for each in sources(connection):
+        found = sources(connection)
+        ledger.of_gone_tables()
+        for each in found:
             try:
                 done += self._read(connection, each, began, ending)
             except Exception as error:

@@ -21,13 +21,23 @@ class Freshness:
     @cached_property
     def complete_to(self) -> datetime | None:
         """None: something has never been read to its end."""
-        return ledger.earliest([complete_to for complete_to, _ in self._sources])
+        complete = [complete_to for complete_to, _ in self._sources]
+        return min(filter(None, complete), default=None) if all(complete) else None
 
     @cached_property
     def rests_until(self) -> datetime | None:
         """Somebody cancelled: until when not all tables are read, unless asked."""
-        held = [until for _, until in self._sources if until and until > clock.now()]
-        return max(held, default=None)
+        return max(self._held, default=None)
+
+    @property
+    def rests_in_part(self) -> str:
+        """Of how many tables that is said; empty: of all."""
+        held, known = len(self._held), len(self._sources)
+        return f"{held} of {known} tables" if held < known else ""
+
+    @cached_property
+    def _held(self) -> list[datetime]:
+        return [until for _, until in self._sources if until and until > clock.now()]
 
     @cached_property
     def begun(self) -> bool:

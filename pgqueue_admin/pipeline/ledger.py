@@ -1,7 +1,7 @@
 """What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -193,6 +193,13 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
         held_back(batch.source, f"{why} {_what_next(batch.source)}")
 
 
+@transaction.atomic
+def of_gone_tables() -> None:
+    """What was planned of tables that are gone can never be read: where one comes back, it is planned anew."""
+    left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
+    _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
+
+
 def _what_next(source: HistorySource) -> str:
     source.refresh_from_db(fields=["wanted_at"])
     if (rests_until := resting.until(source)) is None:
@@ -275,12 +282,6 @@ def complete_to() -> datetime | None:
     What another one brings one day is counted and judged then."""
     known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
     return known.aggregate(least=Min("complete_to"))["least"]
-
-
-def earliest(complete: Sequence[datetime | None]) -> datetime | None:
-    """None: one of them has never been read to its end."""
-    known = [instant for instant in complete if instant]
-    return min(known, default=None) if len(known) == len(complete) else None
 
 
 def read_to(table: str, cluster: str) -> str:

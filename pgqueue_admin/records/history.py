@@ -59,7 +59,9 @@ def going_on() -> Open:
 
 @transaction.atomic
 def read_now(person: Any, origin: str) -> None:
-    HistorySource.objects.filter(is_there=True).update(wanted_at=Now(), held_until=None)
+    there = HistorySource.objects.filter(is_there=True)
+    there.exclude(held_until=None).update(note="")  # it said that reading rests: now it does not
+    there.update(wanted_at=Now(), held_until=None)
     _audit(person, origin, "run")
 
 
@@ -71,7 +73,7 @@ def cancel(person: Any, origin: str) -> Cancelled:
     batches = list(found.batches.select_for_update())  # one that is just ending is waited for, and is none of them then
     ended = Cancelled(
         HistoryBatch.objects.filter(pk__in=[each.pk for each in batches]).update(
-            state=HistoryBatch.State.ABANDONED, token=None, ended_at=Now(), error=why
+            state=HistoryBatch.State.ABANDONED, token=None, step="", ended_at=Now(), error=why
         ),
         found.compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
         found.days.update(is_wanted=False, error=why),
@@ -112,6 +114,11 @@ def needs_files(day: date) -> None:
 def files() -> QuerySet[HistoryFile]:
     """Of messages."""
     return HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY)
+
+
+def other_files() -> QuerySet[HistoryFile]:
+    """Of all else: what was rejected, depths, events."""
+    return HistoryFile.objects.exclude(dataset=HistoryFile.Dataset.HISTORY)
 
 
 def _days(since: date, until: date) -> dict[date, bool]:

@@ -1,6 +1,8 @@
 """Pipeline: what was rejected, what stands still, and acts on the ledger by those who may."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -23,6 +25,11 @@ from pgqueue_admin.records.models import (
 from tests.pipeline.counted import rolled_up
 
 HOUR = timedelta(hours=1)
+
+
+def words(page: str) -> str:
+    """What stands there, without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 @pytest.fixture
@@ -94,6 +101,64 @@ def test_who_may_cancels_and_recomputes(as_operator: Client, batch: HistoryBatch
         ("ana", "recompute"),
         ("ana", "cancel"),
     ]
+
+
+def test_what_ends_is_told_with_what_becomes_of_it(as_operator: Client, batch: HistoryBatch) -> None:
+    """Only a table is read again in an hour; a day that somebody wanted anew waits until somebody asks again."""
+    HistoryDay.objects.create(day="2026-11-14", asked_at=clock.now())
+    asked = "It ends 1 day to be counted again. Nothing is lost; figures stay as they are, and are counted again when"
+    assert asked in as_operator.get("/pipeline/").content.decode()
+    said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
+    assert "Cancelled: 1 day to be counted again. Nothing is lost; figures stay as they are" in said
+    assert "in an hour" not in said
+    about = {"source": batch.source, "day": "2026-11-14", "token": uuid4(), "rows": 5, "bytes_before": 4_000_000}
+    HistoryCompaction.objects.create(files=24, **about)
+    assert "Nothing is lost; a day is compacted again in an hour" in as_operator.get("/pipeline/").content.decode()
+
+
+def test_a_batch_that_was_cancelled_has_nothing_behind_it(as_operator: Client, batch: HistoryBatch) -> None:
+    HistoryBatch.objects.update(state="running", step="written", started_at=clock.now())
+    assert "running: read and written" in as_operator.get("/pipeline/").content.decode()
+    said = as_operator.post("/pipeline/cancel/", follow=True).content.decode()
+    assert "read and written" not in said
+    assert "abandoned" in said
+    assert "Cancelled by ana." in said
+
+
+def test_what_rests_says_so_until_somebody_presses_read_now(as_operator: Client, batch: HistoryBatch) -> None:
+    """And of how many tables: the others are read meanwhile. What else keeps a table back stays said."""
+    HistorySource.objects.create(
+        table="other", way="numbers", complete_to=clock.now(), note="Its sequence was restarted."
+    )
+    HistoryBatch.objects.update(state="planned")
+    said = " ".join(as_operator.post("/pipeline/cancel/", follow=True).content.decode().split())
+    assert "Reading of 1 of 2 tables rests until" in said
+    assert said.count("It is read again in an hour, or when somebody presses Read now.") == 1
+    page = as_operator.post("/pipeline/run/", follow=True).content.decode()
+    assert "rests until" not in page
+    assert "It is read again in an hour" not in page
+    assert "Its sequence was restarted." in page
+
+
+def test_a_table_that_is_gone_is_named_with_how_far_it_was_read(as_viewer: Client, batch: HistoryBatch) -> None:
+    HistorySource.objects.update(is_there=False)
+    page = " ".join(as_viewer.get("/pipeline/").content.decode().split())
+    assert "&quot;public&quot;.&quot;audit&quot;</code> is read no more: it was dropped or renamed" in page
+    assert "No source yet" not in page
+
+
+def test_the_size_is_that_of_messages_and_all_else_is_named(
+    as_viewer: Client, batch: HistoryBatch, settings: Settings
+) -> None:
+    """Whoever compares it with the folder finds each byte."""
+    for dataset, size in (("rejected", 1_000), ("depth", 2_000), ("events", 4_000)):
+        HistoryFile.objects.create(source=batch.source, dataset=dataset, path=dataset, rows=1, bytes=size)
+    HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3})
+    page = words(as_viewer.get("/pipeline/").content.decode())
+    assert "beside 3 files (7 kB) of what was rejected, of depths and of events" in page
+    assert "HISTORY_DAYS" not in page
+    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_DAYS": 30}
+    assert "those of the last 30 days only ( HISTORY_DAYS )" in words(as_viewer.get("/pipeline/").content.decode())
 
 
 def test_before_figures_are_made_anew_it_says_of_which_days(as_operator: Client, batch: HistoryBatch) -> None:

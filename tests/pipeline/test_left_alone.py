@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.pipeline import driver, ledger
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests.pipeline.tables import audit_queue, died, put
+from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
+from tests.pipeline.tables import audit_queue, died, put, read
 
 Connect = Callable[[str], Any]
 
@@ -129,3 +130,19 @@ def test_without_an_archive_audit_queues_are_read(database: Any) -> None:
     assert sources(database) == []
     audit_queue(database)
     assert [each.way for each in sources(database)] == ["numbers"]
+
+
+def test_what_was_planned_of_a_table_that_is_gone_is_given_up(database: Any) -> None:
+    """Nobody could read it, and Pipeline would offer for ever to cancel it. Should it come back, it is planned anew."""
+    audit_queue(database)
+    put(database)
+    source = next(each for each in sources(database) if each.way == "numbers")
+    left = planning.plan(database, source)
+    Queue.objects.update(gone_since=Now())
+    assert driver.Driver().turn() == 0
+    assert left is not None
+    left.refresh_from_db()
+    assert (left.state, left.error[:35]) == ("abandoned", "Its table was dropped or renamed, o")
+    Queue.objects.update(gone_since=None)
+    (source,) = (each for each in sources(database) if each.way == "numbers")
+    assert read(database, source) == [1]

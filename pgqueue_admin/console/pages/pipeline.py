@@ -2,6 +2,7 @@
 
 from datetime import date
 
+from django.conf import settings
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
@@ -41,13 +42,17 @@ def page(request: HttpRequest) -> HttpResponse:
         "freshness": freshness,
         "reading": HistoryState(freshness),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
+        "gone": HistorySource.objects.filter(is_there=False).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
         "stalled": list(history_stalled.stalled(clock.now())),
         "open": _open(),
+        "then": _then(history.going_on()),
         "days": HistoryDay.objects.order_by("-asked_at", "-day")[:RECOMPUTED],
         "rejected": rejections(),
+        "days_kept": settings.PGQUEUE["HISTORY_DAYS"],
         "files": history.files().aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
+        "others": history.other_files().aggregate(number=Count("id"), bytes=Sum("bytes")),
         "folder": folder(),
         "missing": missing(),
         "refusal": access.may(request.user, "run"),
@@ -82,11 +87,24 @@ def cancel(request: HttpRequest) -> HttpResponse:
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing was cancelled: {refusal}.")
     elif said := _said(ended := history.cancel(request.user, "console")):
-        rest = ": its table is not read for an hour, or until Read now" if ended.batches else ""
-        answers.done(request, f"Cancelled: {said}. Nothing is lost{rest}.")
+        answers.done(request, f"Cancelled: {said}. Nothing is lost{_rests(ended)}.")
     else:
         answers.refused(request, "Nothing was cancelled: no batch is open.")
     return answers.back(request, "/pipeline/")
+
+
+def _then(found: history.Open) -> str:
+    return _rests(history.Cancelled(*(each.count() for each in found)))
+
+
+def _rests(ended: history.Cancelled) -> str:
+    """What becomes of what is ended."""
+    then = [
+        (ended.batches, "its table is read again in an hour, or after Read now"),
+        (ended.compactions, "a day is compacted again in an hour"),
+        (ended.days, "figures stay as they are, and are counted again when somebody asks once more"),
+    ]
+    return "".join(f"; {what}" for number, what in then if number)
 
 
 def _said(ended: history.Cancelled) -> str:
