@@ -48,6 +48,19 @@ def test_what_a_table_told_that_is_gone_is_no_silence() -> None:
         findings.judge_messages(hours)
         found = Unusual.objects.filter(kind="silence", at__in=hours)
         assert sorted(found.values_list("at", flat=True)) == silent
+    HistorySource.objects.filter(table="audit").update(complete_to=min(SLOW.since, FAILING.since) - HOUR)
+    findings.judge_messages([SLOW.since, FAILING.since])
+    others = Unusual.objects.filter(at__in=[SLOW.since, FAILING.since]).values_list("kind", flat=True)
+    assert sorted(others) == ["failures", "slower"], "what finished all the same is judged"
+
+
+@pytest.mark.usefixtures("console_database")
+def test_of_silent_hours_the_one_in_which_most_is_missing_stands_for_all() -> None:
+    about = {"kind": "silence", "endpoint": "Billing", "seen": 0, "messages": 0, "low": 5, "high": 900, "weeks": 8}
+    for place, median in enumerate((100, 300, 200)):
+        Unusual.objects.create(at=SINCE + place * HOUR, median=median, **about)
+    (stretch,) = findings.stretches(SINCE, UNTIL, Q())
+    assert (stretch.worst.median, stretch.since, stretch.until) == (300, SINCE, SINCE + 3 * HOUR)
 
 
 def weeks(at: datetime) -> list[datetime]:

@@ -135,6 +135,16 @@ def test_what_batches_bring_later_is_summed_and_judged_again() -> None:
     assert read_up_to(NOON + 93 * timedelta(minutes=1)) == 1
 
 
+def test_an_hour_that_goes_on_is_not_judged_by_what_comes_late_to_the_weeks_before() -> None:
+    """Nothing of it is summed yet: it would be called silent."""
+    for week in range(1, 5):
+        finished(NOON - week * WEEK, 100)
+    read_up_to(NOON + timedelta(minutes=30))
+    finished(NOON - WEEK, 5)
+    assert read_up_to(NOON + timedelta(minutes=31)) == 1
+    assert told() == []
+
+
 def test_whoever_comes_second_leaves_all_of_it_due(console_database: str, connect: Callable[..., Connection]) -> None:
     finished(NOON, 100)
     first = connect(console_database)
@@ -163,6 +173,27 @@ def test_nothing_is_said_of_hours_that_are_not_read_to_their_end() -> None:
     assert told() == []
     HistorySource.objects.update(complete_to=None)
     assert tasks.compare_hours() == 0
+
+
+def test_a_day_is_summed_with_its_last_hour() -> None:
+    """Where history is complete up to midnight exactly, too: its hours are not due again, and it is not either."""
+    finished(NOON, 100)
+    rolled_up(NOON.replace(hour=0), 100, grain="day", endpoint="Sales", type="Bill")
+    midnight = NOON.replace(hour=0) + timedelta(days=1)
+    read_up_to(midnight - HOUR)
+    days = SeenStep.objects.filter(grain="day", endpoint="Sales", type="Bill")
+    assert not days.exists()
+    read_up_to(midnight)
+    assert [day.messages for day in days] == [100]
+
+
+def test_what_was_unusual_is_forgotten_with_its_hours() -> None:
+    finished(NOON, 100)
+    about = {"kind": "slower", "endpoint": "Sales", "seen": 9, "median": 1, "low": 0, "high": 2, "weeks": 8}
+    for at in (NOON - seen.KEPT_FOR["hour"], NOON - seen.KEPT_FOR["hour"] + HOUR):
+        Unusual.objects.create(at=at, **about)
+    read_up_to(NOON + HOUR)
+    assert [each.at for each in Unusual.objects.all()] == [NOON - seen.KEPT_FOR["hour"] + HOUR]
 
 
 def test_a_night_without_traffic_is_not_silent() -> None:
