@@ -77,7 +77,10 @@ class Connection(Protocol):
         """Yield what arrives within ``timeout`` seconds, at once when something is there."""
 
     def ended(self) -> bool:
-        """Whether the server has ended it, as far as can be heard without a round trip. Not inside a transaction."""
+        """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
+
+        Not inside a transaction.
+        """
 
     def fileno(self) -> int: ...
     @property

@@ -138,3 +138,15 @@ def test_ctrl_c_ends_a_statement_that_waits(
             work(queue)
     send(queue, body=b"after")
     assert bodies(queue) == [b"after"]
+
+
+def test_a_server_that_takes_no_more_writes_ends_a_session_that_could_write(
+    database: str, connect: Callable[..., Connection]
+) -> None:
+    """After a switch-over the address may lead to another server; the old one keeps its sessions, and refuses."""
+    session, protected = connect(database), connect(database, read_only=True)
+    for each in (session, protected):
+        each.run("set default_transaction_read_only = on")  # as the server says it after it was told to take none
+        until(lambda each=each: each.ended() == (each is session))  # type: ignore[misc]
+    session.run("set default_transaction_read_only = off")
+    until(lambda: not session.ended())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.errors import DatabaseDown, ReadOnly
 from pgqueue_admin.transport import Endpoint, Handlers
 from tests.transport.conftest import QUICK
 from tests.transport.spy import rows
@@ -190,3 +190,44 @@ def test_a_locked_table_holds_nothing_but_itself(endpoint, handlers, database, c
 
 def waiting(connection):
     return connection.value("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")
+
+
+def pids(connection):
+    """Of all its sessions."""
+    mine = "select pid from pg_stat_activity where application_name = 'pgqueue Sales' and datname = current_database()"
+    return {pid for (pid,) in connection.all(mine)}
+
+
+@pytest.fixture
+def writes(connection):
+    """``writes("off")``: from then on the server takes none, in the sessions that there are, too."""
+
+    def writes(said):
+        refuse = {"off": "set default_transaction_read_only = on", "on": "reset default_transaction_read_only"}
+        connection.run("set default_transaction_read_only = off")  # a server that takes none takes this all the same
+        connection.run(f"alter system {refuse[said]}")
+        connection.run("select pg_reload_conf()")
+
+    yield writes
+    writes("on")
+
+
+def test_a_server_that_takes_no_more_writes_is_left(endpoint, handlers, connection, writes):
+    """It was switched over and keeps its sessions: new ones go where the address leads now, without a restart."""
+    seen = []
+    handlers.handle(PLACE)(lambda order, context: seen.append(order))
+    endpoint.start()
+    endpoint.send("Sales", 1, type=PLACE)
+    until(lambda: seen == [1])
+    before = pids(connection)
+    writes("off")
+    with suppress(ReadOnly):
+        while True:  # until it has heard of it
+            endpoint.send("Sales", 1, type=PLACE)
+    with pytest.raises(ReadOnly):
+        endpoint.send("Sales", 1, type=PLACE)
+    until(lambda: len(before & pids(connection)) <= 1, what="it peeks, moves and sends in new sessions")
+    writes("on")
+    until(lambda: not endpoint.breakers.troubles())
+    endpoint.send("Sales", 2, type=PLACE)
+    until(lambda: 2 in seen)

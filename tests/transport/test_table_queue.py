@@ -36,8 +36,10 @@ def test_any_headers_and_bodies_survive(queue, connection, messages):
 
 
 def test_a_message_without_any_time_has_expired_at_once(queue, connection):
-    queue.send(connection, [OutgoingMessage(queue.address, {}, b"", timedelta())])
-    assert queue.receive(connection).expired
+    """Wire sheet 2.3: what expires at this very moment has expired; both look at when their transaction began."""
+    with connection.transaction():
+        queue.send(connection, [OutgoingMessage(queue.address, {}, b"", timedelta())])
+        assert queue.receive(connection).expired
 
 
 def test_a_batch_keeps_its_order(queue, connection):

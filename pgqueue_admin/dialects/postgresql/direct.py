@@ -23,6 +23,7 @@ class DirectSession(Session):
         super().__init__(raw)
         self._libpq = Libpq(raw)
         self._is_over = False
+        self._took_writes = _takes_writes(raw)
 
     def _ask(self, query: Any, params: Params) -> Any:
         return self._libpq.ask(query, params) if _is_ours(query) else super()._ask(query, params)
@@ -100,7 +101,8 @@ class DirectSession(Session):
         self._libpq.say(b"commit")
 
     def ended(self) -> bool:
-        return not self._libpq.was_just_heard() and super().ended()
+        """Also where it could write at first and no longer can: after a switch-over another server may be the one."""
+        return not self._libpq.was_just_heard() and (super().ended() or self._took_writes > _takes_writes(self.raw))
 
     def roll_back(self) -> None:
         self._is_over = self._is_guarded = False
@@ -141,6 +143,11 @@ class Transaction(Generic[T]):
         self._session.roll_back()
         if isinstance(error, psycopg.Error):
             raise translate(error) from error
+
+
+def _takes_writes(raw: psycopg.Connection[Any]) -> bool:
+    """As the server said last, which is with the answer that refused a write; before PostgreSQL 14 it says nothing."""
+    return "on" not in map(raw.info.parameter_status, ("default_transaction_read_only", "in_hot_standby"))
 
 
 def _is_ours(query: Any) -> bool:
