@@ -80,6 +80,21 @@ def test_failures_are_counted_by_row_and_the_oldest_forgotten():
     assert failures.of(rows[2]).attempts == 1
 
 
+def test_failures_fill_no_memory_however_long_their_traces_are():
+    """A row that another process finished is never forgotten otherwise, and traces may be of any length."""
+    failures = Failures(characters=10_000)
+    long = replace(failure(), stack_trace="x" * 4_000, message="")
+    for row in range(100):
+        failures.remember(row, long)
+        failures.decided(row, long)
+    assert [row for row in range(100) if failures.of(row)] == [98, 99]
+    failures.forget(98)
+    failures.remember(100, long)
+    assert [row for row in range(101) if failures.of(row)] == [99, 100]
+    assert failures.remember(101, replace(long, stack_trace="x" * 50_000)).attempts == 1
+    assert failures.remember(101, long).attempts == 2, "the newest always has room, or it would be tried for ever"
+
+
 def attempted(attempts=1, settings=None, headers=None, **more):
     message = IncomingMessage(Address("public", "Sales"), uuid4(), 1, False, "{}", b"{}", headers or {})
     return Attempted(message, replace(failure(**more), attempts=attempts), settings or EndpointSettings())

@@ -36,6 +36,18 @@ def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -
     assert sorted(asked()) == [BILLING, SALES]
 
 
+def test_what_is_too_old_to_be_used_is_forgotten(connection: Connection) -> None:
+    """A program may publish each message under a type of its own, and runs for months."""
+    clock = Clock()
+    ours = Subscriptions(Addressing(postgresql(), "public"), clock)
+    ours.create(connection)
+    for second in range(50):
+        clock.now = second
+        ours.subscribers(connection, [f"Shop.Event{second}"])
+        ours.subscribers(connection, [PLACED])
+    assert len(ours._known) == 6  # of the last five seconds
+
+
 def test_a_schema_that_is_given_for_a_queue_holds_for_what_is_published(connection: Connection) -> None:
     """As it does for what is sent (wire sheet 1.4)."""
     ours = Subscriptions(Addressing(postgresql(), "public", {"Sales": "ops"}))

@@ -45,8 +45,16 @@ class Subscriptions:
         if known_at is None or self._clock() - known_at >= CACHE_SECONDS:
             addresses = self._read(connection, topics)
             with self._lock:
-                self._known[key] = (self._clock(), addresses)
+                self._remember(key, addresses)
         return addresses
+
+    def _remember(self, key: tuple[str, ...], addresses: list[Address]) -> None:
+        """The newest last. What is too old to be used goes, or who publishes ever new types would fill the memory."""
+        now = self._clock()
+        self._known.pop(key, None)
+        self._known[key] = now, addresses
+        while now - self._known[oldest := next(iter(self._known))][0] >= CACHE_SECONDS:
+            del self._known[oldest]
 
     def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
         """Two spellings of one address are one queue."""
