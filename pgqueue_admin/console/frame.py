@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from pgqueue_admin.console import access, navigation
+from pgqueue_admin.live import person
 from pgqueue_admin.records import clock, freshness, role
 
 THEMES = ("system", "light", "dark")
@@ -64,6 +65,11 @@ class Frame:
     def rights(self) -> list[str]:
         """What this person may do, in words."""
         return access.allowed(self._request.user)
+
+    @property
+    def may(self) -> str:
+        """Their rights as a mark: the page's stream tells when it is no longer this one."""
+        return person.mark(self._request.user)
 
     @cached_property
     def _counts(self) -> navigation.Counts:

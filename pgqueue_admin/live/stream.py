@@ -1,35 +1,48 @@
 """``/live/?t=overview``: the stream of one page (CONSOLE L1–L11)."""
 
+import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
+from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, StreamingHttpResponse
 
 from pgqueue_admin.live import frames
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.hub import Hub
+from pgqueue_admin.live.person import Persons, SignedOut
 from pgqueue_admin.records.source import console_dsn
 
-BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream
+BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream; as often it is asked who looks
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 hub = Hub(console_dsn)
+persons = Persons()
 
 
 async def live(request: HttpRequest) -> StreamingHttpResponse:
-    events = _events(request.GET.getlist("t"))
+    """Ends within seconds once its person is signed out; the page asks again, is told 401, and says so."""
+    events = _events(request.GET.getlist("t"), request.session)
     return StreamingHttpResponse(events, content_type="text/event-stream", headers=HEADERS)
 
 
-async def _events(addresses: list[str]) -> AsyncIterator[bytes]:
+async def _events(addresses: list[str], session: SessionBase) -> AsyncIterator[bytes]:
     client = hub.join(addresses)
     try:
         yield frames.HELLO
-        async for frame in _frames(client):
-            yield frame
+        with suppress(SignedOut):
+            async for frame in _frames(client, session):
+                yield frame
     finally:
         hub.leave(client)
 
 
-async def _frames(client: Client) -> AsyncIterator[bytes]:
+async def _frames(client: Client, session: SessionBase) -> AsyncIterator[bytes]:
+    """What is told, and a beat each time that its person was asked for."""
+    asked = float("-inf")
     while True:
-        yield await client.next(BEAT_SECONDS) or frames.BEAT
+        if (rest := asked + BEAT_SECONDS - time.monotonic()) <= 0:
+            asked = time.monotonic()
+            yield frames.beat(await persons.may(session))
+        elif frame := await client.next(rest):
+            yield frame

@@ -58,7 +58,7 @@
     const stale = !sampledAt || age() > staleAfter;
     one("[data-clock]").textContent = clock(serverNow());
     body.classList.toggle("figures-stale", stale || paused);
-    one("#freshness").hidden = !(stale || paused);
+    one("#freshness").hidden = !(stale || paused || outside);
     one("[data-live-word]").textContent = paused ? "Paused" : stream ? "Live" : outside ? "Signed out" : "Cut off";
     one("[data-live-age]").textContent = sampledAt ? `${duration(Math.max(0.1, Math.round(age() * 10) / 10))} ago` : "no sample";
     if (sampledAt && one("[data-fresh-at]")) {
@@ -238,7 +238,16 @@
     event.preventDefault(); // the extension would swap; figures change one by one instead
     heard = Date.now();
     if (event.detail.type === "figures") receive(event.detail);
+    else rights(JSON.parse(event.detail.data).may);
   });
+  function rights(may) { // empty while the console's database does not answer
+    if (!may || one("#changed") || may === body.dataset.may) return;
+    const again = Object.assign(document.createElement("a"), { href: location.href, textContent: "Load it again" });
+    const note = Object.assign(document.createElement("p"), { id: "changed", className: "notice warn" });
+    note.append("What you may do has changed since this page was opened; its buttons are those of before.", again);
+    one("#freshness").after(note);
+    say("What you may do has changed");
+  }
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
 

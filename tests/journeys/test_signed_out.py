@@ -1,10 +1,13 @@
 """A sign-in that ends while a page is open: the page says so, and what was pressed is not lost out of sight."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from pgqueue_admin.dialects.postgresql import postgresql
 from tests.journeys.conftest import Complaints
 from tests.journeys.product import Product
 
@@ -33,3 +36,38 @@ def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, comp
     expect(page.get_by_role("button", name=re.compile("^Retry")).first).to_be_visible()
     assert all("401" in each or each == "[object Event]" for each in complaints), complaints
     complaints.clear()
+
+
+def test_a_page_left_open_says_it_by_itself(page: Page, product: Product, complaints: Complaints) -> None:
+    """Signed out in another tab; this one is touched by nobody."""
+    page.goto(f"{product.url}/queues/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    other = page.context.new_page()
+    other.goto(f"{product.url}/workers/")
+    other.get_by_role("button", name="admin").click()
+    other.get_by_role("button", name="Sign out").click()
+    expect(page.locator("[data-live-word]")).to_have_text("Signed out")
+    expect(page.locator("#freshness")).to_contain_text("You are signed out. Reload to sign in")
+    expect(page.locator("#changed")).to_have_count(0)
+    complaints.clear()  # the stream that was refused
+
+
+def test_rights_that_were_taken_are_said_on_the_page(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/queues/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    changed = page.get_by_text("What you may do has changed since this page was opened.")
+    with superuser_no_more(product):
+        expect(changed).to_be_visible()
+        page.get_by_role("link", name="Load it again").click()
+        expect(page.locator("[data-live-word]")).to_have_text("Live")
+        expect(changed).to_have_count(0)
+
+
+@contextmanager
+def superuser_no_more(product: Product) -> Iterator[None]:
+    with postgresql().connect(product.dsn) as connection:
+        connection.run("update auth_user set is_superuser = false where username = 'admin'")
+        try:
+            yield
+        finally:
+            connection.run("update auth_user set is_superuser = true where username = 'admin'")

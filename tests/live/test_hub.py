@@ -118,7 +118,7 @@ async def test_nobody_left_means_nothing_rendered(hub: Hub, board: Board) -> Non
 
 async def test_a_quiet_stream_beats() -> None:
     assert await Client().next(0.01) is None
-    assert frames.BEAT == b"event: beat\ndata: {}\n\n"
+    assert frames.beat("all") == b'event: beat\ndata: {"may":"all"}\n\n'
 
 
 def test_an_event_stays_on_one_line() -> None:

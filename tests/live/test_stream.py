@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
+from django.contrib.sessions.models import Session
+from django.utils import timezone
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -88,6 +90,52 @@ def test_after_a_lost_listening_session_everything_is_sent_again(site: Site, sal
 
 def test_a_stranger_gets_no_stream(site: Site) -> None:
     assert httpx.get(f"{site.url}/live/?t=overview").status_code == 302
+
+
+def sign_out(person: User) -> None:
+    """In another tab: the browser's session ends."""
+    Session.objects.all().delete()
+
+
+def deactivate(person: User) -> None:
+    User.objects.filter(pk=person.pk).update(is_active=False)
+
+
+def change_password(person: User) -> None:
+    person.set_password("another")
+    person.save()
+
+
+def let_it_grow_old(person: User) -> None:
+    Session.objects.update(expire_date=timezone.now())
+
+
+@pytest.mark.parametrize("end", [sign_out, deactivate, change_password, let_it_grow_old])
+def test_an_open_stream_ends_with_its_sign_in(site: Site, end: Callable[[User], None]) -> None:
+    leaving = User.objects.create_user(f"leaving by {end.__name__}")
+    browser = site.browser(leaving)
+    with browser.stream("GET", "/live/?t=frame") as stream:
+        told = events(stream.iter_lines())
+        assert next(name for name, _ in told if name == "figures")
+        end(leaving)
+        began = time.monotonic()
+        assert [name for name, _ in told if name == "nothing waits for this"] == []  # until it ends
+        assert time.monotonic() - began < 8 * NOISE
+    again = browser.get("/live/?t=frame", headers={"accept": "text/event-stream"})
+    assert (again.status_code, again.text) == (401, "You are signed out.\n")
+
+
+def test_an_open_stream_tells_that_rights_were_taken(site: Site) -> None:
+    person = User.objects.create_user("loses rights")
+    person.user_permissions.add(Permission.objects.get(codename="retry_message"))
+    browser = site.browser(person)
+    with browser.stream("GET", "/live/?t=frame") as stream:
+        told = events(stream.iter_lines())
+        before = next(data["may"] for name, data in told if name == "beat")
+        assert f'data-may="{before}"' in browser.get("/queues/").text
+        person.user_permissions.clear()
+        after = next(data["may"] for name, data in told if name == "beat" and data["may"] != before)
+    assert f'data-may="{after}"' in browser.get("/queues/").text
 
 
 def test_probes_tell_what_is_wrong(site: Site, sales: Connection) -> None:
