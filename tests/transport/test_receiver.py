@@ -252,6 +252,7 @@ def test_stop_lets_go_of_what_takes_too_long(endpoint, gate):
     with endpoint.connect() as other, other.transaction():
         until(lambda: endpoint.queue.receive(other), what="the row is free again")
     gate.set()
+    until(lambda: "-1 done" in gate.seen, what="its handler was still at work when the row was free")
     assert row.seq == 1
 
 
