@@ -145,7 +145,7 @@ def pruner() -> Callable[[], int]:
             with postgresql().connect(os.environ["DATABASE_URL"]) as connection:
                 (now,) = connection.all(postgresql().pipeline.instant())
                 read = ledger.read_to(ARCHIVE, now.cluster)
-                return prune(connection, clock.now(), read) if read else 0
+                return prune(connection, clock.now(), read, now.cluster) if read else 0
         except (django.db.Error, DatabaseError):  # while the server restarts
             django.db.connections.close_all()
             return 0

@@ -52,9 +52,9 @@ class Databases:
             self._admin.run(f"drop database if exists {self._ended.pop(0)} with (force)")
 
     @contextmanager
-    def as_django(self, dsn: str) -> Iterator[None]:
-        """Point both of Django's aliases at ``dsn``, for this process."""
-        before = {alias: dict(connections[alias].settings_dict) for alias in ("default", "queues")}
+    def as_django(self, dsn: str, aliases: tuple[str, ...] = ("default", "queues")) -> Iterator[None]:
+        """Point both of Django's aliases, or these, at ``dsn``, for this process."""
+        before = {alias: dict(connections[alias].settings_dict) for alias in aliases}
         entry = environ.Env.db_url_config(dsn)
         with self._blocker.unblock():
             _point({alias: entry for alias in before})

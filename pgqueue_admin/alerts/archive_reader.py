@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from pgqueue_admin.archive import pruning
+from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.records import clock
@@ -48,6 +50,7 @@ class Reading:
     deaths: list[Deaths] = field(default_factory=list)
     lying: list[Group] | None = None  # None: it cannot be read, and ``error`` says why
     error: str = ""
+    silent: list[Reader] = field(default_factory=list)  # consoles whose history the archive waits for no more
 
 
 @contextmanager
@@ -69,7 +72,8 @@ class ArchiveReader:
             with source.reading() as connection, connection.transaction():
                 connection.run(source.dialect.alerts.one_snapshot())
                 deaths = _read_on(connection, source.dialect.alerts, cursor)
-                return Reading(deaths, self._count(connection, source.dialect.alerts, deaths))
+                lying = self._count(connection, source.dialect.alerts, deaths)
+                return Reading(deaths, lying, silent=pruning.silent(connection))
         except (SchemaMissing, TableMissing):
             return Reading(error="The engine's tables are not in the queue database: run manage.py engine_schema")
         except DatabaseError as error:

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts import fatal_messages, mailbox
 from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
+from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import freshness
 from pgqueue_admin.records.fatal import Fatal
@@ -34,6 +35,7 @@ class Look:
     lying: list[Group] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
     deaths: list[Deaths] = field(default_factory=list)  # since the last look
     archive_error: str = ""
+    silent: list[Reader] = field(default_factory=list)
     failed_mails: list[AlertMail] = field(default_factory=list)
     mail: mailbox.Mailbox = field(default_factory=mailbox.Mailbox)
     fatal: list[Fatal] = field(default_factory=list)  # messages that end their process, and are still in their queue
@@ -104,6 +106,7 @@ def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
         lying=reading.lying,
         deaths=reading.deaths,
         archive_error=reading.error,
+        silent=reading.silent,
         failed_mails=list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR)),
         fatal=fatal_messages.still_there(),
         mail=mailbox.configured(),

@@ -1,11 +1,13 @@
 """What was decided long ago leaves the archive. What still waits for somebody never does."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
+SILENT = timedelta(days=7)  # since it last said how far it is: from then on nobody waits for a console
 CHUNK = 1000  # rows a statement: each is a transaction of its own, and holds up nobody for long
 
 
@@ -16,12 +18,40 @@ class Filed(NamedTuple):
     before: datetime | None
 
 
-def prune(connection: Connection, before: datetime, read: str | None, filed: Filed | None = None) -> int:
+class Reader(NamedTuple):
+    """A console that keeps history of the archive: when it last said how far it has read."""
+
+    reader: str
+    name: str
+    said_at: datetime
+
+
+def prune(connection: Connection, before: datetime, read: str | None, cluster: str, filed: Filed | None = None) -> int:
     """Forget a chunk of what died and was decided before then; how many rows went, CHUNK when there may be more.
 
     ``read``: a snapshot of which history has read every row (None: no history is kept); later rows stay. ``filed``: and
-    those stay that have other events than these. Events stay in any case: what was done is never forgotten.
+    those stay that have other events than these. Events stay in any case: what was done is never forgotten. So does
+    what another console has not read that has said within SILENT how far it is. ``cluster``: the one of ``connection``.
     """
     snapshot, filed_before = filed or (None, None)
-    about = {"before": before, "read": read, "filed": snapshot, "filed_before": filed_before, "most": CHUNK}
-    return connection.run(postgresql().archive.prune(), about)
+    about = {"before": before, "read": read, "filed": snapshot, "filed_before": filed_before}
+    statements = postgresql().archive
+    others = statements.read_by_others if connection.value(statements.has_readers()) else statements.nobody_else
+    return connection.run(
+        statements.prune(read_by_others=others), {**about, "cluster": cluster, "silent": SILENT, "most": CHUNK}
+    )
+
+
+def say_read(connection: Connection, reader: UUID, name: str, cluster: str, read: str, filed: Filed) -> None:
+    """Tell all others how far this console has read; nothing, where the engine's tables are of version 1."""
+    if connection.value(postgresql().archive.has_readers()):
+        about = {"reader": reader, "name": name, "cluster": cluster, "snapshot": read}
+        events = {"events_snapshot": filed.snapshot, "events_before": filed.before}
+        connection.run(postgresql().archive.say_read(), {**about, **events})
+
+
+def silent(connection: Connection) -> list[Reader]:
+    """Those for which nobody waits any more, the longest silent first."""
+    if not connection.value(postgresql().archive.has_readers()):
+        return []
+    return [Reader(*row) for row in connection.all(postgresql().archive.silent_readers(), {"silent": SILENT})]

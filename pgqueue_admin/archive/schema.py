@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 1
+VERSION = 2
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -31,7 +31,7 @@ _MESSAGE = {
 
 class Installed(NamedTuple):
     version: int
-    did: str  # installed, adopted, nothing
+    did: str  # installed, adopted, updated, nothing
 
 
 def version(connection: Connection) -> int | None:
@@ -50,7 +50,7 @@ def install(connection: Connection, *, adopt: bool = False, warn: Callable[[str]
         connection.run(_sql().lock())
         facts = connection.one(_sql().facts())
         if facts.is_ours:  # type: ignore[union-attr]
-            return _already(connection.value(_sql().version()))
+            return _already(connection, connection.value(_sql().version()))
         refuse_foreign(facts)
         if _original(facts):
             _adopt(facts, adopt, warn)
@@ -86,17 +86,22 @@ def _original(facts: Any) -> bool:
     return bool(facts.has_archive or facts.has_message)
 
 
-def _already(found: int) -> Installed:
+def _already(connection: Connection, found: int) -> Installed:
     if found > VERSION:
         raise SchemaNewer(
             f"Nothing was changed: the engine's tables are of version {found}, this program knows {VERSION}. "
             "Update the program."
         )
-    return Installed(found, "nothing")
+    if found == VERSION:
+        return Installed(VERSION, "nothing")
+    connection.run(_sql().create_readers())
+    connection.run(_sql().raise_version(), {"version": VERSION})
+    return Installed(VERSION, "updated")
 
 
 def _create(connection: Connection, facts: Any) -> None:
     steps = ["create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours"]
+    steps.append("create_readers")
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}
     for step in [*steps, "create_triggers"]:

@@ -3,15 +3,18 @@
 import logging
 import time
 from datetime import timedelta
+from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive.pruning import CHUNK, Filed, prune
+from pgqueue_admin.archive.pruning import CHUNK, Filed, prune, say_read
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE
 from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import HistorySource
 from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
@@ -20,30 +23,54 @@ SECONDS = 10.0  # then the worker is free for others; the next task goes on
 
 def prune_archive(seconds: float = SECONDS) -> int:
     """How many rows went."""
-    days = settings.PGQUEUE["ARCHIVE_DAYS"]
-    if not days:
+    days, keeps_history = settings.PGQUEUE["ARCHIVE_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
+    if not (days or keeps_history):
         return 0
     with source().writing() as connection:
         if not connection.value(postgresql().pipeline.has_archive()):
             return 0
-        gone = _prune(connection, timedelta(days=days), time.monotonic() + seconds)
+        place = _place(connection)
+        if keeps_history:
+            _tell_others(connection, place)
+        gone = _prune(connection, place, timedelta(days=days), time.monotonic() + seconds) if days else 0
     if gone:
         log.info("Archive: %s messages were decided longer ago than %s days.", gone, days)
     return gone
 
 
-def _prune(connection: Connection, kept_for: timedelta, deadline: float) -> int:
-    read, filed = _read(connection) if settings.PGQUEUE["SPARK_MASTER"] else (None, None)
-    if read == "":
-        return 0
-    gone = chunk = prune(connection, clock.now() - kept_for, read, filed)
-    while chunk == CHUNK and time.monotonic() < deadline:
-        chunk = prune(connection, clock.now() - kept_for, read, filed)
-        gone += chunk
-    return gone
+class Place(NamedTuple):
+    """How far history has read the archive (``read`` empty: nothing of this cluster), and which events are in files."""
+
+    cluster: str
+    read: str
+    filed: Filed
 
 
-def _read(connection: Connection) -> tuple[str, Filed]:
+def _place(connection: Connection) -> Place:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().pipeline.instant())
-    return ledger.read_to(ARCHIVE, now.cluster), Filed(*ledger.events_filed(ARCHIVE, now.cluster))
+    filed = Filed(*ledger.events_filed(ARCHIVE, now.cluster))
+    return Place(now.cluster, ledger.read_to(ARCHIVE, now.cluster), filed)
+
+
+def _tell_others(connection: Connection, place: Place) -> None:
+    """Other consoles, which may have no history or another: they prune the same archive."""
+    archive = HistorySource.objects.filter(table=ARCHIVE).first()
+    if archive is None:
+        return
+    name, read = settings.PGQUEUE["ENVIRONMENT"], place.read or ledger.BEFORE_ALL
+    try:
+        say_read(connection, archive.reader, name, place.cluster, read, place.filed)
+    except DatabaseError as error:
+        log.warning("Archive: other consoles that prune it do not wait for this one's history: %s", error)
+
+
+def _prune(connection: Connection, place: Place, kept_for: timedelta, deadline: float) -> int:
+    read, filed = (place.read, place.filed) if settings.PGQUEUE["SPARK_MASTER"] else (None, None)
+    if read == "":
+        return 0
+    gone = chunk = prune(connection, clock.now() - kept_for, read, place.cluster, filed)
+    while chunk == CHUNK and time.monotonic() < deadline:
+        chunk = prune(connection, clock.now() - kept_for, read, place.cluster, filed)
+        gone += chunk
+    return gone

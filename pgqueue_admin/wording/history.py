@@ -26,6 +26,18 @@ def unbegun(age: float, threshold: float, table: str, why: str) -> Said:
     )
 
 
+def reader_silent(age: float, threshold: float, name: str, reader: str) -> Said:
+    """Of another console on the same archive, or of this one."""
+    return Said(
+        f"A console that keeps history of this archive ({name or 'unnamed'}) has been silent for {duration(age)}",
+        duration(age),
+        plain(threshold),
+        "The archive is pruned without waiting for it: what it has not read by then is missing in its history. If it is"
+        " to go on, see that its Celery worker runs. If it is gone, run this on the database with the queues:"
+        f" delete from messages.history_reader where reader = '{reader}';",
+    )
+
+
 def statement(why: str) -> str:
     """What somebody is asked to run, as ``why`` has it; empty: nothing."""
     found = re.search(r"update pgqueue_\w+ .*?;", why)

@@ -202,5 +202,41 @@ delete from messages.message_archive where id in (
             where event.archive_id = message_archive.id
                 and not (pg_visible_in_snapshot(event.xid, %(filed)s::pg_snapshot)
                     and event.at < coalesce(%(filed_before)s::timestamptz, 'infinity'))))
+        and {read_by_others}
     limit %(most)s for update skip locked
 )
+
+-- name: read_by_others
+-- Of a row to be pruned: each console that said within a week how far it is has it, with all of its events.
+not exists (
+    select from messages.history_reader reader
+    where reader.said_at > now() - %(silent)s::interval and (
+        reader.cluster <> %(cluster)s or not pg_visible_in_snapshot(message_archive.xid, reader.snapshot) or exists (
+            select from messages.archive_event event
+            where event.archive_id = message_archive.id
+                and not (pg_visible_in_snapshot(event.xid, reader.events_snapshot)
+                    and event.at < coalesce(reader.events_before, 'infinity')))))
+
+-- name: nobody_else
+-- In its place, where the engine's tables are of the version before: nobody can say how far it is.
+%(silent)s::interval is not null and %(cluster)s::text is not null
+
+-- name: has_readers
+-- Tables of version 1 have none.
+select to_regclass('messages.history_reader') is not null
+
+-- name: say_read
+-- How far this console's history has read. By one clock, that of the database: what is silent is told by it too.
+insert into messages.history_reader (reader, name, cluster, snapshot, events_snapshot, events_before, said_at)
+values (
+    %(reader)s, %(name)s, %(cluster)s, %(snapshot)s::pg_snapshot, %(events_snapshot)s::pg_snapshot,
+    %(events_before)s, clock_timestamp())
+on conflict (reader) do update set
+    name = excluded.name, cluster = excluded.cluster, snapshot = excluded.snapshot,
+    events_snapshot = excluded.events_snapshot, events_before = excluded.events_before, said_at = excluded.said_at
+
+-- name: silent_readers
+-- Consoles for which nobody waits any more.
+select reader::text, name, said_at from messages.history_reader
+where said_at <= now() - %(silent)s::interval order by said_at
+

@@ -145,6 +145,19 @@ create table messages.engine_schema (
     only_row boolean primary key default true check (only_row)
 )
 
+-- name: create_readers
+-- Consoles that keep history of this archive, each by a ledger in a database of its own: how far it has read, and when it
+-- said so. Nobody prunes what another one has not read. Transaction ids mean something in one cluster.
+create table messages.history_reader (
+    reader uuid primary key,
+    name text not null,
+    cluster text not null,
+    snapshot pg_snapshot not null,
+    events_snapshot pg_snapshot not null,
+    events_before timestamptz,
+    said_at timestamptz not null
+)
+
 -- name: create_triggers
 -- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
 create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
@@ -180,3 +193,7 @@ create or replace trigger archive_event_append_only before update or delete on m
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.
 insert into messages.engine_schema (version) values (%(version)s)
+
+-- name: raise_version
+-- Of one that an older program has made.
+update messages.engine_schema set version = %(version)s

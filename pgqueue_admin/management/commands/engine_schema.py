@@ -13,6 +13,7 @@ from pgqueue_admin.records.source import source
 _SAID = {
     "installed": "The engine's tables are made, in schema messages: version {}.",
     "adopted": "The tables of oliverlambson/pgmq are adopted: version {}.",
+    "updated": "The engine's tables are brought to version {}.",
     "nothing": "The engine's tables are there already, version {}. Nothing was changed.",
 }
 

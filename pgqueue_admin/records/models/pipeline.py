@@ -1,8 +1,10 @@
 """The ledger of message history: what was read up to where, in which batches, into which files."""
 
 from datetime import datetime
+from uuid import uuid4
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 
 from pgqueue_admin.records.models.moment import Moment
@@ -13,6 +15,9 @@ class HistorySource(models.Model):
     """A table that history is read from, and how far. ``way``: snapshots (our archive), numbers (an audit queue)."""
 
     table = models.CharField(max_length=200, unique=True, help_text="Its canonical address.")
+    reader = models.UUIDField(
+        default=uuid4, db_default=RandomUUID(), help_text="As which this ledger is known to others that read the table."
+    )
     way = models.CharField(max_length=10)
     snapshot = models.TextField(blank=True, help_text="All that was visible in it has been read.")
     ahead = models.TextField(blank=True, help_text="The snapshot that is being read up to, in parts.")

@@ -1,0 +1,158 @@
+"""Several consoles with ledgers of their own on one archive: what one has not read none of them prunes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.alerts.archive_reader import ArchiveReader
+from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.archive import replay, schema
+from pgqueue_admin.archive.pruning import SILENT
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Cursor, HistorySource
+from pgqueue_admin.records.source import source
+from tests.databases import Databases
+from tests.housekeeping.test_pruning import DAY, ended, left, planned, read
+
+Other = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def database(console_database: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(console_database)
+
+
+@pytest.fixture(autouse=True)
+def thirty_days(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]", "ENVIRONMENT": "plant 2"}
+
+
+@pytest.fixture
+def other(databases: Databases) -> Iterator[Other]:
+    """As another console: its own database, the same queues."""
+    with databases.clone("console") as dsn:
+        yield partial(databases.as_django, dsn, ("default",))
+
+
+def said_long_ago(database: Connection, ago: timedelta) -> None:
+    database.run("update messages.history_reader set said_at = said_at - %s", [ago])
+
+
+def begun(database: Connection) -> None:
+    """Its driver knows the archive, and has read nothing; its housekeeping has said so."""
+    sources(database)
+    assert tasks.prune_archive() == 0
+
+
+def test_what_another_console_has_not_read_stays(database: Connection, other: Other) -> None:
+    with other():
+        begun(database)
+    first = ended(database)
+    read(planned(database))
+    assert tasks.prune_archive() == 0
+    with other():
+        assert left(database) == [first]
+        read(planned(database))
+        assert tasks.prune_archive() == 1  # both have it, and the first has said so
+    second = ended(database)
+    with other():
+        read(planned(database))
+        assert tasks.prune_archive() == 0
+    assert left(database) == [second]
+    read(planned(database))
+    assert tasks.prune_archive() == 1
+
+
+@pytest.mark.parametrize("history", ["", "local[2]"])
+def test_it_waits_for_a_console_that_prunes_nothing_whether_it_keeps_history_or_not(
+    database: Connection, other: Other, settings: Any, history: str
+) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0}
+    with other():
+        begun(database)
+    late = ended(database)
+    read(planned(database))
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": history}
+    assert tasks.prune_archive() == 0
+    assert left(database) == [late]
+
+
+def test_it_waits_for_events_that_another_console_has_in_no_file(database: Connection, other: Other) -> None:
+    dead = ended(database, result="failed")
+    replay.discard(database, [dead], "ana")
+    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+    everything = database.value("select pg_current_snapshot()::text")
+    with other():
+        read(planned(database))
+        assert tasks.prune_archive() == 0
+    read(planned(database))
+    HistorySource.objects.update(events_snapshot=everything)
+    assert tasks.prune_archive() == 0
+    with other():
+        HistorySource.objects.update(events_snapshot=everything, events_before=clock.now() - DAY)
+        assert tasks.prune_archive() == 0
+    assert tasks.prune_archive() == 0, "what was done since then it has in no file"
+    with other():
+        HistorySource.objects.update(events_before=clock.now() + DAY)
+        assert tasks.prune_archive() == 1
+
+
+def test_what_was_said_on_another_server_holds_all_back(database: Connection, other: Other) -> None:
+    """A dump brings what consoles said along: its transaction ids mean nothing here."""
+    with other():
+        begun(database)
+    ended(database)
+    read(planned(database))
+    database.run("update messages.history_reader set cluster = 'of yesterday', snapshot = '9999999:9999999:'")
+    assert tasks.prune_archive() == 0
+    with other():
+        read(planned(database))
+        assert tasks.prune_archive() == 1
+
+
+def test_nobody_waits_for_one_that_was_silent_for_a_week_and_a_warning_names_it(
+    database: Connection, other: Other
+) -> None:
+    with other():
+        begun(database)
+    ended(database)
+    read(planned(database))
+    said_long_ago(database, SILENT - timedelta(minutes=1))
+    assert (tasks.prune_archive(), warned()) == (0, [])
+    said_long_ago(database, timedelta(minutes=1))
+    assert tasks.prune_archive() == 1
+    (found,) = warned()
+    said = found.said.sentence.replace("\N{NO-BREAK SPACE}", " ")
+    assert "A console that keeps history of this archive (plant 2) has been silent for 7 d" in said
+    database.run(said[said.index("delete from messages.history_reader") :].partition(";")[0])
+    assert warned() == []
+
+
+def warned() -> list[Found]:
+    now = clock.now()
+    reading = ArchiveReader().read(source(), Cursor.objects.get_or_create(name="alerter")[0])
+    assert reading.error == ""
+    return list(BY_NAME["reader_silent"].find(Look(now=now, watching_since=now, silent=reading.silent)))
+
+
+def test_tables_of_the_version_before_are_pruned_as_ever_until_they_are_brought_up_to_date(
+    database: Connection,
+) -> None:
+    database.run("drop table messages.history_reader; update messages.engine_schema set version = 1")
+    ended(database)
+    read(planned(database))
+    assert tasks.prune_archive() == 1
+    assert warned() == []
+    assert schema.install(database) == (schema.VERSION, "updated")
+    assert schema.install(database) == (schema.VERSION, "nothing")
+    tasks.prune_archive()
+    assert database.value("select name from messages.history_reader") == "plant 2"
