@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 
 import django.db
@@ -35,6 +36,7 @@ class Alerter:
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
         self.began = clock.now()
+        self._answering_since: datetime | None = self.began  # the console's database; None while it does not
         self.waker = Waker()
         self._archive = archive_reader.ArchiveReader()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
@@ -59,12 +61,14 @@ class Alerter:
         """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
         try:
             with connections["default"].cursor():
+                self._answering_since = self._answering_since or clock.now()
                 changed = self.look_round()
             self._beat()
             if post.deliver(clock.now(), alive) or changed:
                 notify.announce(notify.ALERT)
             self._said.discard("console")
         except django.db.Error as error:
+            self._answering_since = None
             away = isinstance(error, (django.db.OperationalError, django.db.InterfaceError))
             does = "does not answer" if away else "refuses what a turn wrote"
             self._say_once("console", f"The console's database {does}; nothing is judged meanwhile. {error}")
@@ -74,7 +78,7 @@ class Alerter:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         with transaction.atomic(), archive_reader.cursor() as cursor:
             reading = self._archive.read(source(), cursor)
-            seen = look(clock.now(), self.began, reading)
+            seen = look(clock.now(), self.began, reading, self._answering_since)
             changes = Evaluation(seen).run()
             mails = telling.write(seen, changes)
         self._name(changes.failed)

@@ -28,6 +28,7 @@ class Look:
 
     now: datetime
     watching_since: datetime
+    answering_since: datetime | None = None  # the console's database, without a break; None: as long as we watch
     queues: list[Queue] = field(default_factory=list)  # with .latest, where there was a sample
     endpoints: list[Endpoint] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)  # running, or ended within the crash window
@@ -78,6 +79,11 @@ class Look:
         return bool(queue and hasattr(queue, "latest") and queue.latest.error)
 
     @property
+    def heard_for(self) -> timedelta:
+        """How long whoever lives could have told so."""
+        return self.now - max(self.watching_since, self.answering_since or self.watching_since)
+
+    @property
     def newest_sample(self) -> datetime | None:
         """Where no queue is there, or none can be read, the heartbeat of a sampler that is answered stands for it."""
         answered = (each.heartbeat_at for each in self.processes if each.role == "sampler" and not each.last_error)
@@ -95,10 +101,11 @@ class Look:
         return not freshness.is_stale(self.newest_sample, self.now)
 
 
-def look(now: datetime, watching_since: datetime, reading: Reading) -> Look:
+def look(now: datetime, watching_since: datetime, reading: Reading, answering_since: datetime | None = None) -> Look:
     return Look(
         now=now,
         watching_since=watching_since,
+        answering_since=answering_since,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

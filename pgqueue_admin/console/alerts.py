@@ -35,6 +35,7 @@ _NEXT = {
     "peek_range": ("Open its settings", "endpoint"),
     "ttbr_conflict": ("Open its settings", "endpoint"),
     "worker_crashing": ("See the process", "workers"),
+    "host_gone": ("See its processes", "workers"),
     "breaker_open": ("Open the endpoint", "endpoint"),
     "sampler_stale": ("See the processes", "workers"),
     "nobody_receives": ("See who runs", "workers"),

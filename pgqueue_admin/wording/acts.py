@@ -27,6 +27,7 @@ ACTS = {
     "resume": Act("resumed"),
     "restart": Act("restarted"),
     "acknowledge": Act("acknowledged"),
+    "give up": Act("gave up"),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive.model import clean
-from pgqueue_admin.records import clock, notify
+from pgqueue_admin.records import clock, hosts, notify
 from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers.identity import Identity
 
@@ -75,11 +75,12 @@ def record(identity: Identity, facts: Facts) -> None:
         facts = {"last_error_at": None, **facts}  # or it would be the time of the one before
     key, facts = identity._asdict(), {name: _as_it_is_kept(name, value) for name, value in facts.items()}
     row = Process.objects.filter(**key)
-    living = row.filter(ended_at=None) if "heartbeat_at" in facts else row
-    if not living.update(**facts) and not row.exists():
+    beats = "heartbeat_at" in facts
+    living = row.filter(ended_at=None) if beats else row
+    if not living.update(**facts) and not (beats and hosts.back(row, facts)) and not row.exists():
         fresh = {"started_at": Now(), "heartbeat_at": Now(), **facts}
         Process.objects.update_or_create(**key, defaults=fresh)
-    if "heartbeat_at" not in facts:
+    if not beats:
         notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
 
 

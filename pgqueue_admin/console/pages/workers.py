@@ -3,11 +3,12 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from pgqueue_admin.console import access, process_logs, processes
-from pgqueue_admin.records import fatal
+from pgqueue_admin.console import access, answers, process_logs, processes
+from pgqueue_admin.records import fatal, hosts
 from pgqueue_admin.records import processes as records
+from pgqueue_admin.records.endpoint_change import ActRefused
 
 LAST_LINES = 5
 
@@ -16,19 +17,19 @@ LAST_LINES = 5
 def page(request: HttpRequest) -> HttpResponse:
     staffed = sorted(records.by_endpoint(), key=lambda each: (not each.missing, each.endpoint.name))
     found = processes.rows(records.current(), staffed)
-    hosts = processes.hosts(found)
+    by_host = processes.hosts(found)
     suspects = fatal.suspects()
-    state, sentence = processes.verdict(staffed, any(host.supervisor for host in hosts), suspects)
+    state, sentence = processes.verdict(staffed, any(host.supervisor for host in by_host), suspects)
     may_read = not access.may(request.user, "log")
     last = LAST_LINES if may_read else 0
-    silent = {host.name for host in hosts if host.silent_since}
+    silent = {host.name for host in by_host if host.silent_since}
     broken = [row for row in found if row.tone and row.process.host not in silent]
     return render(
         request,
         "pgqueue_admin/workers/page.html",
         {
-            "hosts": hosts,
-            "silent": [host for host in hosts if host.silent_since],
+            "hosts": by_host,
+            "silent": [host for host in by_host if host.silent_since],
             "staffed": staffed,
             "broken": [(row, process_logs.last_lines(row.process, last)) for row in broken],
             "suspects": suspects,
@@ -39,4 +40,21 @@ def page(request: HttpRequest) -> HttpResponse:
     )
 
 
-urlpatterns = [path("workers/", page, name="workers")]
+@require_POST
+def give_up(request: HttpRequest, host: str) -> HttpResponse:
+    if refusal := access.may(request.user, "run"):
+        answers.refused(request, f"Nothing was changed: {refusal}.")
+        return answers.back(request, "/workers/")
+    try:
+        hosts.give_up(host, request.user, "console")
+    except ActRefused as error:
+        answers.refused(request, str(error))
+    else:
+        answers.done(request, f"{host} is given up: nobody misses it any more. Heard from again, it is back here.")
+    return answers.back(request, "/workers/")
+
+
+urlpatterns = [
+    path("workers/", page, name="workers"),
+    path("workers/<name:host>/give-up/", give_up, name="host_give_up"),
+]

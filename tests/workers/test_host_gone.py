@@ -1,0 +1,148 @@
+"""A host whose supervisor vanishes is warned of until it is back, or a person says that it is gone for good."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db.models import F
+from django.test import Client
+
+from pgqueue_admin.alerts.archive_reader import Reading
+from pgqueue_admin.alerts.evaluate import Evaluation
+from pgqueue_admin.alerts.look import look as look_at
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Alert, AuditEntry, Process
+from tests.waiting import until
+from tests.workers.house import House, want
+
+GONE = {"kind": "host_gone", "subject": "house-2"}
+
+
+@pytest.fixture
+def other(house: House, console_database: str, queues: str, tmp_path: Path) -> Iterator[House]:
+    """The second of two hosts that run three processes between them."""
+    want(3)
+    other = House(console_database, queues, tmp_path / "other", "house-2")
+    house.supervise()
+    other.supervise()
+    other.running(1)
+    house.running(2)
+    yield other
+    other.close()
+
+
+@pytest.fixture
+def operator(console_database: str) -> Client:
+    person = User.objects.create_user("ana")
+    person.user_permissions.add(Permission.objects.get(codename="run_endpoint"))
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def minutes_pass(host: str) -> None:
+    """For what is written of it: nobody waits here."""
+    earlier = {name: F(name) - timedelta(minutes=5) for name in ("heartbeat_at", "started_at")}
+    Process.objects.filter(host=host).update(**earlier)
+
+
+def judged(watching: timedelta = timedelta(hours=1), **about: object) -> list[Alert]:
+    """What the alerter has open of it after a look at the real rows."""
+    now = clock.now()
+    Evaluation(look_at(now, now - watching, Reading([], [], ""), **about)).run()  # type: ignore[arg-type]
+    return list(Alert.objects.filter(**GONE, resolved_at=None))
+
+
+@contextmanager
+def frozen(house: House) -> Iterator[None]:
+    """Its machine stands still, supervisor and child, and goes on later as if nothing had been."""
+    pids = [row.pid for row in Process.objects.filter(host=house.host, ended_at=None)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_one_that_was_killed_is_warned_of_until_a_person_gives_it_up(
+    house: House, other: House, operator: Client
+) -> None:
+    other.close()  # kill -9: nothing is written down of its end
+    house.running(3)
+    assert judged() == []
+    minutes_pass("house-2")
+    (alert,) = judged()
+    last = Process.objects.get(host="house-2", role="supervisor").heartbeat_at
+    assert (alert.severity, alert.opened_at) == ("warning", last)
+    assert "1 process ran there: 1 of Sales. Other hosts have taken them over" in alert.meaning
+    page = operator.get("/workers/").content.decode()
+    assert "It is gone for good" in page
+    answer = operator.post("/workers/house-2/give-up/", follow=True).content.decode()
+    assert "house-2 is given up" in answer
+    assert answer.count("house-2") == 1, "it has left Workers"
+    assert judged() == []
+    assert AuditEntry.objects.values_list("who", "verb", "noun", "subject", "count").get() == (
+        "ana", "give up", "host", "house-2", 2,
+    )  # fmt: skip
+    house.running(3)
+    assert (
+        "No supervisor of house-2 is missing"
+        in operator.post("/workers/house-2/give-up/", follow=True).content.decode()
+    )
+
+
+def test_one_that_nobody_has_taken_over_is_critical(house: House, other: House) -> None:
+    house.end()
+    other.close()
+    minutes_pass("house-2")
+    (alert,) = judged()
+    assert alert.severity == "critical"
+    assert "No other supervisor is there to run anything" in alert.meaning
+
+
+def test_one_that_is_heard_from_again_is_back_by_itself(house: House, other: House, operator: Client) -> None:
+    with frozen(other):
+        house.running(3)
+        minutes_pass("house-2")
+        assert judged()
+        operator.post("/workers/house-2/give-up/")
+        assert not Process.objects.filter(host="house-2", ended_at=None).exists()
+    until(lambda: Process.objects.filter(host="house-2", ended_at=None, given_up_at=None, state="running").count() == 2)
+    assert judged() == []
+    answer = operator.post("/workers/house-2/give-up/", follow=True).content.decode()
+    assert "Nothing was changed. house-2 has been heard from again." in answer
+    assert AuditEntry.objects.count() == 1
+
+
+def test_one_that_ended_in_order_never_warns(house: House, other: House) -> None:
+    other.end()
+    house.running(3)
+    minutes_pass("house-2")
+    assert judged() == []
+
+
+def test_an_outage_of_the_consoles_database_is_no_host_that_has_gone(house: House, other: House) -> None:
+    """Nobody could be heard of: it is waited for as long as a silence takes, and what was open stays."""
+    minutes_pass("house-2")
+    other.close()
+    minutes_pass("house-2")
+    assert judged(answering_since=clock.now() - timedelta(seconds=50)) == []
+    assert len(judged()) == 1
+    assert len(judged(answering_since=clock.now())) == 1
+
+
+def test_who_may_only_look_gives_up_nobody(house: House, other: House) -> None:
+    other.close()
+    minutes_pass("house-2")
+    viewer = Client()
+    viewer.force_login(User.objects.create_user("ivo"))
+    said = viewer.post("/workers/house-2/give-up/", follow=True).content.decode()
+    assert "Nothing was changed: needs the right" in said
+    assert "not been heard from since" in said
