@@ -16,7 +16,7 @@ NOTHING = re.compile("^Nothing was done: you had been signed out")
 
 
 def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, complaints: Complaints) -> None:
-    page.goto(f"{product.url}/archive/?q=state:dead")
+    page.goto(f"{product.url}/archive/?q=state:dead type:RefundCard")
     page.locator("main tbody th a").first.click()
     here = page.url
     page.context.clear_cookies(name="sessionid")
@@ -55,7 +55,7 @@ def test_a_page_left_open_says_it_by_itself(page: Page, product: Product, compla
 def test_rights_that_were_taken_are_said_on_the_page(page: Page, product: Product) -> None:
     page.goto(f"{product.url}/queues/")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
-    changed = page.get_by_text("What you may do has changed since this page was opened.")
+    changed = page.get_by_text("What you may do has changed since this page was opened;")
     with superuser_no_more(product):
         expect(changed).to_be_visible()
         page.get_by_role("link", name="Load it again").click()
