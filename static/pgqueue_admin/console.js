@@ -277,18 +277,30 @@
   const GO = { o: "overview", w: "alerts", q: "queues", a: "archive", p: "operations", k: "workers" };
   let going = 0;
   function own_keys(list) { // keys that only this page has, named by what they press
-    for (const place of all("[data-key]").filter((each) => each.offsetParent)) {
+    const places = all("[data-key]").filter((each) => each.offsetParent).map((each) => [each.dataset.key, each]);
+    for (const [name, place] of new Map(places)) {
       const [key, does] = ["dt", "dd"].map((tag) => one("dl", list).appendChild(document.createElement(tag)));
-      key.append(Object.assign(document.createElement("kbd"), { textContent: place.dataset.key }));
+      key.append(Object.assign(document.createElement("kbd"), { textContent: name }));
       does.textContent = place.textContent.trim();
     }
   }
   const links = () => all("main tbody tr, main [data-row]").filter((row) => one("a", row) && row.offsetParent);
   function step(by) {
-    const rows = links(), here = rows.findIndex((row) => row.contains(document.activeElement));
-    const next = rows[Math.min(rows.length - 1, Math.max(0, here + by))];
+    const rows = links(), next = rows[Math.min(rows.length - 1, Math.max(0, held() + by))];
     if (next) one("a", next).focus();
   }
+  // after an act, focus is on what it said, or in the row at the same place
+  const held = () => links().findIndex((row) => row.contains(document.activeElement));
+  document.addEventListener("submit", () => sessionStorage.setItem("acted", `${location.pathname} ${held()}`));
+  const [acted, at] = (sessionStorage.getItem("acted") || "").split(" "), result = one(".notice[role=status]");
+  sessionStorage.removeItem("acted");
+  if (acted && result) {
+    const rows = links(), row = acted === location.pathname && rows[Math.min(at, rows.length - 1)];
+    result.tabIndex = -1;
+    (row ? one("a", row) : result).focus();
+  }
+  const own_place = (key) => all(`[data-key="${CSS.escape(key)}"]`).find((each) => each.offsetParent
+    && (!each.closest("tbody") || each.closest("tr").contains(document.activeElement))); // of many rows, the held one
   const box = () => document.activeElement.closest("tr")?.querySelector("input[type=checkbox]");
   const KEYS = {
     "/": () => one("#q")?.focus(),
@@ -320,9 +332,9 @@
       return;
     }
     if (body.dataset.keys === "off" || (event.repeat && !"jk".includes(event.key))) return; // a key held down acts once
-    const own = one(`[data-key="${CSS.escape(event.key)}"]`);
+    const own = own_place(event.key);
     if (Date.now() - going < 1500 && GO[event.key]) one(`#nav a[data-page="${GO[event.key]}"]`)?.click();
-    else if (own && own.offsetParent) { own.focus(); own.click(); } // where focus comes back to
+    else if (own) { own.focus(); own.click(); } // where focus comes back to
     else if (KEYS[event.key]) KEYS[event.key]();
     else return;
     if (event.key !== "g") going = 0;

@@ -63,6 +63,16 @@ def test_a_processes_log(page: Page, product: Product) -> None:
     assert not found.response["violations"], found.generate_report()
 
 
+def test_enter_in_its_reason_moves_nothing(page: Page, product: Product, deadly: UUID) -> None:
+    page.goto(f"{product.url}/fatal/{deadly}/")
+    page.get_by_label("Reason, kept in the audit").focus()
+    page.keyboard.type("it segfaults")
+    page.keyboard.press("Enter")
+    page.reload()
+    expect(page.get_by_text("ends its process")).to_be_visible()
+    expect(page.get_by_role("button", name="Move it out")).to_be_visible()
+
+
 def test_it_is_moved_out_without_scripts(browser: Browser, product: Product, deadly: UUID, session: Connection) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

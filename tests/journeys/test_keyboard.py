@@ -3,12 +3,17 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.journeys.product import Product
 
 pytestmark = pytest.mark.journey
 DEAD = "/archive/?q=state:dead"
+
+
+def said(page: Page, what: str | re.Pattern[str]) -> None:
+    """By the act before; focus is there."""
+    expect(page.locator(".notice[role=status]").filter(has_text=what)).to_be_focused()
 
 
 def press(page: Page, *keys: str) -> None:
@@ -69,3 +74,63 @@ def test_the_list_of_keys_takes_focus_and_gives_it_back(page: Page, product: Pro
     press(page, "Escape")
     expect(page.locator("#shortcuts")).to_be_hidden()
     expect(row).to_be_focused()
+
+
+def test_a_warning_is_acknowledged_from_the_list_and_taken_back(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/alerts/")
+    verdict = page.locator("#v").inner_text()
+    press(page, "a")  # no row is held: nothing happens
+    press(page, "j", "j")
+    row = page.locator("main tbody tr").nth(1)
+    about = row.locator('a[href^="/alerts/"]').get_attribute("href") or ""
+    press(page, "?")
+    expect(page.locator("#shortcuts")).to_contain_text("Acknowledge")
+    press(page, "Escape", "a")
+    expect(page.get_by_text("Acknowledged. It is grey now")).to_be_visible()
+    expect(page.locator(f'main tbody a[href="{about}"]')).to_have_count(0)
+    expect(page.locator("main tbody tr").nth(1).locator("a").first).to_be_focused()
+    assert page.locator("#v").inner_text() != verdict
+    page.goto(f"{product.url}{about}")
+    press(page, "a")
+    said(page, "Put back among the open warnings.")
+
+
+def test_a_message_is_discarded_restored_and_retried(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/archive/?q=state:dead type:RefundCard")
+    press(page, "j", "Enter")
+    page.wait_for_url("**/archive/*/**")
+    press(page, "d", "Tab")
+    expect(page.get_by_role("button", name="Discard it")).to_be_focused()
+    press(page, "Enter")
+    said(page, "1 message discarded.")
+    press(page, "u")
+    said(page, "1 message restored.")
+    press(page, "?")
+    expect(page.locator("#shortcuts")).to_contain_text("Retry to")
+    press(page, "Escape", "r")
+    said(page, re.compile("1 message retried|1 message sent"))
+
+
+def test_a_peek_delay_is_set_and_taken_back(page: Page, product: Product) -> None:
+    page.goto(f"{product.url}/endpoints/Demo.Billing/")
+    press(page, "e")
+    page.wait_for_url("**edit=1**")
+    field = page.get_by_label("Peek delay")
+    tab_to(page, field)
+    press(page, "Control+a")
+    page.keyboard.type("2 s")
+    press(page, "Enter")
+    expect(page.locator(".notice[role=status]")).to_be_focused()
+    expect(page.locator(".notice[role=status]")).to_contain_text("2")
+    tab_to(page, page.get_by_role("button", name="Undo").first)
+    press(page, "Enter")
+    said(page, "Demo.Billing is back: peek delay")
+
+
+def tab_to(page: Page, place: Locator) -> None:
+    """As often as it takes; a page that nobody walks through in 200 steps has no end."""
+    for _ in range(200):
+        press(page, "Tab")
+        if place.evaluate("place => place === document.activeElement"):
+            return
+    raise AssertionError("it cannot be reached")

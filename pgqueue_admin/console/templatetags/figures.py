@@ -106,10 +106,11 @@ def act(
     icon: str = "",
     kind: str = "",
     ident: str = "",
+    key: str = "",
     **fields: Any,
 ) -> dict[str, Any]:
     """A button that posts. With a ``refusal`` it is shown all the same, disabled, the reason beside it. ``ident``: its
-    id, by which it keeps the focus where a page asks for itself again.
+    id, by which it keeps the focus where a page asks for itself again. ``key``: what presses it.
 
     Further names become hidden fields: ``{% act "Undo" url refusal entry=12 %}``. The page it came from goes along as
     ``next``, so that the answer is a 303 back to the same filter and place.
@@ -118,7 +119,8 @@ def act(
     fields.setdefault("next", request.get_full_path() if request else "/")
     return {
         "label": label, "url": url, "refusal": str(refusal) if refusal else "", "icon_name": icon, "kind": kind,
-        "ident": ident, "fields": fields.items(), "csrf_token": context.get("csrf_token"), "request": request,
+        "ident": ident, "key": key, "fields": fields.items(), "csrf_token": context.get("csrf_token"),
+        "request": request,
     }  # fmt: skip
 
 
