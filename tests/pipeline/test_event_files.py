@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import django.db
@@ -16,7 +17,9 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations import service
+from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files import event_files, places
 from pgqueue_admin.pipeline.files.retention import retain
@@ -199,6 +202,20 @@ def test_another_driver_was_faster(
     assert event_files.keep(database, tmp_path) == 0
     (file,) = HistoryFile.objects.all()
     assert list(tmp_path.rglob("*.parquet")) == [tmp_path / file.path]
+
+
+def test_another_driver_has_filed_a_day_on_which_nothing_else_was_done(
+    database: Connection, archive: HistorySource, tmp_path: Path
+) -> None:
+    """No transaction since: the snapshot is the same, and only the midnight tells."""
+    event(database, buried(database))
+    assert kept(database, tmp_path) == 1
+    archive.refresh_from_db()
+    HistorySource.objects.update(events_before=midnight(1))
+    now = database.all(postgresql().pipeline.instant())[0]
+    found = SimpleNamespace(snapshot=now.snapshot, written=0, at=now.at)
+    with pytest.raises(ledger.Superseded):
+        ledger.filed(archive, found, midnight(1), [])
 
 
 def test_a_disk_that_is_full_leaves_nothing(

@@ -10,7 +10,8 @@ from django.db.models import F
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline.plan import planning
+from pgqueue_admin.pipeline.plan import planning, transactions
+from pgqueue_admin.pipeline.sources import timelines
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistorySource
 from pgqueue_admin.wording import history
@@ -97,6 +98,26 @@ def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     noted = {"complete_to": F("log_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
     HistorySource.objects.filter(pk=source.pk).update(**noted)
     rests(promoted, source, "standby was promoted")
+
+
+def test_one_byte_of_what_was_seen_is_enough_to_prove_nothing(
+    follower: PostgreSQL, database: Any, console_database: str, connect: Connect
+) -> None:
+    source, comes, _ = going_on("the archive", database)
+    may_see_timelines(database)
+    promoted = connect(there(follower, console_database))
+    comes(database)
+    assert read(database, source) == [1]
+    has_all_of(database, promoted)
+    promoted.value("select pg_promote()")
+    comes(promoted)
+    source.refresh_from_db()
+    here = transactions.cluster(promoted)
+    branched_off = timelines.of(promoted, here, source).began
+    assert branched_off is not None
+    for written, is_proven in ((branched_off, True), (branched_off + 1, False)):
+        source.log_written = written
+        assert timelines.has_all(promoted, here, source) == is_proven
 
 
 def test_a_sequence_that_is_not_in_the_log_proves_nothing(

@@ -128,6 +128,21 @@ def test_a_dump_in_another_server(database: Any) -> None:
     assert read(database, said(archive, MARKED)) == [2, 3, 4]
 
 
+def test_the_server_of_before_is_read_on_when_it_is_back(database: Any) -> None:
+    """Another one's lower ids say nothing of it: that is not remembered as if it had been put back itself."""
+    (archive,) = sources(database)
+    died(database)
+    assert read(database, archive) == [1]
+    known = HistorySource.objects.values("cluster", "snapshot").get()
+    HistorySource.objects.update(cluster="1/00000001", snapshot="900000000:900000000:")
+    rests(database, archive, "moved to another server")
+    assert HistorySource.objects.get().cluster == "1/00000001"
+    HistorySource.objects.update(**known)
+    died(database)
+    archive.refresh_from_db()
+    assert read(database, archive) == [2]
+
+
 def test_a_dump_of_which_a_backlog_was_being_read(database: Any) -> None:
     (archive,) = sources(database)
     died(database, 3)

@@ -139,6 +139,13 @@ def test_a_delayed_message_waits_from_when_it_was_due(spark: Any) -> None:
     assert (row.critical_ms, row.delivery_ms) == (750, 500)
 
 
+def test_a_message_that_was_due_before_it_was_sent_waits_from_when_it_was_sent(spark: Any) -> None:
+    """A timeout of a time that is over, or one that was sent on: before it was there it could not wait."""
+    due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 11:00:00:000000 Z",', 1)
+    (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
+    assert (row.critical_ms, row.delivery_ms, row.skewed) == (1750, 1500, False)
+
+
 @pytest.mark.parametrize("name", ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"])
 def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
     """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
