@@ -71,7 +71,12 @@ class Connection(Protocol):
     def as_json(self, value: Any) -> str:
         """As text that this database takes for its own JSON."""
 
-    def listen(self, *channels: str) -> None: ...
+    def stay(self) -> None:
+        """The server may not end it for being idle, as databases may be set to: it is one that waits for others."""
+
+    def listen(self, *channels: str) -> None:
+        """And stay."""
+
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:
         """Yield what arrives within ``timeout`` seconds, at once when something is there."""

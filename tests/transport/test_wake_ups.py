@@ -169,6 +169,24 @@ def test_a_lost_session_is_replaced(make_endpoint, handled, connection, listenin
     until(lambda: "heard again" in handled, what="it listens on its new session")
 
 
+def test_a_server_that_allows_no_idle_sessions_is_no_failure(make_endpoint, handled, connection, listening, caplog):
+    """Others are opened when they are needed; one that listens, or tells, has nothing to do but to wait."""
+    database = connection.value("select current_database()")
+    connection.run(f"alter database {database} set idle_session_timeout = '100ms'")
+    receiver, sender = make_endpoint(settings=SLOW), make_endpoint("Shop.Web", settings=SLOW)
+    listening(receiver)
+    sender.send("Sales", "first", type=PING)
+    until(lambda: handled == ["first"])
+    alive = (
+        "select count(*) filter (where query ~ 'notif|listen|idle_session') as waiting, count(*) as all"
+        " from pg_stat_activity where datname = current_database() and application_name like 'pgqueue %'"
+    )
+    until(lambda: connection.one(alive) == (2, 2), what="the others are ended")
+    sender.send("Sales", "heard", type=PING)
+    until(lambda: handled == ["first", "heard"])
+    assert "Waking by NOTIFY" not in caplog.text
+
+
 def test_it_is_turned_on_and_off_while_it_runs(make_endpoint, handled, listening, connect, database):
     receiver, sender = make_endpoint(settings=replace(SLOW, notify=False)), make_endpoint("Shop.Web", settings=SLOW)
     receiver.start()

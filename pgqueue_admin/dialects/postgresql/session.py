@@ -206,7 +206,11 @@ class Session:
     def as_json(self, value: Any) -> str:
         return encodings.json_text(value, encodings.codec(self.raw))
 
+    def stay(self) -> None:
+        self.run("select set_config('idle_session_timeout', '0', false)")
+
     def listen(self, *channels: str) -> None:
+        self.stay()
         for channel in channels:
             self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
 
