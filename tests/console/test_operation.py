@@ -1,10 +1,14 @@
 """An act on many: frozen, looked at, started, done, each with its outcome; all of it with scripts off (C4)."""
 
 from collections.abc import Iterable
+from datetime import timedelta
+from html import unescape
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import AuditEntry, Operation
@@ -127,6 +131,28 @@ def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
     assert "Nothing was done." in html
+
+
+def test_a_preview_that_is_hours_old_does_nothing_and_leads_back_to_its_messages(recorded: Recorded) -> None:
+    frozen = choose(recorded.operator, "retry", all="matching", q="state:dead error:RefusedException")
+    before = recorded.rows("Billing")
+    Operation.objects.update(created_at=timezone.now() - timedelta(hours=3))
+    html = follow(recorded.operator, start(recorded.operator, frozen["Location"], reason="at last"))
+    assert "was not started within 30 minutes. Choose the messages again." in html
+    assert "every message is as it was" in html
+    again = matched(r'<a class="b go" href="(/archive/[^"]*)">Choose again', html)
+    assert "Retry" in shown(recorded.operator, unescape(again))
+    assert recorded.rows("Billing") == before
+    assert not AuditEntry.objects.filter(verb="retry").exists()
+
+
+def test_a_preview_whose_person_has_lost_the_right_does_nothing(recorded: Recorded, cards: list[int]) -> None:
+    frozen = choose(recorded.operator, "retry", cards)
+    User.objects.get(username="ana").user_permissions.clear()
+    html = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
+    assert "Nothing was retried: needs the right “Can retry" in html
+    assert "frozen, nothing done yet" in html
+    assert Operation.objects.get().state == "frozen"
 
 
 def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
