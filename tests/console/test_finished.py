@@ -14,6 +14,7 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
+from pgqueue_admin.pipeline.files import finished
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryFile
 from tests.console.pages import matched
@@ -50,6 +51,14 @@ def test_from_a_figure_to_its_messages_and_each_of_them(history: Path, as_viewer
     assert "hello" in shown
     assert "&lt;b&gt;" in shown
     assert "<i>" not in shown
+
+
+def test_what_took_too_long_names_the_limit_there_is(
+    history: Path, as_viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(history, message(1))
+    monkeypatch.setattr(finished, "WITHIN", 0.0)
+    assert "longer than 0 s and were not read" in as_viewer.get("/trends/messages/", STRETCH).content.decode()
 
 
 @pytest.mark.parametrize("at", ["", "never", "2026-11-14", "2026-11-14T10:00:01", "9999-12-31T23:59:59.999999Z"])

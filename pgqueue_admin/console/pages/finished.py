@@ -42,6 +42,7 @@ def page(request: HttpRequest) -> HttpResponse:
     about = {
         "window": asked,
         "found": found,
+        "within": finished.WITHIN,
         "problem": problem,
         "result": result,
         "fingerprint": fingerprint,
@@ -81,7 +82,7 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
 def _became(message: finished.Finished) -> dict[str, Any]:
     """Read beside the message: where that fails, all else is still shown."""
     try:
-        return {"became": became.of(message)}
+        return {"became": became.of(message), "within": finished.WITHIN}
     except finished.NotReadable as error:
         return {"became_unknown": str(error)}
 
