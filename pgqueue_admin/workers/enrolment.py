@@ -1,11 +1,43 @@
 """A new endpoint of ours: its queue tables, then its row, which the supervisor acts on."""
 
+from difflib import get_close_matches
 from typing import Any
 
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import endpoints
+from pgqueue_admin.records.endpoints import ActRefused
 from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import Endpoint, EndpointSettings
+from pgqueue_admin.wording import names
+from pgqueue_admin.workers import registry
+
+ALIKE = 0.5  # of 1: Slaes and Sales, sales and Sales
+
+
+class NotKnown(ActRefused):
+    """Nothing here is called so: as a rule a slip of the keyboard, whose queues would lie there for ever."""
+
+
+def refuse_unknown(name: str, schema: str) -> None:
+    """Raises NotKnown for a name that no application declares, no endpoint and no queue has; or a DatabaseError."""
+    declared = registry.find()
+    if name in declared or Row.objects.filter(name=name).exists():
+        return
+    with source().reading() as session:
+        if discovery.find_one(session, Address(schema, name)):
+            return
+        tables = discovery.find(session, [schema])
+    known = {*declared, *(table.address.table for table in tables if table.kind is Kind.INPUT)}
+    folded = {each.casefold(): each for each in known}
+    near = [folded[each] for each in get_close_matches(name.casefold(), sorted(folded), n=3, cutoff=ALIKE)]
+    nearest = f" Nearest: {names.listed(near)}." if near else ""
+    raise NotKnown(
+        f"Nothing was made. No application of HANDLER_APPS declares {name}, and {schema} has no queue of that name."
+        f"{nearest} With --new its queues are made all the same."
+    )
 
 
 def enrol(name: str, schema: str, processes: int, error_queue: str, person: Any, origin: str) -> Row:

@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.workers import registry
 
 
 def test_its_queues_are_made_and_the_supervisor_is_told(
     console_database: str, connect: Callable[[str], Connection], capsys: Any
 ) -> None:
-    call_command("endpoint", "Sales", "--processes", "2", "--as", "ana")
+    call_command("endpoint", "Sales", "--new", "--processes", "2", "--as", "ana")
     row = Endpoint.objects.get()
     assert (row.name, row.schema, row.desired_processes, row.ours) == ("Sales", "public", 2, True)
     look = connect(console_database)
@@ -37,6 +39,35 @@ def test_its_queues_are_made_and_the_supervisor_is_told(
 def test_what_cannot_be_is_said(console_database: str, words: list[str], why: str) -> None:
     Endpoint.objects.create(name="Taken", table="Taken")
     with pytest.raises(CommandError, match=why):
-        call_command("endpoint", *words)
+        call_command("endpoint", "--new", *words)
     assert Endpoint.objects.count() == 1
     assert endpoints.history("Sales").count() == 0
+
+
+TABLES = "select count(*) from pg_tables where schemaname = 'public' and tablename like %s"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("Slaes", " Nearest: Sales."), ("sales", " Nearest: Sales."), ("Warehouse", "")]
+)
+def test_a_slip_of_the_keyboard_makes_nothing(
+    console_database: str, connect: Callable[[str], Connection], name: str, nearest: str
+) -> None:
+    look = connect(console_database)
+    look.run(postgresql().queue.create(table=Address("public", "Sales")))
+    with pytest.raises(CommandError) as refused:
+        call_command("endpoint", name)
+    assert str(refused.value) == (
+        f"Nothing was made. No application of HANDLER_APPS declares {name}, and public has no queue of that name."
+        f"{nearest} With --new its queues are made all the same."
+    )
+    assert look.value(TABLES, [f"{name}%"]) == 0
+    assert not Endpoint.objects.exists()
+
+
+def test_what_has_a_queue_or_handlers_is_known(console_database: str, connect: Callable[[str], Connection]) -> None:
+    connect(console_database).run(postgresql().queue.create(table=Address("public", "Foreign")))
+    call_command("endpoint", "Foreign")
+    registry.endpoint("Declared by a test")
+    call_command("endpoint", "Declared by a test")
+    assert Endpoint.objects.count() == 2

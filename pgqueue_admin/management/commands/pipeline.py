@@ -7,11 +7,20 @@ from django.core.management.base import BaseCommand
 
 from pgqueue_admin.workers import pipelining
 
-HELP = "run: read what is there now, and end; tidy: remove files that are too old (HISTORY_DAYS) or belong to no batch"
+DRIVER = (
+    "This is the driver, as the supervisor keeps one: it goes on until Ctrl-C. To read once: manage.py pipeline run"
+)
+HELP = (
+    "run: read what is there now, and end; tidy: remove files that are too old (HISTORY_DAYS) or belong to no batch. "
+    "Without either it is the driver, which goes on until it is ended."
+)
 
 
 class Command(BaseCommand):
-    help = "Reads finished and dead messages into the history (Parquet) and its rollups. The supervisor keeps one."
+    help = (
+        "Reads finished and dead messages into the history (Parquet) and its rollups. The supervisor keeps one that "
+        "goes on and does not return: by hand it is `manage.py pipeline run`."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -24,4 +33,6 @@ class Command(BaseCommand):
             old, orphaned = pipelining.tidy()
             self.stdout.write(f"{old} files were too old, {orphaned} belonged to no batch.")
         else:
+            if self.stdout.isatty():
+                self.stdout.write(DRIVER)
             pipelining.run()
