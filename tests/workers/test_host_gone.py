@@ -83,7 +83,7 @@ def test_one_that_was_killed_is_warned_of_until_a_person_gives_it_up(
     assert (alert.severity, alert.opened_at) == ("warning", last)
     assert "1 process ran there: 1 of Sales. Other hosts have taken them over" in alert.meaning
     page = operator.get("/workers/").content.decode()
-    assert "It is gone for good" in page
+    assert "house-2 is gone for good" in page
     answer = operator.post("/workers/house-2/give-up/", follow=True).content.decode()
     assert "house-2 is given up" in answer
     assert answer.count("house-2") == 1, "it has left Workers"
