@@ -207,7 +207,7 @@ class Session:
         return encodings.json_text(value, encodings.codec(self.raw))
 
     def stay(self) -> None:
-        self.run("select set_config('idle_session_timeout', '0', false)")
+        self.run("select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'")
 
     def listen(self, *channels: str) -> None:
         self.stay()
