@@ -16,8 +16,8 @@ from tests.hostile.world import World
 ACTS = {
     "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
-    "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "pipeline_run",
-    "pipeline_cancel", "pipeline_recompute", "admin:logout",
+    "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
+    "pipeline_run", "pipeline_cancel", "pipeline_recompute", "admin:logout",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
@@ -77,6 +77,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},
         "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
         **dict.fromkeys(("worker_log", "worker_log_whole"), _keys(Process, "process_id")),
+        "host_give_up": [{"host": MARKUP[:190]}, {"host": "house-2"}],
         **dict.fromkeys(("operation", "operation_start", "operation_cancel"), operations),
         **dict.fromkeys(("alert", "alert_acknowledgement"), alerts),
         "alert_mail": _keys(AlertMail, "number"),

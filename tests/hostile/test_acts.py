@@ -45,6 +45,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("queue_settings", reverse("queue_settings", kwargs=sales), {"target_depth": 7}),
         ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
         ("move_out", reverse("move_out", args=[world.waiting[0][1]]), {"reason": "x"}),
+        ("host_give_up", reverse("host_give_up", args=[MARKUP[:190]]), {}),
         ("pipeline_run", reverse("pipeline_run"), {}),
         ("pipeline_cancel", reverse("pipeline_cancel"), {}),
         ("pipeline_recompute", reverse("pipeline_recompute"), {"since": "2026-11-14", "until": "2026-11-15"}),

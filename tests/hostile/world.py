@@ -231,6 +231,14 @@ def _processes(now: Any) -> None:
             code_version=MARKUP[:60], log=str(log), last_error=MARKUP, started_at=now, heartbeat_at=now,
             ended_at=now if state in {"crashed", "back-off"} else None,
         )  # fmt: skip
+    Process.objects.create(
+        role="supervisor",
+        host=MARKUP[:190],
+        pid=1,
+        start_ticks=1,
+        started_at=now,
+        heartbeat_at=now - timedelta(hours=1),
+    )
 
 
 def _held(made: World, now: Any) -> None:
