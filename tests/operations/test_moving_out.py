@@ -65,6 +65,14 @@ def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana:
     assert len(fatal.suspects()) == 1
 
 
+def test_another_message_under_its_id_is_left(session: Connection, row: Any, ana: User) -> None:
+    """Whoever copies a row back gives its id to a message that no process has died with."""
+    session.run('update "Deadly" set seq = seq + 1000')
+    with pytest.raises(Refused, match="Nothing was moved"):
+        moving_out.move_out(row.id, ana, "console")
+    assert session.value('select count(*) from "Deadly"') == 1
+
+
 def test_no_other_message_can_be_named(session: Connection, row: Any, ana: User) -> None:
     """Only what a process died with: this is no way to take any message out of any queue."""
     other = session.value('select id from "Billing" limit 1')
