@@ -53,7 +53,7 @@ class Subscriptions:
         now = self._clock()
         self._known.pop(key, None)
         self._known[key] = now, addresses
-        while now - self._known[oldest := next(iter(self._known))][0] >= CACHE_SECONDS:
+        while (oldest := next(iter(self._known))) != key and now - self._known[oldest][0] >= CACHE_SECONDS:
             del self._known[oldest]
 
     def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
