@@ -143,8 +143,10 @@ def test_a_host_that_vanished_is_said(as_operator: Client, console_database: str
     silent = timezone.now() - timedelta(minutes=4)
     process(role="supervisor", endpoint="", pid=1, host="house-2", heartbeat_at=silent)
     process(pid=2, host="house-2", heartbeat_at=silent)
+    assert "No other supervisor is there to run its processes" in text(as_operator)
     process(role="supervisor", endpoint="", pid=3, host="house-1")
     html = text(as_operator)
+    assert "The other supervisors run its share" in html
     assert "house-2 has not been heard from since" in html.replace("<wbr>", "")
     assert html.count("not heard from since") == 1
 

@@ -30,6 +30,7 @@ def page(request: HttpRequest) -> HttpResponse:
         {
             "hosts": by_host,
             "silent": [host for host in by_host if host.silent_since],
+            "others": any(host.supervisor and not host.silent_since for host in by_host),
             "staffed": staffed,
             "broken": [(row, process_logs.last_lines(row.process, last)) for row in broken],
             "suspects": suspects,
