@@ -71,6 +71,7 @@ def frozen(house: House) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.chaos
 def test_one_that_was_killed_is_warned_of_until_a_person_gives_it_up(
     house: House, other: House, operator: Client
 ) -> None:
@@ -107,6 +108,7 @@ def test_one_that_nobody_has_taken_over_is_critical(house: House, other: House) 
     assert "No other supervisor is there to run anything" in alert.meaning
 
 
+@pytest.mark.chaos
 def test_one_that_is_heard_from_again_is_back_by_itself(house: House, other: House, operator: Client) -> None:
     with frozen(other):
         house.running(3)
