@@ -51,7 +51,7 @@ def say_read(connection: Connection, reader: UUID, name: str, cluster: str, read
 
 
 def silent(connection: Connection) -> list[Reader]:
-    """Those for which nobody waits any more, the longest silent first."""
-    if not connection.value(postgresql().archive.has_readers()):
+    """Those for which nobody waits any more, the longest silent first; none to whoever may not read of them."""
+    if not connection.value(postgresql().archive.sees_readers()):
         return []
     return [Reader(*row) for row in connection.all(postgresql().archive.silent_readers(), {"silent": SILENT})]

@@ -12,7 +12,7 @@ from pgqueue_admin.alerts.archive_reader import ArchiveReader
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.archive import replay, schema
+from pgqueue_admin.archive import pruning, replay, schema
 from pgqueue_admin.archive.pruning import SILENT
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
@@ -156,3 +156,25 @@ def test_tables_of_the_version_before_are_pruned_as_ever_until_they_are_brought_
     assert schema.install(database) == (schema.VERSION, "nothing")
     tasks.prune_archive()
     assert database.value("select name from messages.history_reader") == "plant 2"
+
+
+@pytest.fixture
+def looking(database: Connection) -> Iterator[Connection]:
+    """As a role that may read the engine's tables, granted one by one."""
+    database.run("create role only_looks_at_deaths; grant usage on schema messages to only_looks_at_deaths")
+    database.run("grant select on all tables in schema messages to only_looks_at_deaths")
+    database.run("set role only_looks_at_deaths")
+    yield database
+    database.run("reset role; drop owned by only_looks_at_deaths; drop role only_looks_at_deaths")
+
+
+def test_who_may_not_read_of_other_consoles_is_told_of_none(database: Connection, looking: Connection) -> None:
+    """Their table is newer than the grants of many. What reads it reads deaths, too, and those must be told."""
+    database.run("reset role")
+    begun(database)
+    said_long_ago(database, SILENT)
+    database.run("set role only_looks_at_deaths")
+    assert [each.name for each in pruning.silent(looking)] == ["plant 2"]
+    database.run("reset role; revoke select on messages.history_reader from only_looks_at_deaths")
+    database.run("set role only_looks_at_deaths")
+    assert pruning.silent(looking) == []

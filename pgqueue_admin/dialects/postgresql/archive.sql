@@ -219,11 +219,15 @@ not exists (
 
 -- name: nobody_else
 -- In its place, where the engine's tables are of the version before: nobody can say how far it is.
-%(silent)s::interval is not null and %(cluster)s::text is not null
+true
 
 -- name: has_readers
 -- Tables of version 1 have none.
 select to_regclass('messages.history_reader') is not null
+
+-- name: sees_readers
+-- And who asks may read it: grants that were given table by table do not name one that is new.
+select coalesce(has_table_privilege(to_regclass('messages.history_reader'), 'select'), false)
 
 -- name: say_read
 -- How far this console's history has read. By one clock, that of the database: what is silent is told by it too.
@@ -239,4 +243,3 @@ on conflict (reader) do update set
 -- Consoles for which nobody waits any more.
 select reader::text, name, said_at from messages.history_reader
 where said_at <= now() - %(silent)s::interval order by said_at
-
