@@ -29,10 +29,7 @@ def test_a_standby_that_had_all_goes_on_when_somebody_says_so(
     """Where nothing proves it, the ledger gives the statement to be copied."""
     source, comes, how = going_on(way, database)
     promoted = connect(there(follower, console_database))
-    comes(database)
-    assert read(database, source) == [1]
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
+    one_is_read_and_the_other_promoted(source, comes, database, promoted)
     comes(promoted)
     rests(promoted, source, "standby was promoted")
     statement = history.statement(source.note)
@@ -91,10 +88,7 @@ def test_nothing_is_taken_for_proven_of_which_something_is_not_known(
     source, comes, _ = going_on(way, database)
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
-    comes(database)
-    assert read(database, source) == [1]
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
+    one_is_read_and_the_other_promoted(source, comes, database, promoted)
     noted = {"complete_to": F("log_at") + timedelta(seconds=1)} if missing == "older" else {missing: None}
     HistorySource.objects.filter(pk=source.pk).update(**noted)
     rests(promoted, source, "standby was promoted")
@@ -106,10 +100,7 @@ def test_one_byte_of_what_was_seen_is_enough_to_prove_nothing(
     source, comes, _ = going_on("the archive", database)
     may_see_timelines(database)
     promoted = connect(there(follower, console_database))
-    comes(database)
-    assert read(database, source) == [1]
-    has_all_of(database, promoted)
-    promoted.value("select pg_promote()")
+    one_is_read_and_the_other_promoted(source, comes, database, promoted)
     comes(promoted)
     source.refresh_from_db()
     here = transactions.cluster(promoted)
@@ -140,6 +131,16 @@ def test_a_sequence_that_is_not_in_the_log_proves_nothing(
     for _ in range(5):
         comes(promoted)
     rests(promoted, source, "standby was promoted")
+
+
+def one_is_read_and_the_other_promoted(
+    source: HistorySource, comes: Callable[..., None], database: Any, standby: Any
+) -> None:
+    """And has all of the log until then."""
+    comes(database)
+    assert read(database, source) == [1]
+    has_all_of(database, standby)
+    standby.value("select pg_promote()")
 
 
 def going_on(way: str, database: Any) -> tuple[HistorySource, Callable[..., None], str]:
