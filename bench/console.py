@@ -16,6 +16,7 @@ from bench.folder import temporary
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
+from pgqueue_admin.embedded.family import seconds_of
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 QUEUES, DEEP_ROWS, EATEN = 200, 1_600_000, 600_000
@@ -113,15 +114,10 @@ def p95(figures: list[float]) -> float:
 
 def sampling(pid: int, suffix: str = "", seconds: float = 20) -> Row:
     """Processor seconds of the sampler in a stretch of time; its statements' cost on the server is not in it."""
-    before, began = processor_seconds(pid), time.monotonic()
+    before, began = seconds_of(pid), time.monotonic()
     time.sleep(seconds)
-    share = (processor_seconds(pid) - before) / (time.monotonic() - began) * 100
+    share = (seconds_of(pid) - before) / (time.monotonic() - began) * 100
     return row(f"sampling {QUEUES} queues, of one core{suffix}", share, "%", floor=None, target=10)
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_samples() -> None:

@@ -100,11 +100,13 @@ def _already(connection: Connection, found: int) -> Installed:
 
 
 def _create(connection: Connection, facts: Any) -> None:
-    steps = ["create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours"]
-    steps.append("create_readers")
+    steps = [
+        "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
+        "create_readers", "create_triggers",
+    ]  # fmt: skip
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}
-    for step in [*steps, "create_triggers"]:
+    for step in steps:
         if step not in skipped:
             connection.run(getattr(_sql(), step)())
     connection.run(_sql().mark_version(), {"version": VERSION})

@@ -11,7 +11,7 @@ from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers import identity
 
 TAIL = 65_536  # bytes of its end that are looked at
-# each with what is left out; the address has the first
+# as an address has it, and as the page says it
 LEVELS = {"": "Every line", "warning": "Warnings and errors", "error": "Errors"}
 _TONES = {"WARNING": "w", "ERROR": "e", "CRITICAL": "e"}
 _SHOWN = {"": ("", "w", "e"), "warning": ("w", "e"), "error": ("e",)}

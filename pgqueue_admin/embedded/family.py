@@ -37,9 +37,13 @@ def seconds_of(pid: int) -> float:
     return sum(map(_seconds, family(pid)))
 
 
+def stat(pid: int) -> list[str]:
+    """The fields of proc_pid_stat(5) from the third on, its state. Raises OSError."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()  # a program's name may hold anything
+
+
 def _seconds(pid: int) -> float:
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (OSError, IndexError):
+        return sum(map(int, stat(pid)[11:15])) / _TICK  # utime, stime, and both of children that were waited for
+    except OSError:
         return 0.0
-    return sum(map(int, fields[11:15])) / _TICK  # utime, stime, and both of children that were waited for

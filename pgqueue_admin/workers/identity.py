@@ -2,8 +2,9 @@
 
 import os
 import socket
-from pathlib import Path
 from typing import NamedTuple
+
+from pgqueue_admin.embedded.family import stat
 
 
 class Identity(NamedTuple):
@@ -27,7 +28,7 @@ def host() -> str:
 def start_ticks(pid: int) -> int | None:
     """Field 22 of /proc/<pid>/stat; None when there is no such process or it only waits to be reaped."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = stat(pid)
     except OSError:
         return None
     return None if fields[0] in "ZX" else int(fields[19])

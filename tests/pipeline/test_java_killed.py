@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.embedded.family import children, stat
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch
@@ -147,7 +148,7 @@ def reads(driver: "subprocess.Popen[bytes]", rows: int) -> None:
 def runs(pid: int) -> bool:
     """Not where it has ended and nobody asked with what yet."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return stat(pid)[0] not in "ZX"
     return False
 
 
@@ -159,8 +160,3 @@ def java_of(pid: int) -> int:
 def workers_of(java: int) -> list[int]:
     """What Python works for it: it has them made by daemons."""
     return [worker for daemon in children(java) for worker in [*children(daemon), daemon]]
-
-
-def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pgqueue_admin.embedded import idle_group
-from pgqueue_admin.embedded.family import children
+from pgqueue_admin.embedded.family import children, family
 from pgqueue_admin.pipeline.runtime import java
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,9 @@ def end(why: str) -> None:
     log.error("%s", why)
     java.is_silent.set()
     for pid in _started_by_spark():
-        _kill(pid)
+        for each in reversed(list(family(pid))):  # a script that waits for Java, workers that wait for their Java
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
 
 
 def _started_by_spark() -> list[int]:
@@ -80,11 +82,3 @@ def _started_by_spark() -> list[int]:
             if _STARTED_BY_SPARK in Path(f"/proc/{pid}/environ").read_bytes():
                 found.append(pid)
     return found
-
-
-def _kill(pid: int) -> None:
-    """With all that it started: a script that waits for Java, workers that wait for their Java."""
-    for child in children(pid):
-        _kill(child)
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
