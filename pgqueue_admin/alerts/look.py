@@ -16,6 +16,7 @@ from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import freshness
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Process, Queue, SmallestTtbr
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
 from pgqueue_admin.records.source import source
 
 TRIED_FOR = timedelta(days=1)
@@ -77,6 +78,10 @@ class Look:
     def unreadable(self, address: str) -> bool:
         queue = self.by_address.get(address)
         return bool(queue and hasattr(queue, "latest") and queue.latest.error)
+
+    def hears_of(self, process: Process) -> bool:
+        """Whether it runs, and has lately said so: as records.processes asks the database."""
+        return process.ended_at is None and self.now - process.heartbeat_at < HEARTBEAT_LOST
 
     @property
     def heard_for(self) -> timedelta:

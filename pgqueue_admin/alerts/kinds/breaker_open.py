@@ -7,7 +7,6 @@ from typing import Any
 from pgqueue_admin.alerts.found import CRITICAL, Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.records.processes import HEARTBEAT_LOST
 from pgqueue_admin.wording import warnings
 
 
@@ -15,7 +14,7 @@ def find(look: Look) -> Iterator[Found]:
     """One warning an endpoint and breaker, however many processes it is open in."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for process in look.processes:
-        if process.ended_at is None and look.now - process.heartbeat_at < HEARTBEAT_LOST:
+        if look.hears_of(process):
             for breaker in process.breakers:
                 found[process.endpoint, breaker["what"]].append(breaker)
     for (endpoint, what), breakers in found.items():

@@ -8,7 +8,6 @@ from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.records.models import Process
-from pgqueue_admin.records.processes import HEARTBEAT_LOST
 from pgqueue_admin.wording import hosts
 
 SILENT = timedelta(seconds=60)  # the others have its share after ten; a machine that restarts is back in less
@@ -45,8 +44,7 @@ def _ended_with(process: Process, last: Process) -> bool:
 
 
 def _runs(look: Look, process: Process) -> bool:
-    running = process.role == "endpoint" and process.ended_at is None and process.state != Process.State.DRAINING
-    return running and look.now - process.heartbeat_at < HEARTBEAT_LOST
+    return process.role == "endpoint" and process.state != Process.State.DRAINING and look.hears_of(process)
 
 
 KIND = Kind("host_gone", "host gone", find, can_tell=can_tell)

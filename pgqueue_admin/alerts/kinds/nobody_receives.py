@@ -6,7 +6,6 @@ from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.records.models import Endpoint, Queue
-from pgqueue_admin.records.processes import HEARTBEAT_LOST
 from pgqueue_admin.wording import warnings
 
 QUIET_OURS = 30.0  # a restart takes a moment
@@ -25,8 +24,7 @@ def find(look: Look) -> Iterator[Found]:
 def _quiet_ours(look: Look, endpoint: Endpoint) -> float:
     """Seconds since the last process ended; none while one runs, and none while a person has paused it."""
     of_it = [process for process in look.processes if process.endpoint == endpoint.name]
-    alive = any(process.ended_at is None and look.now - process.heartbeat_at < HEARTBEAT_LOST for process in of_it)
-    if alive or endpoint.paused:
+    if any(map(look.hears_of, of_it)) or endpoint.paused:
         return 0.0
     ended = [process.ended_at for process in of_it if process.ended_at]
     return (look.now - max([look.watching_since, *ended])).total_seconds()
