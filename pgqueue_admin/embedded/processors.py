@@ -34,16 +34,18 @@ class Processors:
     def __init__(self) -> None:
         self._all = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
         self._rests = self._used()
-        self._looked_at = self._works_since = time.monotonic()
+        self._looked_at = time.monotonic()
+        self._works_since: float | None = None
         self._left: int | None = None  # to others
 
     def rest(self) -> None:
         """From now on it asks nothing of anybody."""
-        self._rests = self._used()
+        self._rests, self._works_since = self._used(), None
 
     def look(self) -> None:
-        """At what others used since it rests; and leave the one to them that they use most, or take all."""
+        """Its rest is over: leave the one to others that they used most meanwhile, or take all."""
         then, now = self._rests, self._used()
+        self._works_since = now.at
         if now.at - then.at >= LEAST:
             used = {each: seconds - then.of_each.get(each, 0.0) for each, seconds in now.of_each.items()}
             others = sum(used.values()) - (now.by_us - then.by_us)
@@ -62,7 +64,8 @@ class Processors:
 
     def insist(self) -> None:
         """From any thread: it takes all where its work takes long, so that it ends; who is at work may have moved."""
-        if time.monotonic() >= self._works_since + PATIENT:
+        since = self._works_since
+        if since is not None and time.monotonic() >= since + PATIENT:
             self._leave(None)
 
     def _leave(self, one: int | None) -> None:

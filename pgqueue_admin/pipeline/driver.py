@@ -27,11 +27,11 @@ from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
-_SMALL = 20_000  # rows: what is less, and on one machine, is no faster in two halves; nor is what has one processor
+_SMALL = 20_000  # rows: what is less is no faster in two halves
 
 
 class Driver:
-    """``turn`` once, or until ``ending`` says so. ``is_busy``: whether others need this machine."""
+    """``turn`` once, or until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch."""
 
     def __init__(
         self,
@@ -112,8 +112,7 @@ class Driver:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()
-        is_whole = starting.is_local(session.conf.get("spark.master")) and (batch.rows < _SMALL or self._is_busy())
-        parts = selects(connection, batch, parts=1 if is_whole else 2)
+        parts = selects(connection, batch, self._parts(batch.rows, starting.is_local(session.conf.get("spark.master"))))
         try:
             why_not = partial(deciding.why_not_of_it, connection, batch)
             job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)
@@ -122,6 +121,11 @@ class Driver:
             return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
         return True
+
+    def _parts(self, rows: int, is_local: bool) -> int:
+        """One where two are no faster: few rows, or one processor, on one machine."""
+        is_busy = self._is_busy()  # of each batch: it begins with this question
+        return 1 if is_local and (is_busy or rows < _SMALL) else 2
 
     def _recompute(self) -> int:
         """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""

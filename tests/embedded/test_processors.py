@@ -117,14 +117,21 @@ def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not Processors().are_others_busy()
 
 
-def test_it_takes_all_where_its_work_takes_long(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
+@pytest.mark.parametrize("begins", ["look", "are_others_busy"])
+def test_it_takes_all_where_its_work_takes_long(
+    begins: str, monkeypatch: pytest.MonkeyPatch, left: list[int | None]
+) -> None:
     of_this = Processors()
-    of_this.are_others_busy()
+    monkeypatch.setattr(processors, "LEAST", 3600.0)
+    getattr(of_this, begins)()
     of_this.insist()
     assert left == [], "its work has just begun"
     monkeypatch.setattr(processors, "PATIENT", 0.0)
     of_this.insist()
     assert left == [None]
+    of_this.rest()
+    of_this.insist()
+    assert left == [None], "who rests has no work that takes long"
 
 
 def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from pgqueue_admin.embedded.processors import Processors
+from pgqueue_admin.pipeline.driver import Driver
+from pgqueue_admin.workers.pipelining import Pipelining
 from tests.waiting import until
 from tests.workers.house import House
 
@@ -24,3 +27,49 @@ def test_the_pipeline_leaves_one_to_who_is_at_work(house: House, look: Any) -> N
         pipeline.terminate()
         said, _ = pipeline.communicate(timeout=60)
     assert pipeline.returncode == 0, said
+
+
+@pytest.mark.parametrize("others", ["busy", "quiet"])
+def test_each_batch_asks_and_is_read_in_one_part_where_two_are_no_faster(others: str) -> None:
+    asked = list[str]()
+
+    def is_busy() -> bool:
+        asked.append(others)
+        return others == "busy"
+
+    driver = Driver(is_busy=is_busy)
+    here = [driver._parts(rows, is_local=True) for rows in (100, 19_999, 20_000, 250_000)]
+    assert here == ([1, 1, 1, 1] if others == "busy" else [1, 1, 2, 2])
+    assert [driver._parts(rows, is_local=False) for rows in (100, 250_000)] == [2, 2], "a cluster has its own machines"
+    assert len(asked) == 6, "small ones too: each has a minute from then on"
+
+
+class Ended(Exception):
+    """What is looked at has begun."""
+
+
+def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
+    console_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did = list[str]()
+    for name in ("look", "rest", "insist"):
+        monkeypatch.setattr(Processors, name, lambda _, name=name: did.append(name))
+    monkeypatch.setattr(Pipelining, "_is_due", lambda _: did.append("works"))
+    pipelining = Pipelining(Asked())  # type: ignore[arg-type]
+    pipelining.turn()
+    assert did == ["look", "works", "rest"]
+    monkeypatch.setattr(Pipelining, "_report", ends)
+    with pytest.raises(Ended):
+        pipelining.beat()
+    assert did[3:] == ["insist"]
+    pipelining.close()
+
+
+class Asked:
+    """An ending that nobody has asked for; without the signal handlers of a process's own."""
+
+    asked = False
+
+
+def ends(_: Pipelining) -> None:
+    raise Ended
