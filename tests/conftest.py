@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pgqueue_admin.embedded import places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import in_memory, large, left_over
 from tests.databases import Databases
+from tests.waiting import until
 
 # The same examples in every run, however slow the machine is: what is found anew is no fault of the change under test.
 hypothesis.register_profile("ours", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -151,3 +153,10 @@ def history(tmp_path: Path, settings: Any) -> Path:
     """Where files of history go in this test."""
     settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_DIR": tmp_path / "history"}
     return tmp_path / "history"
+
+
+@pytest.fixture
+def one_day() -> None:
+    """For tests that reckon from today: none begins where today (UTC) is nearly over, it waits for tomorrow."""
+    longest = timedelta(seconds=45)  # of such a test
+    until(lambda: (now := datetime.now(UTC)).date() == (now + longest).date(), what="midnight has passed")

@@ -23,7 +23,7 @@ from tests.pipeline.events import buried, event, kept, midnight, moved_back
 from tests.pipeline.files import HEADERS, TEN, message, write
 
 STRETCH = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T11:00:00Z"}
-pytestmark = pytest.mark.usefixtures("console_database")
+pytestmark = pytest.mark.usefixtures("console_database", "one_day")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from tests.pipeline.standstill import Point, held_at, is_waited_for
 from tests.pipeline.test_killed import start
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("one_day")
 NAMED = Point("named", "before insert on {on} for each row when (new.dataset = 'events')", "pgqueue_historyfile")
 
 

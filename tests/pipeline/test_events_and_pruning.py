@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
@@ -13,6 +15,8 @@ from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistorySource
 from tests.pipeline.events import DAY, buried, event, filed, kept, midnight, midnight_passes, moved_back
+
+pytestmark = pytest.mark.usefixtures("one_day")
 
 
 def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(

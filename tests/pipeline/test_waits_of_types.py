@@ -16,7 +16,7 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, Rollup, SmallestTtbr
 from tests.pipeline import counted
 
-pytestmark = pytest.mark.usefixtures("console_database")
+pytestmark = pytest.mark.usefixtures("console_database", "one_day")
 
 
 def rolled_up(endpoint: str, type: str, delivery: dict[int, int], **changes: Any) -> None:
