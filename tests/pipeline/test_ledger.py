@@ -90,9 +90,51 @@ def test_what_was_read_is_not_looked_at_again_since_the_oldest_that_is_open(
     assert read(database, archive) == [1]
 
 
+def test_of_much_that_came_the_archive_is_not_read_whole(database: Any) -> None:
+    """PostgreSQL by itself reads it all, here where half is new. The next batch goes on where the first ended."""
+    (archive,) = sources(database)
+    database.run(MANY)
+    read(database, archive, most=100_000)
+    database.run(MANY)
+    database.run("analyze messages.message_archive")
+    database.run("set random_page_cost = 1000")  # of millions it thinks so where this is 4
+    archive.refresh_from_db()
+    before = looks(database)
+    assert planned(database, archive, most=15_000) == 15_000
+    first = looks(database)
+    database.run("reset random_page_cost")
+    assert planned(database, archive, most=1_000) == 1_000
+    second = looks(database)
+    assert first.whole == second.whole == before.whole
+    assert first.by_xid == second.by_xid == before.by_xid + 1
+    assert first.by_seq - before.by_seq < 10, "but for what the planner asks of the index"
+    assert 1_000 <= second.by_seq - first.by_seq < 1_010
+    assert (database.value("show enable_seqscan"), database.value("show enable_indexscan")) == ("on", "on")
+
+
+def planned(database: Any, archive: HistorySource, most: int) -> int:
+    """How many rows the next batch has, which is done then."""
+    batch = planning.plan(database, archive, most)
+    assert batch
+    ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
+    archive.refresh_from_db()
+    return batch.rows
+
+
+def looks(database: Any) -> Any:
+    """So far: times that the archive was read whole, or by transactions, and rows of it that were found by number."""
+    database.value("select pg_stat_force_next_flush()")
+    (found,) = database.all("""
+        select pg_stat_get_numscans('messages.message_archive'::regclass) as whole,
+            pg_stat_get_numscans('messages.message_archive_xid'::regclass) as by_xid,
+            pg_stat_get_tuples_returned('messages.message_archive_seq'::regclass) as by_seq
+        """)
+    return found
+
+
 MANY = """
-insert into messages.message_archive (created_at, message, result, handled_by)
-select now(), '{}', 'success', 'x' from generate_series(1, 20000)
+insert into messages.message_archive (created_at, message, result, handled_by, headers)
+select now(), '{}', 'success', 'x', repeat('x', 1000) from generate_series(1, 20000)
 """
 
 

@@ -27,6 +27,12 @@ select messages.timeline_history()
 set local statement_timeout = '60s';
 set local lock_timeout = '5s'
 
+-- name: by_transactions
+-- What came since is found by its transactions. Where it is much beside what was read before, PostgreSQL would rather read
+-- the whole archive, or pass over all of that in the order of its numbers: neither is left to it.
+set local enable_seqscan = off;
+set local enable_indexscan = off
+
 -- name: archive_next
 -- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
 select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq

@@ -1,5 +1,6 @@
 """What is to be read next: a batch that was left open exactly as it was planned, else what came since."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,7 +56,8 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
     begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
     query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
-    counted = _counted(connection, query, params)
+    is_first = bool(source.snapshot) and not source.seq_done  # of a stretch: then it goes on at a number
+    counted = _counted(connection, query, params, [postgresql().pipeline.by_transactions()] if is_first else [])
     at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
     return Found(**counted, snapshot_from=begin, snapshot_to=end, at=at)
 
@@ -69,8 +71,9 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> Foun
     return Found(**_counted(connection, query, params), at=found.at)
 
 
-def _counted(connection: Connection, query: Any, params: dict[str, Any]) -> dict[str, Any]:
+def _counted(connection: Connection, query: Any, params: dict[str, Any], told: Sequence[Any] = ()) -> dict[str, Any]:
     with connection.transaction():
-        connection.run(postgresql().pipeline.patiently())
+        for each in (postgresql().pipeline.patiently(), *told):
+            connection.run(each)
         counted: dict[str, Any] = connection.all(query, params)[0]._asdict()
     return {**counted, "written": transactions.written(connection)}

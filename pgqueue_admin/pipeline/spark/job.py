@@ -2,18 +2,17 @@
 
 import shutil
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.figures.counted import Figures
 from pgqueue_admin.pipeline.files.manifest import manifest
 from pgqueue_admin.pipeline.files.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
+from pgqueue_admin.pipeline.files.read_back import ReadBack, read_back
 from pgqueue_admin.pipeline.runtime.cancelling import cancelled_with
 from pgqueue_admin.pipeline.sources.limits import body_most
 from pgqueue_admin.pipeline.sources.looking import Overdue
@@ -85,38 +84,32 @@ def _written(
     ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
     ledger.reached(batch, token, Step.WRITTEN)
     written = of_files(spark, [places[0]])
-    turned_away = _compare(batch, written, rejected(messages, batch.source.table), places[1])
+    turned_away = _compare(batch, read_back(places[0]), rejected(messages, batch.source.table), places[1])
     ledger.reached(batch, token, Step.COMPARED)
     made = figures(written)
     ledger.reached(batch, token, Step.COUNTED)
     return turned_away, made
 
 
-def _compare(batch: HistoryBatch, written: DataFrame, rejected: DataFrame, place: Path) -> dict[str, int]:
+def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: Path) -> dict[str, int]:
     """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
-    found = written.agg(F.count("*").alias("rows"), F.count_distinct("seq").alias("distinct"), _sum()).collect()[0]
     # what is missing is looked for in the queue once more; most batches miss nothing
-    turned_away, sum_away = _write_rejected(rejected, place) if found["rows"] < batch.rows else ({}, Decimal(0))
-    whole = found["rows"] + sum(turned_away.values())
+    turned_away, sum_away = _write_rejected(rejected, place) if found.rows < batch.rows else ({}, 0)
+    whole = found.rows + sum(turned_away.values())
     # an audit queue is somebody's: its owner may have taken rows since
     complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
-    if not complete or found["distinct"] != found["rows"]:
-        raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found['distinct']} differ.")
-    if whole == batch.rows and found["sum"] + sum_away != Decimal(batch.sum_seq):
+    if not complete or found.distinct != found.rows:
+        raise NotAsPlanned(f"{batch.rows} rows were planned, {whole} were read, {found.distinct} differ.")
+    if whole == batch.rows and found.sum + sum_away != int(batch.sum_seq):
         raise NotAsPlanned(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
     return turned_away
 
 
-def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], Decimal]:
+def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], int]:
     """How many, by reason, and the sum of their numbers; without any, no file."""
     rejected.coalesce(1).write.parquet(str(place))
     written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
     if counted := reasons(written):
-        return counted, written.agg(_sum()).collect()[0]["sum"]
+        return counted, read_back(place).sum
     shutil.rmtree(place)
-    return {}, Decimal(0)
-
-
-def _sum() -> Column:
-    """Of numbers: which rows they are, and not only how many."""
-    return F.coalesce(F.sum(F.col("seq").cast("decimal(38,0)")), F.lit(0)).alias("sum")
+    return {}, 0
