@@ -1,7 +1,9 @@
-"""A new endpoint of ours: its queue tables, then its row, which the supervisor acts on."""
+"""A new endpoint of ours: its row, which the supervisor acts on once its queue tables are there."""
 
 from difflib import get_close_matches
 from typing import Any
+
+from django.db import transaction
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import discovery
@@ -41,10 +43,12 @@ def refuse_unknown(name: str, schema: str) -> None:
 
 
 def enrol(name: str, schema: str, processes: int, error_queue: str, person: Any, origin: str) -> Row:
-    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError."""
-    make_queues(name, schema, error_queue).stop()
+    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there."""
     facts = {"schema": schema, "desired_processes": processes, "error_queue": error_queue}
-    return endpoints.create(name, facts, person, origin)
+    with transaction.atomic():
+        row = endpoints.create(name, facts, person, origin)
+        make_queues(name, schema, error_queue).stop()
+    return row
 
 
 def make_queues(name: str, schema: str, error_queue: str = "", audit_queue: str = "") -> Endpoint:

@@ -36,12 +36,17 @@ def test_its_queues_are_made_and_the_supervisor_is_told(
         (["Taken"], "There is an endpoint named Taken already"),
     ],
 )
-def test_what_cannot_be_is_said(console_database: str, words: list[str], why: str) -> None:
+def test_what_cannot_be_is_said_and_makes_nothing(
+    console_database: str, connect: Callable[[str], Connection], words: list[str], why: str
+) -> None:
     Endpoint.objects.create(name="Taken", table="Taken")
+    look = connect(console_database)
+    before = look.value(TABLES, ["%"])
     with pytest.raises(CommandError, match=why):
         call_command("endpoint", "--new", *words)
     assert Endpoint.objects.count() == 1
     assert endpoints.history("Sales").count() == 0
+    assert look.value(TABLES, ["%"]) == before
 
 
 TABLES = "select count(*) from pg_tables where schemaname = 'public' and tablename like %s"
