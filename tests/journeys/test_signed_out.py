@@ -19,6 +19,7 @@ def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, comp
     page.goto(f"{product.url}/archive/?q=state:dead type:RefundCard")
     page.locator("main tbody th a").first.click()
     here = page.url
+    expect(page.locator("[data-live-word]")).to_have_text("Live")  # its keys are heard from then on
     page.context.clear_cookies(name="sessionid")
     page.keyboard.press(".")
     page.keyboard.press(".")  # the stream is asked for again
