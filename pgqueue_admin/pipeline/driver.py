@@ -91,18 +91,22 @@ class Driver:
         return done
 
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:
-        """What comes meanwhile is left to the next turn: where something always comes, this one would never end."""
+        """What comes meanwhile is left to the next turn: where something always comes, this one would never end.
+
+        Half as much at once while others need this machine: with one processor, too, a batch is to end within a minute.
+        """
         done, is_complete = 0, False
         while not (ending() or is_complete or is_held(each) or resting.is_resting(each)):
-            batch = planning.plan(connection, each, self._most)
-            if batch is None or not self._run(connection, batch):
+            is_busy = self._is_busy()  # of each batch: it begins with this question
+            batch = planning.plan(connection, each, self._most // 2 if is_busy else self._most)
+            if batch is None or not self._run(connection, batch, is_busy):
                 break
             each.refresh_from_db()
             done += 1
             is_complete = batch.is_last and batch.complete_to >= began
         return done
 
-    def _run(self, connection: Connection, batch: HistoryBatch) -> bool:
+    def _run(self, connection: Connection, batch: HistoryBatch, is_busy: bool) -> bool:
         """False: it was cancelled, another driver has it, or what is to be read is not as planned, or not there yet."""
         from pgqueue_admin.pipeline.spark import job, starting  # the first import of pyspark in this process
 
@@ -112,7 +116,8 @@ class Driver:
             ledger.held_back(batch.source, str(error))
             return False
         session = self._session()
-        parts = selects(connection, batch, self._parts(batch.rows, starting.is_local(session.conf.get("spark.master"))))
+        is_local = starting.is_local(session.conf.get("spark.master"))
+        parts = selects(connection, batch, _parts(batch.rows, is_local, is_busy))
         try:
             why_not = partial(deciding.why_not_of_it, connection, batch)
             job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)
@@ -121,11 +126,6 @@ class Driver:
             return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
         return True
-
-    def _parts(self, rows: int, is_local: bool) -> int:
-        """One where two are no faster: few rows, or one processor, on one machine."""
-        is_busy = self._is_busy()  # of each batch: it begins with this question
-        return 1 if is_local and (is_busy or rows < _SMALL) else 2
 
     def _recompute(self) -> int:
         """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
@@ -178,3 +178,8 @@ class Driver:
             java.check()
             raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
         java.check()
+
+
+def _parts(rows: int, is_local: bool, is_busy: bool) -> int:
+    """One where two are no faster: few rows, or one processor, on one machine."""
+    return 1 if is_local and (is_busy or rows < _SMALL) else 2

@@ -236,7 +236,7 @@ class Fed(Driver):
         super().__init__()
         self._feed = feed
 
-    def _run(self, connection: Any, batch: HistoryBatch) -> bool:
+    def _run(self, connection: Any, batch: HistoryBatch, is_busy: bool) -> bool:
         self._feed()
         ledger.done(batch, ledger.begin(batch, "test"), 0, {}, [], [])
         return True

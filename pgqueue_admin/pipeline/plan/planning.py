@@ -12,7 +12,7 @@ from pgqueue_admin.pipeline.plan import deciding, transactions
 from pgqueue_admin.pipeline.sources.tables import NUMBERS, SNAPSHOTS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
-MOST = 250_000
+MOST = 500_000
 
 
 @dataclass(frozen=True)
