@@ -37,7 +37,7 @@ def batch(console_database: str) -> HistoryBatch:
     source = HistorySource.objects.create(table='"public"."audit"', way="numbers", complete_to=clock.now())
     about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": clock.now()}
     batch = HistoryBatch.objects.create(source=source, state="done", kept=5, ended_at=clock.now(), **about)
-    file = HistoryFile.objects.create(source=source, path="v2/a", day="2026-11-14", rows=5, bytes=1)
+    file = HistoryFile.objects.create(source=source, path="v3/a", day="2026-11-14", rows=5, bytes=1)
     HistoryPart.objects.create(file=file, batch=batch, rows=5)
     return batch
 

@@ -28,7 +28,7 @@ def message(seq: int, ended_at: datetime = TEN, **changes: object) -> dict[str, 
 
 def write(history: Path, *messages: dict[str, object], day: datetime = TEN) -> Path:
     """A file of history as the manifest names them."""
-    path = history / "v2" / f"part-{HistoryFile.objects.count()}.parquet"
+    path = history / "v3" / f"part-{HistoryFile.objects.count()}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(pa.Table.from_pylist(list(messages), schema=SCHEMA), path)
     place, size = str(path.relative_to(history)), path.stat().st_size

@@ -26,7 +26,7 @@ Make = Callable[..., list[HistoryFile]]
 def files(console_database: str, tmp_path: Path) -> Make:
     """So many files of a day, each of a batch of its own with two rows; they were added just now."""
 
-    def make(number: int, day: date = DAY, version: str = "v2", **changes: Any) -> list[HistoryFile]:
+    def make(number: int, day: date = DAY, version: str = "v3", **changes: Any) -> list[HistoryFile]:
         return [made(tmp_path, version, day, batch(), **changes) for _ in range(number)]
 
     return make
@@ -45,7 +45,7 @@ def made(folder: Path, version: str, day: date, of: HistoryBatch, **changes: Any
 
 def together(due: Due, name: str = "one") -> HistoryFile:
     rows = sum(file.rows for file in due.files)
-    return HistoryFile(source=due.source, path=f"v2/table-1/{name}.parquet", day=due.day, rows=rows, bytes=6)
+    return HistoryFile(source=due.source, path=f"v3/table-1/{name}.parquet", day=due.day, rows=rows, bytes=6)
 
 
 def due(**changes: Any) -> Due:
@@ -99,7 +99,7 @@ def test_two_at_once_change_it_once(files: Make) -> None:
     with pytest.raises(ledger.Superseded):
         compactions.done(slow, found, together(found, "slow"))
     compactions.done(quick, found, together(found, "quick"))
-    assert [file.path for file in HistoryFile.objects.all()] == ["v2/table-1/quick.parquet"]
+    assert [file.path for file in HistoryFile.objects.all()] == ["v3/table-1/quick.parquet"]
 
 
 def test_what_retention_took_meanwhile_does_not_come_back(files: Make, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def files(console_database: str) -> None:
 
 def filed(day: date, rows: int) -> HistoryFile:
     number, source = HistoryFile.objects.count(), HistorySource.objects.get()
-    return HistoryFile.objects.create(source=source, path=f"v2/{number}.parquet", day=day, rows=rows, bytes=1)
+    return HistoryFile.objects.create(source=source, path=f"v3/{number}.parquet", day=day, rows=rows, bytes=1)
 
 
 def asked(at: datetime = MONDAY) -> HistoryDay:

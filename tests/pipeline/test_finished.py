@@ -26,10 +26,10 @@ def test_the_newest_of_a_stretch_and_how_many_there_are(history: Path) -> None:
 
 
 def test_only_what_the_manifest_names_is_history(history: Path) -> None:
-    write(history, message(1)).rename(history / "v2" / "kept.parquet")
-    HistoryFile.objects.update(path="v2/kept.parquet")
+    write(history, message(1)).rename(history / "v3" / "kept.parquet")
+    HistoryFile.objects.update(path="v3/kept.parquet")
     write(history, message(2))
-    HistoryFile.objects.exclude(path="v2/kept.parquet").delete()
+    HistoryFile.objects.exclude(path="v3/kept.parquet").delete()
     assert [each.seq for each in finished.newest(HOUR).newest] == [1]
 
 

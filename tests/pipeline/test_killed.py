@@ -81,8 +81,8 @@ def killed_in_a_compaction(database: Any, dsn: str, folder: Path) -> None:
     database.run(MORE_OF_A_DAY)
     killed_at(COMPACTED, database, dsn, folder)
     assert HistoryCompaction.objects.get().state == "running"
-    assert list(folder.glob("v2/table-*/day=*/*.parquet"))
-    assert not HistoryFile.objects.filter(path__startswith="v2/table-").exists()
+    assert list(folder.glob("v3/table-*/day=*/*.parquet"))
+    assert not HistoryFile.objects.filter(path__startswith="v3/table-").exists()
 
 
 def whole_and_alone(folder: Path, database: Any) -> None:
@@ -95,10 +95,10 @@ def whole_and_alone(folder: Path, database: Any) -> None:
     assert {(row["source"], row["seq"]) for row in found} == committed
     for grain in ("minute", "hour", "day"):
         assert sum(row.messages for row in Rollup.objects.filter(grain=grain)) == len(committed)
-    assert {place.parents[1] for place in map(Path, named)} < set(folder.glob("v2/*-*"))
+    assert {place.parents[1] for place in map(Path, named)} < set(folder.glob("v3/*-*"))
     assert sweep.sweep(folder, now=later(folder))
-    assert {place.parents[1] for place in map(Path, named)} == set(folder.glob("v2/*-*"))
-    assert sorted(named) == sorted(map(str, folder.glob("v2/*/day=*/*.parquet")))
+    assert {place.parents[1] for place in map(Path, named)} == set(folder.glob("v3/*-*"))
+    assert sorted(named) == sorted(map(str, folder.glob("v3/*/day=*/*.parquet")))
 
 
 ARCHIVED = "select seq from messages.message_archive where kind <> 'control'"
@@ -115,5 +115,5 @@ from messages.message_archive where kind <> 'control' order by seq limit 1
 
 
 def later(folder: Path) -> float:
-    newest = max(place.stat().st_mtime for place in folder.glob("v2/**/*"))
+    newest = max(place.stat().st_mtime for place in folder.glob("v3/**/*"))
     return newest + sweep.OLD + 1

@@ -28,7 +28,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_of_an_attempt(tmp_path: Path, settled: list[Path]) -> None:
-    history, rejected = tmp_path / "v2/batch-1", tmp_path / "rejected-v1/batch-1"
+    history, rejected = tmp_path / "v3/batch-1", tmp_path / "rejected-v1/batch-1"
     paths = [history / "day=2026-11-14/a.parquet", history / "day=2026-11-15/b.parquet", rejected / "c.parquet"]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)

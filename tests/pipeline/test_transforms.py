@@ -4,12 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from pgqueue_admin.pipeline.figures.histogram import bucket
 from pgqueue_admin.pipeline.figures.names import counted
 from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
-from pgqueue_admin.pipeline.spark.schemas import RAW
 from pgqueue_admin.pipeline.spark.transforms import parsed as parsing
 from pgqueue_admin.pipeline.spark.transforms.failures import failures
 from pgqueue_admin.pipeline.spark.transforms.fingerprints import fingerprinted
@@ -17,22 +16,9 @@ from pgqueue_admin.pipeline.spark.transforms.history import history, reasons, re
 from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 from pgqueue_admin.pipeline.spark.transforms.stories import stories
+from tests.pipeline.raw_rows import AUDITED, ENDED, raw
 
 pytestmark = pytest.mark.spark
-
-AUDITED = (
-    '{"NServiceBus.MessageId":"m-1","NServiceBus.ConversationId":"c-1","NServiceBus.ProcessingEndpoint":"Sales",'
-    '"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder, Shop, Version=1.0.0.0;Shop.IOrder, Shop",'
-    '"NServiceBus.TimeSent":"2026-11-14 12:00:00:000000 Z",'
-    '"NServiceBus.ProcessingStarted":"2026-11-14 12:00:01:500000 Z",'
-    '"NServiceBus.ProcessingEnded":"2026-11-14 12:00:01:750400 Z"}'
-)
-ENDED = datetime(2026, 11, 14, 12, 0, 1, 750400, tzinfo=UTC)
-
-
-def raw(spark: Any, *rows: dict[str, Any]) -> Any:
-    blank = dict.fromkeys(RAW.fieldNames()) | {"result": "success", "seq": 1, "is_twin": False}
-    return spark.createDataFrame([Row(**{**blank, **row}) for row in rows], RAW)
 
 
 def utc(moment: datetime) -> datetime:
@@ -72,12 +58,13 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
 
 def test_what_cannot_be_kept_says_why(spark: Any) -> None:
     fine = {"headers": AUDITED, "headers_bytes": HEADERS_MOST, "body_bytes": BODY_MOST}
+    spaced = {**fine, "headers": f"\n {AUDITED}"}
     rows = [{"queue": reason, **row} for reason, each in WHY_NOT.items() for row in each]
-    messages = parsed(raw(spark, fine, *rows))
+    messages = parsed(raw(spark, fine, spaced, *rows))
     found = rejected(messages, "audit")
     assert [row for row in found.collect() if row.reason != row.queue] == []
     assert reasons(found) == {reason: len(each) for reason, each in WHY_NOT.items()}
-    assert history(messages, "audit", 7).count() == 1
+    assert history(messages, "audit", 7).count() == 2
 
 
 def test_what_was_rejected_can_be_found_again(spark: Any) -> None:
@@ -144,22 +131,6 @@ def test_a_message_that_was_due_before_it_was_sent_waits_from_when_it_was_sent(s
     due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 11:00:00:000000 Z",', 1)
     (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
     assert (row.critical_ms, row.delivery_ms, row.skewed) == (1750, 1500, False)
-
-
-@pytest.mark.parametrize("name", ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"])
-def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
-    """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
-    said = [AUDITED.replace("{", f'{{"{header}":"1",', 1) for header in (name, "Shop.RetriedFrom")]
-    early = said[0].replace("12:00:00:000000", "12:00:01:600000")
-    rows = [{"headers": text, "seq": place} for place, text in enumerate([*said, early])]
-    retried, other, skewed = history(parsed(raw(spark, *rows)), "audit", 7).orderBy("seq").collect()
-    assert (retried.critical_ms, retried.processing_ms, retried.delivery_ms, retried.skewed) == (1750, 250, None, False)
-    assert other.delivery_ms == 1500
-    assert (skewed.delivery_ms, skewed.skewed) == (None, True)
-    (day,) = (
-        row for row in rollups(history(parsed(raw(spark, *rows[:2])), "audit", 7)).collect() if row.grain == "day"
-    )
-    assert (day.messages, day.delivery_n, day.critical_n) == (2, [1], [2])
 
 
 def test_one_failure_has_one_fingerprint(spark: Any) -> None:
@@ -247,13 +218,6 @@ def code(frame: DataFrame) -> str:
     return "".join(found.apply(place)._2() for place in range(found.size()))
 
 
-@pytest.mark.parametrize("name", ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"])
-def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
-    said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
-    (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
-    assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
-
-
 def test_what_a_message_did_on_two_days_is_a_part_of_each(spark: Any) -> None:
     """So that the figures of one day can be made anew from its files alone."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", **failed("x", "")}
@@ -293,3 +257,19 @@ def test_a_message_has_one_story(spark: Any) -> None:
     assert utc(first.last_failed_at) == ENDED + timedelta(minutes=1)
     assert utc(first.last_succeeded_at) == datetime(2026, 11, 14, 12, 9, tzinfo=UTC)
     assert (second.message_id, second.failed, second.succeeded, second.last_failed_at) == ("b", 0, 1, None)
+
+
+def test_another_batch_asks_java_little(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question is a way to another process and back, and the first batch has asked most of them."""
+    asked, frame, ways = list[str](), raw(spark, {"headers": AUDITED}), spark.sparkContext._gateway._gateway_client
+    ask = ways.send_command
+
+    def counted_in(told: str, **more: Any) -> Any:
+        asked.append(told)
+        return ask(told, **more)
+
+    monkeypatch.setattr(ways, "send_command", counted_in)
+    for _ in range(2):
+        asked.clear()
+        history(parsed(frame), "audit", 7)
+    assert len(asked) < 600, len(asked)

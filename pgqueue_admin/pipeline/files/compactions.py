@@ -44,7 +44,7 @@ def due(now: datetime, many: int = MANY) -> Due | None:
 
 
 def _small() -> QuerySet[HistoryFile]:
-    """Those of version 1 do not say of which batch a row is: they stay as they are."""
+    """Those of older versions lack columns: they stay as they are."""
     history = HistoryFile.objects.filter(dataset=HistoryFile.Dataset.HISTORY, path__startswith=f"{VERSION}/")
     return history.filter(bytes__lt=FULL)
 

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from django.conf import settings
 
-VERSION = "v2"
+VERSION = "v3"
 REJECTED = "rejected-v1"
 DEPTH = "depth-v3"
 EVENTS = "events-v1"
-ALL = (VERSION, "v1", REJECTED, DEPTH, "depth-v2", "depth-v1", EVENTS)
+ALL = (VERSION, "v2", "v1", REJECTED, DEPTH, "depth-v2", "depth-v1", EVENTS)
 
 
 def folder() -> Path:

@@ -25,7 +25,7 @@ from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
 Step = HistoryBatch.Step
-
+_ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
 
 WhyNot = Callable[[bool], str]  # told whether rows are missing: why what was read may not be the batch; asked then
 
@@ -81,7 +81,8 @@ def _written(
     spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
 ) -> tuple[dict[str, int], list[Figures]]:
     """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
-    ordered(history(messages, batch.source.table, batch.pk)).write.partitionBy("day").parquet(str(places[0]))
+    kept = ordered(history(messages, batch.source.table, batch.pk))
+    kept.write.options(**_ZSTD).partitionBy("day").parquet(str(places[0]))
     ledger.reached(batch, token, Step.WRITTEN)
     written = of_files(spark, [places[0]])
     turned_away = _compare(batch, read_back(places[0]), rejected(messages, batch.source.table), places[1])

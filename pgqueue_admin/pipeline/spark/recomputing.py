@@ -10,6 +10,7 @@ from pgqueue_admin.pipeline.plan import days, planning
 from pgqueue_admin.pipeline.runtime.cancelling import cancelled_with
 from pgqueue_admin.pipeline.spark.counting import figures
 from pgqueue_admin.pipeline.spark.reading import of_files
+from pgqueue_admin.pipeline.spark.transforms.retries import told_of_old
 from pgqueue_admin.records.models import HistoryDay, HistoryFile
 
 
@@ -21,7 +22,7 @@ def run(spark: SparkSession, day: HistoryDay, folder: Path) -> None:
             made = [
                 each
                 for some in _batches(files)
-                for each in figures(of_files(spark, [folder / file.path for file in some]))
+                for each in figures(told_of_old(of_files(spark, [folder / file.path for file in some])))
             ]
     except Exception as error:
         if not days.is_wanted(day):

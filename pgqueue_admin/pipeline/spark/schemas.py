@@ -64,6 +64,7 @@ HISTORY = _struct(
     processing_ms=_LONG,
     delivery_ms=_LONG,
     skewed=BooleanType(),
+    retried=BooleanType(),
     exception_type=_TEXT,
     exception_message=_TEXT,
     fingerprint=_TEXT,

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.sources.limits import TRACE_MOST
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
 # Lines are looked through as one text: a list of them is ten times as slow.
 _FRAMEWORK = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"
@@ -21,14 +22,19 @@ _LOOKED_AT = 4000  # characters: a quotation mark that nothing closes has all th
 
 def fingerprinted(messages: DataFrame) -> DataFrame:
     """Adds ``fingerprint``: 16 hexadecimal digits; null where nothing failed."""
-    parts = F.concat_ws("\n", "exception_type", _own_frame(), folded(F.col("exception_message")))
-    print_ = F.when(F.col("exception_type").isNotNull(), F.substring(F.sha2(parts, 256), 1, 16))
-    return messages.withColumn("fingerprint", print_)
+    return messages.withColumn("fingerprint", _fingerprint())
 
 
-def folded(message: Column) -> Column:
-    """The message without ids, quoted texts and numbers."""
-    message = F.substring(message, 1, _LOOKED_AT)
+@once
+def _fingerprint() -> Column:
+    parts = F.concat_ws("\n", "exception_type", _own_frame(), folded())
+    return F.when(F.col("exception_type").isNotNull(), F.substring(F.sha2(parts, 256), 1, 16))
+
+
+@once
+def folded() -> Column:
+    """exception_message without ids, quoted texts and numbers."""
+    message = F.substring("exception_message", 1, _LOOKED_AT)
     for pattern, stands_for in _VARIES:
         message = F.regexp_replace(message, pattern, stands_for)
     return F.substring(message, 1, _LONGEST)

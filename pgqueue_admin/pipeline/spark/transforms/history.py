@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.spark.schemas import HISTORY, REJECTED
 from pgqueue_admin.pipeline.spark.transforms.fingerprints import fingerprinted
+from pgqueue_admin.pipeline.spark.transforms.once import once
 from pgqueue_admin.pipeline.spark.transforms.retries import delivered_once
 from pgqueue_admin.pipeline.spark.transforms.timings import timed
 
@@ -13,10 +14,14 @@ _SHOWN = 4096  # characters of the headers of what was rejected
 
 def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
     """Rows of schemas.HISTORY of all that may be kept."""
-    kept = messages.where(F.col("why_not").isNull())
+    kept = messages.where("why_not is null")
     known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
-    whole = fingerprinted(delivered_once(timed(kept))).withColumns(known)
-    return whole.select(*[F.col(field.name).cast(field.dataType) for field in HISTORY])
+    return fingerprinted(delivered_once(timed(kept))).withColumns(known).select(*_columns())
+
+
+@once
+def _columns() -> list[Column]:
+    return [F.col(field.name).cast(field.dataType) for field in HISTORY]
 
 
 def _one_of(number: int) -> Column:

@@ -4,14 +4,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.figures.names import BYTES, CHARACTERS
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
 
 def named(history: DataFrame, names: list[str]) -> DataFrame:
     """Columns of ``names``, exception_type as ``exception``; empty where nothing is known."""
     renamed = history.withColumnsRenamed({"exception_type": "exception"}).fillna("", names)
-    return renamed.withColumns({name: _cut(F.col(name)) for name in names})
+    return renamed.withColumns({name: _cut(name) for name in names})
 
 
-def _cut(name: Column) -> Column:
+@once
+def _cut(name: str) -> Column:
     """As figures.names has it."""
-    return F.when(F.octet_length(name) > BYTES, F.substring(name, 1, CHARACTERS)).otherwise(name)
+    return F.when(F.octet_length(name) > BYTES, F.substring(name, 1, CHARACTERS)).otherwise(F.col(name))

@@ -8,6 +8,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.spark.transforms import retries
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
 _CORRUPT = "_corrupt"
 _NAMES = {
@@ -20,7 +22,7 @@ _NAMES = {
     "started": "NServiceBus.ProcessingStarted",
     "ended": "NServiceBus.ProcessingEnded",
 }
-_SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), _CORRUPT)])
+_SCHEMA = StructType([StructField(name, StringType()) for name in (*_NAMES.values(), *retries.NAMES, _CORRUPT)])
 TWIN = "its number is another row's too"
 HEADERS_TOO_LARGE = f"its headers are larger than {HEADERS_MOST // 1_000_000} MB"
 HEADERS_WITHHELD = "its headers may hold a masked name and are no flat JSON object"
@@ -43,9 +45,19 @@ def parsed(raw: DataFrame, body_most: int = BODY_MOST) -> DataFrame:
 
     ``body_most``: bytes.
     """
-    told = F.from_json("headers", _SCHEMA, {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"})
-    known = raw.withColumn("told", told).select(
-        *[name for name in raw.columns if name not in {"message_id", "endpoint", "sent_at", "ended_at"}],
+    kept = [name for name in raw.columns if name not in {"message_id", "endpoint", "sent_at", "ended_at"}]
+    known = raw.withColumn("told", _object()).select(*kept, *_known())
+    return known.withColumn("why_not", _why_not(body_most)).drop("corrupt", "message_type", "said_end")
+
+
+@once
+def _object() -> Column:
+    return F.from_json("headers", _SCHEMA, {"columnNameOfCorruptRecord": _CORRUPT, "mode": "PERMISSIVE"})
+
+
+@once
+def _known() -> list[Column]:
+    return [
         _either("message_id", "message_id"),
         _either("endpoint", "endpoint"),
         F.coalesce(_meant(F.col("sent_at")), _time(_header("sent"))).alias("sent_at"),
@@ -55,13 +67,22 @@ def parsed(raw: DataFrame, body_most: int = BODY_MOST) -> DataFrame:
         _time(_header("deliver_at")).alias("deliver_at"),
         _clean(_header("conversation_id")).alias("conversation_id"),
         F.coalesce("message_type", _clean(_first_type())).alias("type"),
-        (F.col(f"told.{_CORRUPT}").isNotNull() | ~F.col("headers").rlike(r"^\s*\{")).alias("corrupt"),
-    )
-    return known.withColumn("why_not", _why_not(body_most)).drop("corrupt", "message_type", "said_end")
+        F.coalesce(*map(_told, retries.NAMES)).isNotNull().alias("retried"),
+        (F.col(f"told.{_CORRUPT}").isNotNull() | ~_is_object()).alias("corrupt"),
+    ]
 
 
 def _header(name: str) -> Column:
-    return F.col(f"told.`{_NAMES[name]}`")
+    return _told(_NAMES[name])
+
+
+def _told(header: str) -> Column:
+    return F.col(f"told.`{header}`")
+
+
+def _is_object() -> Column:
+    """The expression makes a text of Java of the whole, so it is for those that begin with space."""
+    return F.col("headers").startswith("{") | F.col("headers").rlike(r"^\s*\{")
 
 
 def _either(column: str, header: str) -> Column:
@@ -74,13 +95,14 @@ def _clean(text: Column) -> Column:
 
 
 def _first_type() -> Column:
-    types = F.substring(_header("types"), 1, _LONGEST)
+    told = _header("types")
+    types = F.when(F.octet_length(told) > _LONGEST, F.substring(told, 1, _LONGEST)).otherwise(told)
     return F.nullif(F.trim(F.regexp_extract(types, _FULL_NAME, 1)), F.lit(""))
 
 
 def _time(text: Column) -> Column:
-    """The wire's 28 characters; null where they are none."""
-    told = F.concat(F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
+    """The wire's 28 characters, in the session's zone, which is UTC: to be told one costs more than all the rest."""
+    told = F.concat(F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6))
     return _meant(told.try_cast("timestamp"))
 
 
@@ -88,6 +110,7 @@ def _meant(time: Column) -> Column:
     return F.when(time.between(F.lit(_FIRST), F.lit(_LAST)), time)
 
 
+@once
 def _why_not(body_most: int) -> Column:
     ended = F.col("ended_at").isNotNull()
     return (

@@ -5,16 +5,25 @@ import re
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-_RETRIED = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
-_SHARED = "Retr"  # by all of these
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
-
-def was_retried(headers: Column) -> Column:
-    """Looking for what the names share first is many times as fast as the expression, which few rows come to."""
-    names = "|".join(map(re.escape, _RETRIED))
-    return F.coalesce(headers.contains(_SHARED) & headers.rlike(rf'"({names})"\s*:'), F.lit(False))
+NAMES = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
 
 
 def delivered_once(messages: DataFrame) -> DataFrame:
     """Empties delivery_ms of what was retried: since it was sent it lay in an archive, or waited for its next try."""
-    return messages.withColumn("delivery_ms", F.when(~was_retried(F.col("headers")), F.col("delivery_ms")))
+    return messages.withColumn("delivery_ms", _of_one_delivery())
+
+
+@once
+def _of_one_delivery() -> Column:
+    return F.when(~F.col("retried"), F.col("delivery_ms"))
+
+
+def told_of_old(history: DataFrame) -> DataFrame:
+    """Files of version 2 have no ``retried``: there their headers are asked."""
+    return history.withColumn("retried", F.coalesce("retried", _has_name(F.col("headers"))))
+
+
+def _has_name(headers: Column) -> Column:
+    return headers.rlike(rf'"({"|".join(map(re.escape, NAMES))})"\s*:')

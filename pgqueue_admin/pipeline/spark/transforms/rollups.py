@@ -9,6 +9,7 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from pgqueue_admin.pipeline.figures.histogram import LOG_GAMMA, NOTHING
 from pgqueue_admin.pipeline.spark.transforms.names import named
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
 GRAINS = ("minute", "hour", "day")
 MEASURES = ("critical", "processing", "delivery")
@@ -18,18 +19,40 @@ KEYS = ("grain", "at", *_NAMES)
 
 def rollups(history: DataFrame) -> DataFrame:
     """One row per grain, instant and kind of message; each measure as its buckets and how often each occurred."""
-    minutes = _minutes(history).withColumn("grain", F.explode(F.array(*map(F.lit, GRAINS))))
-    each = minutes.withColumn("at", F.expr("date_trunc(grain, at)"))
-    sums = [F.sum(name).alias(name) for name in ("messages", "skewed")]
-    lists = [F.flatten(F.collect_list(measure)).alias(measure) for measure in MEASURES]
-    return each.groupBy(*KEYS).agg(*sums, *lists).mapInArrow(_counted, SCHEMA)
+    each = _minutes(history).withColumn("grain", _of_each_grain()).withColumn("at", _begin())
+    return each.groupBy(*KEYS).agg(*_summed()).mapInArrow(_counted, SCHEMA)
 
 
 def _minutes(history: DataFrame) -> DataFrame:
     """Each row is looked at once: hours and days are made of minutes."""
-    each = named(history, _NAMES).withColumn("at", F.date_trunc("minute", "ended_at"))
+    return named(history, _NAMES).withColumn("at", _minute()).groupBy("at", *_NAMES).agg(*_of_a_minute())
+
+
+@once
+def _minute() -> Column:
+    return F.date_trunc("minute", "ended_at")
+
+
+@once
+def _of_a_minute() -> list[Column]:
     lists = [F.collect_list(_bucket(f"{measure}_ms")).alias(measure) for measure in MEASURES]
-    return each.groupBy("at", *_NAMES).agg(F.count("*").alias("messages"), F.count_if("skewed").alias("skewed"), *lists)
+    return [F.count("*").alias("messages"), F.count_if("skewed").alias("skewed"), *lists]
+
+
+@once
+def _of_each_grain() -> Column:
+    return F.explode(F.array(*map(F.lit, GRAINS)))
+
+
+@once
+def _begin() -> Column:
+    return F.expr("date_trunc(grain, at)")
+
+
+@once
+def _summed() -> list[Column]:
+    sums = [F.sum(name).alias(name) for name in ("messages", "skewed")]
+    return [*sums, *(F.flatten(F.collect_list(measure)).alias(measure) for measure in MEASURES)]
 
 
 def _bucket(column: str) -> Column:

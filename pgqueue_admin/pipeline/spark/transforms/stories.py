@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.spark.transforms.names import named
-from pgqueue_admin.pipeline.spark.transforms.retries import was_retried
+from pgqueue_admin.pipeline.spark.transforms.once import once
 
 _NAMES = ["message_id", "queue", "endpoint", "type", "exception"]
 
@@ -14,20 +14,27 @@ def stories(history: DataFrame) -> DataFrame:
 
     Names are those of its last failure, or, where only its success is here, of that.
     """
-    told = named(history, _NAMES).where(F.col("message_id") != "").withColumn("ok", F.col("result") == "success")
-    about = told.where(~F.col("ok") | was_retried(F.col("headers")))
-    return (
-        about.groupBy("message_id", F.to_date("ended_at").alias("day"))
-        .agg(
-            *[F.max_by(name, F.struct(~F.col("ok"), F.col("ended_at"))).alias(name) for name in _NAMES[1:]],
-            _times(~F.col("ok")).alias("failed"),
-            _times(F.col("ok")).alias("succeeded"),
-            F.min("ended_at").alias("first_at"),
-            F.max(F.when(~F.col("ok"), F.col("ended_at"))).alias("last_failed_at"),
-            F.max(F.when(F.col("ok"), F.col("ended_at"))).alias("last_succeeded_at"),
-        )
-        .drop("day")
-    )
+    told = named(history, _NAMES).withColumns(_about())
+    about = told.where("message_id <> '' and (not ok or retried)")
+    return about.groupBy("message_id", "day").agg(*_told()).drop("day")
+
+
+@once
+def _about() -> dict[str, Column]:
+    return {"ok": F.col("result") == "success", "day": F.to_date("ended_at")}
+
+
+@once
+def _told() -> list[Column]:
+    ok, at = F.col("ok"), F.col("ended_at")
+    return [
+        *[F.max_by(name, F.struct(~ok, at)).alias(name) for name in _NAMES[1:]],
+        _times(~ok).alias("failed"),
+        _times(ok).alias("succeeded"),
+        F.min(at).alias("first_at"),
+        F.max(F.when(~ok, at)).alias("last_failed_at"),
+        F.max(F.when(ok, at)).alias("last_succeeded_at"),
+    ]
 
 
 def _times(what: Column) -> Column:
