@@ -46,6 +46,13 @@ WHY_NOT: dict[str, list[dict[str, Any]]] = {
     parsing.NO_END: [{"headers": "{}"}, {"headers": None}],
     parsing.UNREADABLE_END: [
         {"headers": '{"NServiceBus.ProcessingEnded":"yesterday"}'},
+        *(
+            {"headers": f'{{"NServiceBus.ProcessingEnded":"{text}"}}'}
+            for text in (
+                *(f"2026-11-14 12:00:01:{odd}" for odd in ("750+02 Z", "+0750")),
+                "2026-11-14T12:00:01.750+02:30",
+            )
+        ),
         {"headers": AUDITED.replace("2026-11-14 12:00:01:75", "0001-01-01 12:00:01:75")},
         {"headers": "{}", "ended_at": datetime(2999, 1, 1, tzinfo=UTC)},
     ],
