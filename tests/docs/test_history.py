@@ -11,7 +11,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encod
 def test_every_column_has_its_place() -> None:
     from pgqueue_admin.pipeline.spark.schemas import HISTORY
 
-    assert named("What a row holds (version 2)") == set(HISTORY.fieldNames())
+    assert named("What a row holds (version 3)") == set(HISTORY.fieldNames())
 
 
 def test_so_has_every_column_of_events() -> None:
