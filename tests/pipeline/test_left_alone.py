@@ -71,7 +71,7 @@ def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], Da
     monkeypatch.setattr(driver, "source", lambda: Reading(looking))
     one = driver.Driver("test")
 
-    def run(_: Any, batch: HistoryBatch) -> bool:
+    def run(_: Any, batch: HistoryBatch, is_busy: bool) -> bool:
         read.append(batch.source.table)
         return bool(ended(batch))
 
