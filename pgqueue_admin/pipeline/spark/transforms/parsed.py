@@ -101,14 +101,9 @@ def _first_type() -> Column:
 
 
 def _time(text: Column) -> Column:
-    """The wire's 28 characters; null where they are none.
-
-    The zone is left to the session, which is at UTC: one that is named is looked at by expressions. So none may stand
-    where the microseconds do.
-    """
-    micros = F.substring(text, 21, 6)
-    told = F.concat(F.substring(text, 1, 19), F.lit("."), micros).try_cast("timestamp")
-    return _meant(F.when((F.octet_length(text) == 28) & micros.try_cast("int").isNotNull(), told))
+    """The wire's 28 characters; null where they are none."""
+    told = F.concat(F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
+    return _meant(told.try_cast("timestamp"))
 
 
 def _meant(time: Column) -> Column:
