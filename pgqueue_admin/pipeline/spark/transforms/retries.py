@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline.spark.transforms.once import once
 
 NAMES = ("NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom")
+_SHARED = "Retr"  # by all of these
 
 
 def delivered_once(messages: DataFrame) -> DataFrame:
@@ -26,4 +27,5 @@ def told_of_old(history: DataFrame) -> DataFrame:
 
 
 def _has_name(headers: Column) -> Column:
-    return headers.rlike(rf'"({"|".join(map(re.escape, NAMES))})"\s*:')
+    """Looking for what the names share first is many times as fast as the expression, which few rows come to."""
+    return headers.contains(_SHARED) & headers.rlike(rf'"({"|".join(map(re.escape, NAMES))})"\s*:')
