@@ -10,6 +10,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.pipeline.sources.looking import for_looking
 
 ENDPOINTS, TYPES, DAYS = 10, 2, 90
 # 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
@@ -115,10 +116,13 @@ def figures(connection: Connection) -> None:
 
 
 def copied(dsn: str, selects: list[str]) -> None:
-    """The floor of reading: each statement as a binary COPY of a psql of its own, all at once, to nowhere."""
+    """The floor of reading: each statement as a binary COPY of a psql of its own, all at once, to nowhere.
+
+    Its sessions are set as the driver's are: the server goes the same ways.
+    """
     psql = binaries.postgresql() / "psql"
     commands: list[list[str | Path]] = [
-        [psql, dsn, "-qXc", f"copy ({each}) to stdout (format binary)"] for each in selects
+        [psql, for_looking(dsn), "-qXc", f"copy ({each}) to stdout (format binary)"] for each in selects
     ]
     children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
     if any([child.wait() for child in children]):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
@@ -111,6 +111,15 @@ def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect)
         options = {"uri": for_looking(f"{latin}{asked}"), "selects": json.dumps([select])}
         (batch,) = Reader(options).read(Part(select))
         assert batch.column("headers").to_pylist() == [headers]
+
+
+def test_no_batch_takes_workers_of_the_server(database: Any, console_database: str, connect: Connect) -> None:
+    """However many rows PostgreSQL expects: it is somebody's server, and a batch is read in parts as it is."""
+    database.run(LARGE)
+    free = ("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0")
+    asked = f"{console_database}?options={quote(' '.join(f'-c {cost}' for cost in free))}"
+    plans = [connect(uri).all("explain select body from large") for uri in (asked, for_looking(asked))]
+    assert ["Gather" in str(plan) for plan in plans] == [True, False]
 
 
 def test_what_is_within_its_limit_is_left_alone(

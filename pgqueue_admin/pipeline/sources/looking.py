@@ -26,10 +26,13 @@ def for_looking(dsn: str, limit: int = LIMIT) -> str:
 
 
 def _only(limit: int) -> str:
-    """Values are written into the statements, hence standard strings; the last one is of TCP, and needs nobody here."""
+    """Values are written into the statements, hence standard strings. A batch is read in parts of its own: workers of
+    the server's would be more of its processes, and wide rows cost more to hand on than to find. The last one is of
+    TCP, and needs nobody here.
+    """
     return (
         f"-c default_transaction_read_only=on -c statement_timeout={limit}s -c timezone=UTC"
-        f" -c standard_conforming_strings=on -c tcp_user_timeout={limit}s"
+        f" -c standard_conforming_strings=on -c max_parallel_workers_per_gather=0 -c tcp_user_timeout={limit}s"
     )
 
 
