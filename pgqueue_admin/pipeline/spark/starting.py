@@ -13,10 +13,11 @@ from pgqueue_admin.pipeline.runtime import class_archive, java, python, temporar
 from pgqueue_admin.pipeline.spark import cluster, source
 from pgqueue_admin.pipeline.spark.transforms import rollups
 
-_UTC = "-Duser.timezone=UTC"
+# What Spark writes for a batch is one method of about the 8,000 bytes from which on Java would not compile it.
+_EVERYWHERE = "-XX:-DontCompileHugeMethods -Duser.timezone=UTC"
 # Java's second compiler is worth its time only for what a batch does for each row: six times its thresholds
 _HOT = "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3600 -XX:Tier4CompileThreshold=90000"
-_JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_UTC}"
+_JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_EVERYWHERE}"
 
 
 def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
@@ -49,7 +50,7 @@ def _settings(scratch: Path, temporary: Path, jvm: str) -> dict[str, str]:
     return {
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": f"{_JVM} -Djava.io.tmpdir={temporary} {jvm}",
-        "spark.executor.extraJavaOptions": _UTC,
+        "spark.executor.extraJavaOptions": _EVERYWHERE,
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
