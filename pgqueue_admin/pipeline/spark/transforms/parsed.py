@@ -101,9 +101,8 @@ def _first_type() -> Column:
 
 
 def _time(text: Column) -> Column:
-    """The wire's 28 characters; null where they are none. A time without its day would be taken for one of today."""
-    day, time, micros = F.substring(text, 1, 10), F.substring(text, 12, 8), F.substring(text, 21, 6)
-    told = F.concat(day, F.lit("T"), time, F.lit("."), micros, F.lit("Z"))
+    """The wire's 28 characters; null where they are none. By its sign a year is told from an hour of today."""
+    told = F.concat(F.lit("+"), F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
     return _meant(told.try_cast("timestamp"))
 
 
