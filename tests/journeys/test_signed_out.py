@@ -27,6 +27,7 @@ def test_the_page_says_it_and_is_come_back_to(page: Page, product: Product, comp
     expect(page.locator("#freshness")).to_contain_text("You are signed out. Reload to sign in")
     page.get_by_role("button", name=re.compile("^Retry")).first.click()
     expect(page.locator(".notice")).to_have_text(NOTHING)
+    expect(page.get_by_label("Name")).to_be_focused()  # once the page is drawn; keys before that go nowhere
     name, password = product.login
     page.keyboard.type(name)
     page.keyboard.press("Tab")
