@@ -136,15 +136,14 @@ def pruner() -> Callable[[], int]:
     import django.db
 
     from pgqueue_admin.archive.pruning import prune
-    from pgqueue_admin.pipeline import ledger
-    from pgqueue_admin.pipeline.sources.tables import ARCHIVE
+    from pgqueue_admin.pipeline import how_far
     from pgqueue_admin.records import clock
 
     def once() -> int:
         try:
             with postgresql().connect(os.environ["DATABASE_URL"]) as connection:
                 (now,) = connection.all(postgresql().pipeline.instant())
-                read = ledger.read_to(ARCHIVE, now.cluster)
+                read = how_far.of_archive(now.cluster, now.archive).snapshot
                 return prune(connection, clock.now(), read, now.cluster) if read else 0
         except (django.db.Error, DatabaseError):  # while the server restarts
             django.db.connections.close_all()

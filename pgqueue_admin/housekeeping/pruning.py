@@ -11,7 +11,7 @@ from pgqueue_admin.archive.pruning import CHUNK, Filed, prune, say_read
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import how_far, ledger
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistorySource
@@ -39,7 +39,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
 
 
 class Place(NamedTuple):
-    """How far history has read the archive (``read`` empty: nothing of this cluster), and which events are in files."""
+    """How far history has read the archive (``read`` empty: nothing of this one), and which events are in files."""
 
     cluster: str
     read: str
@@ -49,8 +49,8 @@ class Place(NamedTuple):
 def _place(connection: Connection) -> Place:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().pipeline.instant())
-    filed = Filed(*ledger.events_filed(ARCHIVE, now.cluster))
-    return Place(now.cluster, ledger.read_to(ARCHIVE, now.cluster), filed)
+    known = how_far.of_archive(now.cluster, now.archive)
+    return Place(now.cluster, known.snapshot, Filed(known.events, known.events_before))
 
 
 def _tell_others(connection: Connection, place: Place) -> None:

@@ -75,11 +75,11 @@ def _same(source: HistorySource) -> QuerySet[HistorySource]:
     return HistorySource.objects.filter(pk=source.pk, **same)
 
 
-def to_go_on(source: HistorySource) -> str:
-    """What somebody says where nothing was lost, to be copied."""
+def to_go_on(source: HistorySource, where: str = "nothing was lost (pg_upgrade, a switchover)") -> str:
+    """What somebody says there, to be copied."""
     change, table = "cluster = ''" if source.way == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
     statement = f"""update pgqueue_historysource set {change} where "table" = '{table}';"""
-    return f"Where nothing was lost (pg_upgrade, a switchover), run this on the console's database: {statement}"
+    return f"Where {where}, run this on the console's database: {statement}"
 
 
 def held_back(source: HistorySource, why: str) -> None:
@@ -122,14 +122,14 @@ def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, serv
 
 
 @transaction.atomic
-def comes_from(source: HistorySource, line: Line) -> None:
-    """Which server the transaction ids of a source are of, or that they are no server's. What was planned of another
-    one, before somebody said how to go on, is given up."""
-    if (source.cluster, source.line_began) == line:
+def comes_from(source: HistorySource, line: Line, oid: int | None) -> None:
+    """Which server the transaction ids of a source are of, or that they are no server's, and which table they are in.
+    What was planned of another one, before somebody said how to go on, is given up."""
+    if (source.cluster, source.line_began, source.oid) == (*line, oid):
         return
     left = [] if source.cluster else list(source.batches.filter(state__in=OPEN).select_for_update())
-    if _unmoved(source).update(**_on(line, said=not source.cluster)):
-        source.cluster = line.cluster
+    if _unmoved(source).update(oid=oid, **_on(line, said=not source.cluster)):
+        source.oid, source.cluster = oid, line.cluster
         _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
 
 
@@ -282,15 +282,3 @@ def complete_to() -> datetime | None:
     What another one brings one day is counted and judged then."""
     known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
     return known.aggregate(least=Min("complete_to"))["least"]
-
-
-def read_to(table: str, cluster: str) -> str:
-    """The snapshot of which history has every row of a table, in this cluster; empty: of none."""
-    source = HistorySource.objects.filter(table=table, cluster=cluster).first()
-    return source.snapshot if source else ""
-
-
-def events_filed(table: str, cluster: str) -> tuple[str, datetime | None]:
-    """Events that were visible in this snapshot and are from before then are in files; of a table, in this cluster."""
-    source = HistorySource.objects.filter(table=table, cluster=cluster).first()
-    return (source.events_snapshot or BEFORE_ALL, source.events_before) if source else (BEFORE_ALL, None)

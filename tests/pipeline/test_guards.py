@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import how_far, ledger
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.plan.planning import MOST, by_snapshots
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
@@ -85,15 +85,17 @@ def test_a_plan_waits_for_a_batch_that_is_just_ending(database: Any, console_dat
     assert not HistoryBatch.objects.exists()
 
 
-def test_events_of_another_server_are_in_no_files_of_this_one(database: Any) -> None:
+def test_what_was_read_of_another_archive_was_not_read_of_this_one(database: Any) -> None:
     """Or what was decided there would be pruned here."""
     now = clock.now()
     HistorySource.objects.create(
-        table=ARCHIVE, way="snapshots", cluster="1/00000001", snapshot="9:9:", events_snapshot="9:9:", events_before=now
+        table=ARCHIVE, way="snapshots", cluster="1/00000001", snapshot="9:9:", events_snapshot="8:8:", events_before=now
     )
-    assert ledger.events_filed(ARCHIVE, "1/00000001") == ("9:9:", now)
-    assert ledger.events_filed(ARCHIVE, "1/00000002") == (ledger.BEFORE_ALL, None)
-    assert ledger.read_to(ARCHIVE, "1/00000002") == ""
+    assert how_far.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now), "which table it is was not noted yet"
+    assert how_far.of_archive("1/00000002", 7) == ("", ledger.BEFORE_ALL, None)
+    HistorySource.objects.update(oid=7)
+    assert how_far.of_archive("1/00000001", 7) == ("9:9:", "8:8:", now)
+    assert how_far.of_archive("1/00000001", 8) == ("", ledger.BEFORE_ALL, None)
 
 
 def test_a_number_that_was_seen_on_another_timeline_is_looked_for_anew(database: Any) -> None:

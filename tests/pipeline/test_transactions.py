@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline import how_far, ledger
 from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
@@ -107,7 +107,8 @@ def test_ids_that_went_back_are_noticed_once_and_stay_said(database: Any) -> Non
     rests(database, archive, "put back")
     used_up(database, 30)
     rests(database, archive, "put back")
-    assert ledger.read_to(ARCHIVE, cluster(database)) == "", "nothing is pruned behind it"
+    now = database.one(postgresql().pipeline.instant())
+    assert how_far.of_archive(now.cluster, now.archive).snapshot == "", "nothing is pruned behind it"
     assert read(database, said(archive, MARKED)) == [1]
 
 

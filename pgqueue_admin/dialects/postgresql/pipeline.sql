@@ -1,11 +1,15 @@
 -- name: instant
 -- What is visible now, and in which cluster: transaction ids mean nothing in another one, e.g. after a restore. Whoever is
--- promoted goes on with a timeline of its own, the first eight digits of its log's files.
+-- promoted goes on with a timeline of its own, the first eight digits of its log's files. And which table the archive is,
+-- asked as readable below asks.
 select
     pg_current_snapshot()::text as snapshot,
     concat(
         (select system_identifier::text from pg_control_system()), '/',
         case when not pg_is_in_recovery() then left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) end) as cluster,
+    (select relation.oid::int8
+        from pg_class relation join pg_namespace schema on schema.oid = relation.relnamespace
+        where schema.nspname = 'messages' and relation.relname = 'message_archive') as archive,
     clock_timestamp() as at
 
 -- name: has_timelines

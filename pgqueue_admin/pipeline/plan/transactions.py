@@ -1,4 +1,4 @@
-"""Whether transaction ids still mean what the ledger knows by them: of the same server, and none given out twice."""
+"""Whether transaction ids still mean what the ledger knows by them: of one table and server, none given out twice."""
 
 import time
 from typing import Any
@@ -11,6 +11,7 @@ from pgqueue_admin.records.models import HistorySource
 
 BETWEEN = 0.05  # seconds
 WENT_BACK = "went back"  # in place of its server: noticed once, it stays until somebody says what was read
+_NOTHING_NEW = "it was made anew, or dumped on this very server"
 _SAY = "Nothing of it is read before somebody says how to go on (docs/history.md)."
 
 
@@ -19,10 +20,10 @@ def is_known(connection: Connection, source: HistorySource) -> bool:
     now = _now(connection)
     if (why := _why_not(now, source)) and not _lost_nothing(connection, now, source):
         if _is_behind(now, source) and not _is_elsewhere(now, source):
-            ledger.comes_from(source, timelines.Line(WENT_BACK, source.line_began))
+            ledger.comes_from(source, timelines.Line(WENT_BACK, source.line_began), source.oid)
         ledger.held_back(source, why)
         return False
-    ledger.comes_from(source, timelines.of(connection, now.cluster, source))
+    ledger.comes_from(source, timelines.of(connection, now.cluster, source), now.archive)
     return True
 
 
@@ -69,6 +70,11 @@ def _why_not(now: Any, source: HistorySource) -> str:
         )
     if source.cluster == WENT_BACK or _is_behind(now, source):
         return f"The server was put back: it gives out transaction ids again that were read up to. {_SAY}"
+    if _is_another(now, source):
+        return (
+            "The archive is another table than the one that was read: it was made anew, or restored from a dump, whose"
+            f" transaction ids are those of the server that was dumped. {ledger.to_go_on(source, _NOTHING_NEW)} {_SAY}"
+        )
     if is_other_line(source.cluster, now.cluster):
         return (
             "A standby was promoted, or a backup restored, since it was read: what was read last it may not have, and"
@@ -79,13 +85,18 @@ def _why_not(now: Any, source: HistorySource) -> str:
 
 def _lost_nothing(connection: Connection, now: Any, source: HistorySource) -> bool:
     """Another timeline is all that is wrong, and it is proven that it begins behind all that was seen."""
-    if _is_elsewhere(now, source) or source.cluster == WENT_BACK or _is_behind(now, source):
+    if _is_elsewhere(now, source) or source.cluster == WENT_BACK or _is_behind(now, source) or _is_another(now, source):
         return False
     return timelines.has_all(connection, now.cluster, source)
 
 
 def _is_elsewhere(now: Any, source: HistorySource) -> bool:
     return source.cluster not in ("", WENT_BACK) and server(source.cluster) != server(now.cluster)
+
+
+def _is_another(now: Any, source: HistorySource) -> bool:
+    """Where somebody has said how to go on, it is the one that is there now."""
+    return bool(source.cluster) and source.oid not in (None, now.archive)
 
 
 def _is_behind(now: Any, source: HistorySource) -> bool:
