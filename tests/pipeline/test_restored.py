@@ -15,7 +15,8 @@ from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests.pipeline.events import DAY, buried
-from tests.pipeline.failovers import PAGE, rests
+from tests.pipeline.failovers import PAGE, has_all_of, may_see_timelines, rests
+from tests.pipeline.followers import there
 from tests.pipeline.tables import died, read
 
 Connect = Callable[[str], Any]
@@ -110,6 +111,23 @@ def test_while_a_batch_of_it_was_read(database: Any, console_database: str, tmp_
     rests(database, archive, ANOTHER)
     assert read(database, said(archive, NOTHING_NEW)) == [1, 2]
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+def test_behind_a_failover_that_lost_nothing(
+    follower: PostgreSQL, database: Any, console_database: str, connect: Connect, tmp_path: Path
+) -> None:
+    """The server's log says so of the server, and nothing of the table that came after."""
+    (archive,) = sources(database)
+    may_see_timelines(database)
+    died(database)
+    assert read(database, archive) == [1]
+    promoted = connect(there(follower, console_database))
+    has_all_of(database, promoted)
+    promoted.value("select pg_promote()")
+    dsn = there(follower, console_database)
+    restored(promoted, dsn, dumped(dsn, tmp_path))
+    rests(promoted, archive, ANOTHER)
+    assert read(promoted, said(archive, NOTHING_NEW)) == []
 
 
 def test_a_table_that_was_only_rewritten_is_the_same(database: Any) -> None:
