@@ -163,9 +163,14 @@ class Driver:
 
             self._watch = self._watch or hung.Watch()
             master = settings.PGQUEUE["SPARK_MASTER"]
-            self._spark = starting.session(master, settings.PGQUEUE["VAR"] / "spark")
-            if not starting.is_local(master):
-                cluster.ready(self._spark, folder())
+            started = starting.session(master, settings.PGQUEUE["VAR"] / "spark")
+            try:
+                if not starting.is_local(master):
+                    cluster.ready(started, folder())
+            except Exception:  # whoever asks next asks this of it, too
+                started.stop()
+                raise
+            self._spark = started
         return self._spark
 
     def close(self) -> None:

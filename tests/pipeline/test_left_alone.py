@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +84,32 @@ def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], Da
     except DatabaseError as error:
         return read, error
     return read, None
+
+
+def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
+    database: Any, history: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the next table would be read by machines that do not see the folder, and none of its rows come to it."""
+    from pgqueue_admin.pipeline.spark import cluster, job, starting
+
+    audit_queue(database)
+    put(database)
+    died(database)
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "spark://plant:7077"}
+    asked, stopped = list[Path](), list[bool]()
+
+    def not_ready(_: Any, folder: Path) -> None:
+        asked.append(folder)
+        raise cluster.NotReady("HISTORY_DIR must be one folder")
+
+    monkeypatch.setattr(starting, "session", lambda *_: SimpleNamespace(stop=lambda: stopped.append(True)))
+    monkeypatch.setattr(cluster, "ready", not_ready)
+    monkeypatch.setattr(job, "run", lambda *_: pytest.fail("a batch was begun"))
+    with pytest.raises(cluster.NotReady):
+        driver.Driver("test").turn()
+    assert (asked, stopped) == ([history, history], [True, True])
+    notes = HistorySource.objects.values_list("note", flat=True)
+    assert set(notes) == {"HISTORY_DIR must be one folder"}
 
 
 def test_a_table_that_may_not_be_read_is_no_source(

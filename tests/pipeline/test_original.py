@@ -127,9 +127,9 @@ def test_a_batch_that_was_planned_by_number_is_planned_anew_by_transaction(
     batch = planning.plan(database, original)
     assert batch is not None
     token = ledger.begin(batch, "test")
-    assert deciding.why_not_of_it(database, batch, is_short=False) == ""
+    assert deciding.why_not_of_it(database, batch, batch.rows) == ""
     adopted(database)
-    assert "engine_schema has adopted its table" in deciding.why_not_of_it(database, batch, is_short=False)
+    assert "engine_schema has adopted its table" in deciding.why_not_of_it(database, batch, batch.rows)
     other = HistorySource.objects.get()
     assert read(database, other) == [1, 2]
     with pytest.raises(ledger.Superseded):

@@ -161,10 +161,10 @@ def test_a_batch_that_was_planned_on_another_server_is_planned_anew(database: An
     died(database, 2)
     batch = planning.plan(database, archive)
     assert batch is not None
-    assert deciding.why_not_of_it(database, batch, is_short=False) == ""
+    assert deciding.why_not_of_it(database, batch, batch.rows) == ""
     HistorySource.objects.update(cluster="1/00000001")
     batch.refresh_from_db()
-    assert "moved to another server" in deciding.why_not_of_it(database, batch, is_short=False)
+    assert "moved to another server" in deciding.why_not_of_it(database, batch, batch.rows)
     rests(database, archive, "moved to another server")
     assert read(database, said(archive, NOTHING_WAS_LOST)) == [1, 2]
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]

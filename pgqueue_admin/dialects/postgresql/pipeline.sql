@@ -150,6 +150,10 @@ from (
     order by {number} fetch first (%(most)s) rows with ties
 ) next
 
+-- name: queue_rows
+-- How many of a batch's rows are there now.
+select count(*) from {table} where {number} between %(lo)s and %(hi)s
+
 -- name: table_files
 -- Where its rows lie, those of its partitions too: elsewhere once it was rewritten. A snapshot from before that sees none
 -- of them, and who waits for the table's lock with one (COPY does) reads nothing.

@@ -60,11 +60,8 @@ def is_adopted(connection: Connection, source: HistorySource) -> bool:
     return source.table == ARCHIVE and bool(connection.value(_sql().has_archive()))
 
 
-def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -> str:
-    """Why what was read may not be what there is of a batch; empty: it is. Asked when it was read.
-
-    ``is_short``: fewer rows came than were planned. Its owner may have taken them, or they were not to be seen.
-    """
+def why_not_of_it(connection: Connection, batch: HistoryBatch, read: int) -> str:
+    """Why the ``read`` rows may not be what there is of a batch; empty: they are. Asked when it was read."""
     source = batch.source
     if source.way != NUMBERS:
         return transactions.why_not(connection, source)
@@ -72,9 +69,21 @@ def why_not_of_it(connection: Connection, batch: HistoryBatch, is_short: bool) -
         return "While it was read, engine_schema has adopted its table."
     if _why_not(_numbers(connection, source), source) or _was_promoted(transactions.cluster(connection), source):
         return "While it was read, its table became another one, or its numbers began anew."
-    if is_short and batch.table_files != connection.value(_sql().table_files(), {"table": source.table}):
+    return _why_short(connection, batch, read) if read < batch.rows else ""
+
+
+def _why_short(connection: Connection, batch: HistoryBatch, read: int) -> str:
+    """Its owner may have taken what is missing, at any time; what is there now was there when it was read."""
+    table = batch.source.table
+    if batch.table_files != connection.value(_sql().table_files(), {"table": table}):
         return "While it was read, its table was rewritten (alter, truncate, vacuum full): rows may have been unseen."
-    return ""
+    left = _sql().queue_rows(table=postgresql().parse_address(table), number=number_of(table))
+    if (there := connection.value(left, {"lo": batch.seq_lo, "hi": batch.seq_hi})) <= read:
+        return ""
+    return (
+        f"{read} rows of it came to the files, and {there} of the {batch.rows} planned are still there: some were lost"
+        " on their way. On a cluster all machines must see one HISTORY_DIR."
+    )
 
 
 def _numbers(connection: Connection, source: HistorySource) -> Any:

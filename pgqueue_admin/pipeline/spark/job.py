@@ -27,7 +27,7 @@ from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 Step = HistoryBatch.Step
 _ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
 
-WhyNot = Callable[[bool], str]  # told whether rows are missing: why what was read may not be the batch; asked then
+WhyNot = Callable[[int], str]  # told how many rows were read: why they may not be the batch; asked then
 
 
 class NotAsPlanned(Exception):
@@ -68,7 +68,7 @@ def _attempt(
         turned_away, made = _written(spark, batch, token, parsed(raw, _body_most()), places)
         files = list(manifest(batch, folder, *places))
         kept = sum(each.rows for each in files if each.dataset == HistoryFile.Dataset.HISTORY)
-        if why := why_not(kept + sum(turned_away.values()) < batch.rows):
+        if why := why_not(kept + sum(turned_away.values())):
             raise NotAsPlanned(why)
     ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
 
