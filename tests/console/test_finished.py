@@ -19,7 +19,7 @@ from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryFile
 from tests.console.pages import matched
 from tests.pipeline.counted import rolled_up
-from tests.pipeline.events import buried, event, kept, midnight, moved_back
+from tests.pipeline.events import buried, event, kept, midnight, midnight_passes, moved_back
 from tests.pipeline.files import HEADERS, TEN, message, write
 
 STRETCH = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T11:00:00Z"}
@@ -129,6 +129,21 @@ def test_what_became_of_a_message_is_told_when_the_archive_has_forgotten_it(
     assert "Retried" not in told
     assert f"the last one being {midnight(-1):%-d %b %Y}." in told
     assert became(as_viewer, source="audit") == ""
+
+
+def test_what_became_of_another_with_its_number_is_not_told(
+    history: Path, as_viewer: Client, archive: Connection
+) -> None:
+    """An archive that was made anew begins its numbers again. Who has no id may be this one."""
+    for number, (message_id, verb) in enumerate((("of-old", "discarded"), ("of-now", "retried"), (None, "restored"))):
+        event(archive, buried(archive, message_id=message_id), verb=verb, days=-2 - number)
+        assert kept(archive, history) == 1
+        midnight_passes()
+        archive.run("delete from messages.message_archive")
+        archive.run("select setval('messages.message_archive_seq_seq', 1, false)")
+    write(history, message(1, source=ARCHIVE, result="failed", message_id="of-now"))
+    told = became(as_viewer)
+    assert [verb in told for verb in ("Retried", "Restored", "Discarded")] == [True, True, False]
 
 
 def test_that_nothing_became_of_it_is_told_up_to_when(history: Path, as_viewer: Client, archive: Connection) -> None:

@@ -39,7 +39,8 @@ def of(message: finished.Finished) -> Became | None:
     paths = _paths(message.ended_at)
     if not paths:
         return Became([], last, 0)
-    asked = {"paths": paths, "source": ARCHIVE, "seq": message.seq, "within": finished.WITHIN}
+    asked = {"paths": paths, "source": ARCHIVE, "seq": message.seq, "message_id": message.message_id}
+    asked |= {"within": finished.WITHIN}
     told = finished.answered("events", asked)
     events = [Event(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in told["rows"]]
     events.sort(key=lambda event: (event.at, event.event), reverse=True)

@@ -73,9 +73,15 @@ def answer(
     return {"rows": _rows(paths, kept, whole), "matched": matched, "unread": unread}
 
 
-def events(paths: list[str], source: str, seq: int, within: float) -> Any:
-    """``rows``: what became of one message of a table, in no order; ``unread``: files that were not read in time."""
-    ends, asked, rows = time.monotonic() + within, [("source", "=", source), ("seq", "=", seq)], list[Any]()
+def events(paths: list[str], source: str, seq: int, message_id: str | None, within: float) -> Any:
+    """``rows``: what became of one message of a table, in no order; ``unread``: files that were not read in time.
+
+    An archive that was made anew begins its numbers again, so its id is asked for, too, where both sides know one.
+    """
+    ends, rows = time.monotonic() + within, list[Any]()
+    asked = (pc.field("source") == source) & (pc.field("seq") == seq)
+    if message_id is not None:
+        asked &= (pc.field("message_id") == message_id) | pc.field("message_id").is_null()
     for number, path in enumerate(paths):
         if time.monotonic() > ends:
             return {"rows": rows, "unread": len(paths) - number}
