@@ -53,8 +53,8 @@ def once() -> int:
     driver = Driver(vitals.code_version())
     try:
         done = driver.turn()
-        while days.due():
-            done += driver.turn()
+        while days.due() and (made := driver.turn()):  # none: its folder is not there, or it is asked for anew
+            done += made
         return done
     finally:
         with suppress(JavaLost):

@@ -6,9 +6,10 @@ from typing import Any
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files import presence
 from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import HistoryBatch, HistoryFile
+from pgqueue_admin.records.models import HistoryBatch, HistoryDay, HistoryFile
+from pgqueue_admin.workers import pipelining
 from tests.pipeline.events import buried, event
-from tests.pipeline.files import message, write
+from tests.pipeline.files import TEN, message, write
 from tests.pipeline.tables import told
 
 
@@ -28,6 +29,15 @@ def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: A
     assert Driver().turn() == 0
     assert told(archive) == ""
     assert HistoryFile.objects.filter(dataset="events").exists(), "the driver goes on"
+
+
+def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history: Path) -> None:
+    """By the command, which ends and says so; the day stays asked for."""
+    write(history, message(1))
+    history.rename(history.parent / "volume")
+    HistoryDay.objects.create(day=TEN.date(), asked_at=TEN, is_wanted=True)
+    assert pipelining.once() == 0
+    assert HistoryDay.objects.get().is_wanted
 
 
 def test_a_file_that_somebody_took_keeps_nothing_back(console_database: str, tmp_path: Path) -> None:
