@@ -135,7 +135,7 @@ def pruner() -> Callable[[], int]:
     """All that history has read, however young: a row that goes too early is lost."""
     import django.db
 
-    from pgqueue_admin.archive.pruning import prune
+    from pgqueue_admin.archive.pruning import as_of, prune
     from pgqueue_admin.pipeline import how_far
     from pgqueue_admin.records import clock
 
@@ -144,7 +144,7 @@ def pruner() -> Callable[[], int]:
             with postgresql().connect(os.environ["DATABASE_URL"]) as connection:
                 (now,) = connection.all(postgresql().pipeline.instant())
                 read = how_far.of_archive(now.cluster, now.archive).snapshot
-                return prune(connection, clock.now(), read, now.cluster) if read else 0
+                return prune(connection, clock.now(), read, as_of(now.cluster, now.archive)) if read else 0
         except (django.db.Error, DatabaseError):  # while the server restarts
             django.db.connections.close_all()
             return 0

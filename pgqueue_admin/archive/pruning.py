@@ -26,26 +26,31 @@ class Reader(NamedTuple):
     said_at: datetime
 
 
-def prune(connection: Connection, before: datetime, read: str | None, cluster: str, filed: Filed | None = None) -> int:
+def prune(connection: Connection, before: datetime, read: str | None, archive: str, filed: Filed | None = None) -> int:
     """Forget a chunk of what died and was decided before then; how many rows went, CHUNK when there may be more.
 
     ``read``: a snapshot of which history has read every row (None: no history is kept); later rows stay. ``filed``: and
     those stay that have other events than these. Events stay in any case: what was done is never forgotten. So does
-    what another console has not read that has said within SILENT how far it is. ``cluster``: the one of ``connection``.
+    what another console has not read that has said within SILENT how far it is. ``archive``: the one that is meant.
     """
     snapshot, filed_before = filed or (None, None)
     about = {"before": before, "read": read, "filed": snapshot, "filed_before": filed_before}
     statements = postgresql().archive
     others = statements.read_by_others if connection.value(statements.has_readers()) else statements.nobody_else
     return connection.run(
-        statements.prune(read_by_others=others), {**about, "cluster": cluster, "silent": SILENT, "most": CHUNK}
+        statements.prune(read_by_others=others), {**about, "archive": archive, "silent": SILENT, "most": CHUNK}
     )
 
 
-def say_read(connection: Connection, reader: UUID, name: str, cluster: str, read: str, filed: Filed) -> None:
+def as_of(cluster: str, oid: int | None) -> str:
+    """Which archive it is, to all consoles: its server, the timeline of that, its table."""
+    return f"{cluster}/{oid}"
+
+
+def say_read(connection: Connection, reader: UUID, name: str, archive: str, read: str, filed: Filed) -> None:
     """Tell all others how far this console has read; nothing, where the engine's tables are of version 1."""
     if connection.value(postgresql().archive.has_readers()):
-        about = {"reader": reader, "name": name, "cluster": cluster, "snapshot": read}
+        about = {"reader": reader, "name": name, "archive": archive, "snapshot": read}
         events = {"events_snapshot": filed.snapshot, "events_before": filed.before}
         connection.run(postgresql().archive.say_read(), {**about, **events})
 

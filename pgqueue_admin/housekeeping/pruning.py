@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive.pruning import CHUNK, Filed, prune, say_read
+from pgqueue_admin.archive.pruning import CHUNK, Filed, as_of, prune, say_read
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -41,7 +41,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
 class Place(NamedTuple):
     """How far history has read the archive (``read`` empty: nothing of this one), and which events are in files."""
 
-    cluster: str
+    archive: str
     read: str
     filed: Filed
 
@@ -50,7 +50,7 @@ def _place(connection: Connection) -> Place:
     """Asked before anything goes: the ledger moves on, never back."""
     (now,) = connection.all(postgresql().pipeline.instant())
     known = how_far.of_archive(now.cluster, now.archive)
-    return Place(now.cluster, known.snapshot, Filed(known.events, known.events_before))
+    return Place(as_of(now.cluster, now.archive), known.snapshot, Filed(known.events, known.events_before))
 
 
 def _tell_others(connection: Connection, place: Place) -> None:
@@ -60,7 +60,7 @@ def _tell_others(connection: Connection, place: Place) -> None:
         return
     name, read = settings.PGQUEUE["ENVIRONMENT"], place.read or ledger.BEFORE_ALL
     try:
-        say_read(connection, archive.reader, name, place.cluster, read, place.filed)
+        say_read(connection, archive.reader, name, place.archive, read, place.filed)
     except DatabaseError as error:
         log.warning("Archive: other consoles that prune it do not wait for this one's history: %s", error)
 
@@ -69,8 +69,8 @@ def _prune(connection: Connection, place: Place, kept_for: timedelta, deadline: 
     read, filed = (place.read, place.filed) if settings.PGQUEUE["SPARK_MASTER"] else (None, None)
     if read == "":
         return 0
-    gone = chunk = prune(connection, clock.now() - kept_for, read, place.cluster, filed)
+    gone = chunk = prune(connection, clock.now() - kept_for, read, place.archive, filed)
     while chunk == CHUNK and time.monotonic() < deadline:
-        chunk = prune(connection, clock.now() - kept_for, read, place.cluster, filed)
+        chunk = prune(connection, clock.now() - kept_for, read, place.archive, filed)
         gone += chunk
     return gone

@@ -20,6 +20,7 @@ from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests import plans
 
 DAY = timedelta(days=1)
+OID = "select 'messages.message_archive'::regclass::oid"
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
     )
     database.run("analyze messages.archive_event")
     arguments: dict[str, Any] = {"before": clock.now() - 13.8 * DAY, "read": None, "filed": "3:3:", "most": 10}
-    arguments |= {"filed_before": None, "silent": DAY, "cluster": ""}
+    arguments |= {"filed_before": None, "silent": DAY, "archive": "1/1/" + str(database.value(OID))}
     statements = postgresql().archive
     plan = plans.executed(database, statements.prune(read_by_others=statements.read_by_others), arguments)
     assert plan.reads("message_archive") <= plans.BY_INDEX

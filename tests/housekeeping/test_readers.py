@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +17,14 @@ from pgqueue_admin.archive import pruning, replay, schema
 from pgqueue_admin.archive.pruning import SILENT
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Cursor, HistorySource
 from pgqueue_admin.records.source import source
 from tests.databases import Databases
 from tests.housekeeping.test_pruning import DAY, ended, left, planned, read
+from tests.pipeline.dumps import dumped, restored
 
 Other = Callable[[], AbstractContextManager[None]]
 
@@ -117,6 +120,27 @@ def test_what_was_said_on_another_server_holds_all_back(database: Connection, ot
     with other():
         read(planned(database))
         assert tasks.prune_archive() == 1
+
+
+def test_what_was_said_of_the_table_before_holds_all_back(
+    database: Connection, console_database: str, other: Other, settings: Any, tmp_path: Path
+) -> None:
+    """The archive was restored from a dump: by ids of another server its rows may be what that console has read."""
+    old = ended(database)
+    with other():
+        read(planned(database))
+        assert tasks.prune_archive() == 1
+        assert left(database) == []
+    old = ended(database)
+    with other():
+        read(planned(database))
+        planning.plan(database, HistorySource.objects.get())
+        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0}
+        assert tasks.prune_archive() == 0
+    restored(database, console_database, dumped(console_database, tmp_path))
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": ""}
+    assert tasks.prune_archive() == 0
+    assert left(database) == [old]
 
 
 def test_nobody_waits_for_one_that_was_silent_for_a_week_and_a_warning_names_it(

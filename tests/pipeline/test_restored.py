@@ -1,20 +1,21 @@
 """An archive that is another table than the one that was read: restored from a dump of some server, or made anew."""
 
-import subprocess
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.db import connections
+
 from pgqueue_admin.archive import schema
-from pgqueue_admin.dialects import Connection
-from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests.pipeline.events import DAY, buried
+from tests.pipeline.dumps import dumped, restored
+from tests.pipeline.events import DAY, buried, event, filed, kept, midnight
 from tests.pipeline.failovers import PAGE, has_all_of, may_see_timelines, rests
 from tests.pipeline.followers import there
 from tests.pipeline.tables import died, read
@@ -22,8 +23,6 @@ from tests.pipeline.tables import died, read
 Connect = Callable[[str], Any]
 ANOTHER = "another table than the one that was read"
 NOTHING_NEW = {"cluster": ""}  # as the note says
-ALL_NEW = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}  # as docs/history.md says, with
-NEW = "update messages.message_archive set xid = pg_current_xact_id()"
 
 
 def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
@@ -32,21 +31,18 @@ def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
     return source
 
 
-def run(program: str, dsn: str, *options: str | Path) -> None:
-    command = [binaries.postgresql() / program, "-d", dsn, *options]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def dumped(dsn: str, folder: Path) -> Path:
-    run("pg_dump", dsn, "-t", "messages.message_archive", "-f", folder / "archive.sql")
-    return folder / "archive.sql"
-
-
-def restored(database: Connection, dsn: str, dump: Path) -> None:
-    """In place of the one that is there."""
-    database.run("drop table messages.message_archive cascade")
-    run("psql", dsn, "-qX", "-v", "ON_ERROR_STOP=1", "-f", dump)
+def all_new(database: Any, source: HistorySource) -> HistorySource:
+    """The very statements of docs/history.md."""
+    of_queues, of_console = re.findall(
+        r"```sql\n-- on the database with the queues\n(begin;\nupdate .*?)\n\n-- on the console's database\n(.*?)```",
+        PAGE.read_text(), re.DOTALL,
+    )[0]  # fmt: skip
+    for statement in of_queues.split("\n"):
+        database.run(statement)
+    with connections["default"].cursor() as cursor:
+        cursor.execute(of_console)
+    source.refresh_from_db()
+    return source
 
 
 def test_from_a_dump_of_this_server(database: Any, console_database: str, tmp_path: Path) -> None:
@@ -71,8 +67,8 @@ def test_from_a_dump_of_another_server(
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 1, "SPARK_MASTER": "local[2]"}
     other = connect(restarted.dsn("postgres"))
     schema.install(other)
-    for _ in range(2):
-        buried(other, result="success", died_at=clock.now() - 40 * DAY)
+    for days, verb in ((-3, "discarded"), (-2, "retried")):
+        event(other, buried(other, died_at=clock.now() - 40 * DAY), days, verb)
     (archive,) = sources(database)
     died(database)
     assert read(database, archive) == [1]
@@ -80,12 +76,14 @@ def test_from_a_dump_of_another_server(
     for _ in range(max(0, there - here)):
         database.run("select pg_current_xact_id()")
     assert read(database, archive) == []
-    restored(database, console_database, dumped(restarted.dsn("postgres"), tmp_path))
+    assert kept(database, tmp_path) == 0
+    events = "archive_event"
+    restored(database, console_database, dumped(restarted.dsn("postgres"), tmp_path, events), events)
     assert tasks.prune_archive() == 0
     rests(database, archive, ANOTHER)
-    assert f"{NEW};" in PAGE.read_text()
-    database.run(NEW)
-    assert read(database, said(archive, ALL_NEW)) == [1, 2]
+    assert read(database, all_new(database, archive)) == [1, 2]
+    assert kept(database, tmp_path) == 2
+    assert filed(tmp_path) == {midnight(-3).date(): [(1, "discarded")], midnight(-2).date(): [(2, "retried")]}
 
 
 def test_made_anew(database: Any, console_database: str, connect: Connect) -> None:
@@ -105,9 +103,9 @@ def test_while_a_batch_of_it_was_read(database: Any, console_database: str, tmp_
     died(database, 2)
     batch = planning.plan(database, archive)
     assert batch is not None
-    assert deciding.why_not_of_it(database, batch, is_short=False) == ""
+    assert deciding.why_not_of_it(database, batch, batch.rows) == ""
     restored(database, console_database, dumped(console_database, tmp_path))
-    assert ANOTHER in deciding.why_not_of_it(database, batch, is_short=False)
+    assert ANOTHER in deciding.why_not_of_it(database, batch, batch.rows)
     rests(database, archive, ANOTHER)
     assert read(database, said(archive, NOTHING_NEW)) == [1, 2]
     assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]

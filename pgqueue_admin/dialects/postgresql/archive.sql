@@ -190,12 +190,14 @@ from unnest(%(ids)s::integer[], %(targets)s::text[]) as done (id, target)
 
 -- name: prune
 -- What was decided long ago, a chunk of it; where history is kept, only what was visible in the snapshot it is whole up to,
--- and of which all events are in files: these say its number, which nobody knows once it is gone.
+-- and of which all events are in files: these say its number, which nobody knows once it is gone. Of the archive that was
+-- asked about only: in its place another one may have been restored since.
 -- Who decides today can take it back, however long ago it died; that it died before then, too, is what the index finds.
 delete from messages.message_archive where id in (
     select id from messages.message_archive
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
         and greatest(died_at, became_at, ended_at) < %(before)s
+        and tableoid = split_part(%(archive)s, '/', 3)::oid
         and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
         and (%(filed)s::pg_snapshot is null or not exists (
             select from messages.archive_event event
@@ -207,11 +209,12 @@ delete from messages.message_archive where id in (
 )
 
 -- name: read_by_others
--- Of a row to be pruned: each console that said within a week how far it is has it, with all of its events.
+-- Of a row to be pruned: each console that said within a week how far it is has it, with all of its events. What was said
+-- of another server, or of a table that was in this one's place (cluster names both), says nothing of it.
 not exists (
     select from messages.history_reader reader
     where reader.said_at > now() - %(silent)s::interval and (
-        reader.cluster <> %(cluster)s or not pg_visible_in_snapshot(message_archive.xid, reader.snapshot) or exists (
+        reader.cluster <> %(archive)s or not pg_visible_in_snapshot(message_archive.xid, reader.snapshot) or exists (
             select from messages.archive_event event
             where event.archive_id = message_archive.id
                 and not (pg_visible_in_snapshot(event.xid, reader.events_snapshot)
@@ -233,7 +236,7 @@ select coalesce(has_table_privilege(to_regclass('messages.history_reader'), 'sel
 -- How far this console's history has read. By one clock, that of the database: what is silent is told by it too.
 insert into messages.history_reader (reader, name, cluster, snapshot, events_snapshot, events_before, said_at)
 values (
-    %(reader)s, %(name)s, %(cluster)s, %(snapshot)s::pg_snapshot, %(events_snapshot)s::pg_snapshot,
+    %(reader)s, %(name)s, %(archive)s, %(snapshot)s::pg_snapshot, %(events_snapshot)s::pg_snapshot,
     %(events_before)s, clock_timestamp())
 on conflict (reader) do update set
     name = excluded.name, cluster = excluded.cluster, snapshot = excluded.snapshot,
