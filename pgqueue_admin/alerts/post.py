@@ -4,6 +4,7 @@ import logging
 import smtplib
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from email.errors import MessageError
 from typing import Any
 
 from django.core.mail import EmailMultiAlternatives, get_connection
@@ -18,6 +19,7 @@ from pgqueue_admin.records.models import AlertMail
 
 log = logging.getLogger("pgqueue.alerts")
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
+NOT_ADDRESSED = (ValueError, MessageError)  # a recipient, the sender or a header that no mail can have
 State = AlertMail.State
 
 
@@ -75,7 +77,7 @@ def deliver_one(server: Any, number: int, now: datetime) -> int:
             return 0
         try:
             server.send_messages([message(mail)])
-        except (OSError, smtplib.SMTPException) as error:
+        except (OSError, smtplib.SMTPException, *NOT_ADDRESSED) as error:
             _keep_taken(mail, error)
             return failed([number], said(error), now)
         mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", clock.now(), now
@@ -138,6 +140,8 @@ def headers(mail: AlertMail, box: mailbox.Mailbox) -> dict[str, str]:
 
 def said(error: Exception) -> str:
     """The server's words where it said any."""
+    if isinstance(error, NOT_ADDRESSED):
+        return f"It cannot be addressed: {error}"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return "; ".join(f"{to}: {code} {_text(words)}" for to, (code, words) in error.recipients.items())
     if isinstance(error, smtplib.SMTPResponseException):

@@ -1,11 +1,13 @@
 """What the environment says, and the embedded servers where it is silent."""
 
 import os
+from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
+from django.core.mail.message import sanitize_address
 
 from pgqueue_admin.dialects.postgresql.opening import ON_THE_WIRE, started_with
 from pgqueue_admin.embedded import state
@@ -75,3 +77,28 @@ def zone(name: str) -> str:
 def listed(name: str, default: str = "") -> list[str]:
     """A comma-separated variable, without blanks and empty entries."""
     return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+
+
+def addresses(name: str) -> list[str]:
+    """Whom to mail. What Django cannot read when it sends would be found out by a warning that nobody gets."""
+    said = listed(name)
+    for each in said:
+        try:
+            sanitize_address(each, "utf-8")
+        except ValueError:
+            rule = f"{name} must be addresses separated by commas, such as ana@example.org,oncall@example.org"
+            raise SystemExit(f"{rule}; it has {each}.") from None
+    return said
+
+
+def address(name: str, default: str) -> str:
+    """One, with a name before it or without."""
+    said: str = env(name, default="") or default
+    try:
+        sanitize_address(said, "utf-8")
+        formataddr(parseaddr(said))
+    except ValueError:
+        raise SystemExit(
+            f"{name} must be one address, such as pgqueue@example.org or Queues <pgqueue@example.org>; it is {said}."
+        ) from None
+    return said

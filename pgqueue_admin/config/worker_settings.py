@@ -38,7 +38,7 @@ PGQUEUE = {
     "ENVIRONMENT_COLOUR": env("ENVIRONMENT_COLOUR", default="plum"),
     "SAMPLE_SECONDS": float(env("SAMPLE_SECONDS", default="") or 1.0),
     "HUNG_SECONDS": float(env("HUNG_SECONDS", default="") or 60.0),
-    "ALERT_TO": given.listed("ALERT_TO"),
+    "ALERT_TO": given.addresses("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,
     "ARCHIVE_DAYS": env.int("ARCHIVE_DAYS", default=0),
@@ -68,7 +68,7 @@ EMAIL_HOST_PASSWORD = _EMAIL.get("EMAIL_HOST_PASSWORD") or ""
 EMAIL_USE_TLS = _EMAIL.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = env("EMAIL_FROM", default="pgqueue-admin@localhost")
+DEFAULT_FROM_EMAIL = given.address("EMAIL_FROM", "pgqueue-admin@localhost")
 
 LOG_FORMAT = given.one_of("LOG_FORMAT", "line", "json")
 logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints as two lines of text

@@ -171,7 +171,7 @@ def mail_failing(count: int, error: str) -> Said:
         f"{counted(count, 'mail')} could not be sent",
         counted(count, "mail"),
         "0",
-        f"{error.rstrip('.')}. They are tried again for a day. See Mails, and check EMAIL_URL.",
+        f"{error.rstrip('.')}. They are tried again for a day. See Mails, and check EMAIL_URL and ALERT_TO.",
     )
 
 

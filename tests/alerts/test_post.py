@@ -53,6 +53,31 @@ def test_a_refused_recipient_is_quoted(smtp: Controller, mailbox: Mailbox) -> No
     assert (mail.state, mail.error) == ("failed", "ana@example.org: 550 5.1.1 no such user")
 
 
+def test_a_mail_that_cannot_be_addressed_is_failed_and_keeps_no_other_back(smtp: Controller, mailbox: Mailbox) -> None:
+    wrong, right = waiting("oncall@example.org;dev@example.org"), waiting()
+    assert post.deliver(NOW) == 2
+    wrong.refresh_from_db()
+    right.refresh_from_db()
+    assert (wrong.state, wrong.attempts, right.state) == ("failed", 1, "sent")
+    assert wrong.error.startswith("It cannot be addressed: Invalid address; only oncall@example.org could be parsed")
+    assert (post.deliver(NOW), post.deliver(NOW + timedelta(seconds=5))) == (0, 1)
+    AlertMail.objects.update(created_at=NOW - timedelta(days=2))
+    assert post.deliver(NOW + timedelta(hours=1)) == 0
+
+
+def test_a_sender_that_cannot_be_written_fails_its_mails_until_it_is_corrected(
+    smtp: Controller, mailbox: Mailbox, settings: Any
+) -> None:
+    settings.DEFAULT_FROM_EMAIL = "pgqueue@exämple.org"
+    mail = waiting()
+    assert post.deliver(NOW) == 1
+    mail.refresh_from_db()
+    assert (mail.state, mail.error.partition(":")[0]) == ("failed", "It cannot be addressed")
+    settings.DEFAULT_FROM_EMAIL = "pgqueue@example.org"
+    assert post.deliver(NOW + timedelta(seconds=5)) == 1
+    assert len(mailbox.mails) == 1
+
+
 def test_one_of_two_recipients_refused_is_told_and_the_other_mailed_once(smtp: Controller, mailbox: Mailbox) -> None:
     mailbox.refuse_recipients, mailbox.refused_address = "550 5.1.1 no such user", "left@example.org"
     mail = waiting("ana@example.org", "left@example.org")

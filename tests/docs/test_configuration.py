@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_READ = re.compile(r'(?:env(?:\.\w+)?|listed|environ\.get)\(\s*"([A-Z][A-Z_]+)"')
+_READ = re.compile(r'(?:env(?:\.\w+)?|listed|address(?:es)?|environ\.get)\(\s*"([A-Z][A-Z_]+)"')
 _NOT_OURS = {"PYTHONPATH"}  # Python's own, handed on to the processes that are started
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
 

@@ -72,3 +72,26 @@ def test_a_mail_server_is_taken_from_its_address(monkeypatch: pytest.MonkeyPatch
     assert (found["EMAIL_HOST"], found["EMAIL_PORT"], found["EMAIL_USE_TLS"]) == ("mail.example.com", 587, True)
     monkeypatch.setenv("EMAIL_URL", "")
     assert environment.mail_server() == {}
+
+
+@pytest.mark.parametrize("said", ["oncall@x.org;dev@x.org", "ana@x.org, dev@@x.org", "a@x.org b"])
+def test_addresses_that_no_mail_reaches_are_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("ALERT_TO", said)
+    with pytest.raises(SystemExit, match="ALERT_TO must be addresses separated by commas"):
+        environment.addresses("ALERT_TO")
+
+
+@pytest.mark.parametrize("said", ["a@x.org;b@x.org", "a@x.org, b@x.org", "pgqueue@exämple.org", "a@@x.org"])
+def test_a_sender_that_is_no_address_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    monkeypatch.setenv("EMAIL_FROM", said)
+    with pytest.raises(SystemExit, match="EMAIL_FROM must be one address"):
+        environment.address("EMAIL_FROM", "pgqueue@localhost")
+
+
+def test_addresses_are_taken_as_they_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALERT_TO", "ana@x.org, Ünal <dev@exämple.org>,root,")
+    assert environment.addresses("ALERT_TO") == ["ana@x.org", "Ünal <dev@exämple.org>", "root"]
+    monkeypatch.setenv("EMAIL_FROM", "Queue watch <pgqueue@x.org>")
+    assert environment.address("EMAIL_FROM", "pgqueue@localhost") == "Queue watch <pgqueue@x.org>"
+    monkeypatch.setenv("EMAIL_FROM", "")
+    assert environment.address("EMAIL_FROM", "pgqueue@localhost") == "pgqueue@localhost"
