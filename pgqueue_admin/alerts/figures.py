@@ -61,7 +61,7 @@ def types(look: Look, alert: Alert) -> list[str]:
 
 
 def links_of(alert: Alert) -> list[Link]:
-    found, address = [Link("The warning", links.warning(alert.pk))], places.address(alert)
+    found, address = [Link("The warning", links.warning(alert.pk))], places.page_of(alert)
     if alert.kind == "dead_message":
         found.append(Link("The messages", links.archive(alert.queue, alert.cause)))
     if alert.kind == "fatal_message":

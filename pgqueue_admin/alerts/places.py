@@ -15,6 +15,12 @@ def address(alert: Alert) -> Address | None:
         return None
 
 
+def page_of(alert: Alert) -> Address | None:
+    """The address of the queue's page; None where there is none: it is looked at in no schema but the allowed ones."""
+    found = address(alert)
+    return found if found and source().allows(found) else None
+
+
 def where(alert: Alert) -> str:
     """The table, with its schema only where that is not the usual one; else the subject."""
     found = address(alert)

@@ -60,7 +60,7 @@ class Row:
 
     @property
     def address(self) -> Address | None:
-        return places.address(self.alert)
+        return places.page_of(self.alert)
 
     @property
     def where(self) -> str:

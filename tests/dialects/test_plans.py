@@ -155,6 +155,7 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         Filter(),
         Filter(state=""),
         Filter(state="dead", queue='"public"."Q0"'),
+        Filter(state="dead", queue='"messages"."message"'),
         Filter(state="dead", exception="Shop.Failed3"),
         Filter(state="succeeded"),
     ]

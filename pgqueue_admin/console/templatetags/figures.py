@@ -72,11 +72,12 @@ def page_link(name: str, text: str) -> SafeString:
 
 @register.simple_tag
 def address_link(canonical: str) -> SafeString:
-    """A link to the queue that an address in headers or warnings means."""
+    """A link to the queue that an address in headers or warnings means, where there is a page of it."""
     try:
-        return queue_link(source().dialect.parse_address(canonical))
+        address = source().dialect.parse_address(canonical)
     except AddressNotUnderstood:
         return parts.name(canonical)
+    return queue_link(address) if source().allows(address) else parts.name(canonical)
 
 
 @register.filter(is_safe=True)

@@ -66,11 +66,13 @@ select id, %(who)s, 'succeeded', operation, queue from former
 
 -- name: matches
 -- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
+-- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line.
 (%(state)s::text is null or a.state = %(state)s)
   and (%(result)s::text is null or a.result::text = %(result)s
        or %(result)s::text = 'unsuccessful' and a.result::text <> 'success')
   and (%(kind)s::text is null or a.kind = %(kind)s or %(kind)s::text = 'message' and a.kind <> 'control')
-  and (%(queue)s::text is null or a.queue = %(queue)s)
+  and (%(queue)s::text is null or a.queue = %(queue)s
+       or %(queue)s::text = '"messages"."message"' and a.queue is null)
   and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s)
   and (%(operation)s::bigint is null or a.operation = %(operation)s)
   and (%(message_id)s::text is null or a.message_id = %(message_id)s)
@@ -143,7 +145,8 @@ group by queue order by dead desc, queue
 -- As dead_by_queue, by exception as well; one queue or all.
 select queue, exception_type, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at
 from messages.message_archive
-where state = 'dead' and (%(queue)s::text is null or queue = %(queue)s)
+where state = 'dead' and (%(queue)s::text is null or queue = %(queue)s
+                          or %(queue)s::text = '"messages"."message"' and queue is null)
 group by queue, exception_type order by dead desc, queue, exception_type
 
 -- name: body

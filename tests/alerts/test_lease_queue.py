@@ -1,0 +1,87 @@
+"""What dies in the lease queue, of clients that name no queue: its warning leads to it, from mail and pages alike."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import archive_query
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import AlertMail, Queue
+
+PUBLIC = "https://pgqueue.ravenhill.example"
+LEASE = '"messages"."message"'
+_DIE = """
+insert into messages.message_archive (created_at, message, result, handled_by)
+values (now(), '{"of": "an original client"}', 'lock_expired', 'worker')
+"""
+
+
+@pytest.fixture
+def session(console_database: str, settings: Any) -> Any:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"], "PUBLIC_URL": PUBLIC}
+    with postgresql().connect(console_database) as connection:
+        yield connection
+
+
+def warned_of(session: Connection) -> AlertMail:
+    alerter = Alerter()
+    alerter.turn()  # what lies there before it watches is not mailed
+    session.run(_DIE)
+    alerter.turn()
+    return AlertMail.objects.get()
+
+
+def links(text: str, start: str) -> set[str]:
+    return {unescape(link) for link in re.findall(rf'{re.escape(start)}[^\s"<]*', text)}
+
+
+def lists_it(operator: Client, path: str, session: Connection) -> bool:
+    number = session.value("select id from messages.message_archive")
+    return f"/archive/{number}/" in operator.get(path).content.decode()
+
+
+def test_the_links_of_its_warning_open_a_page_that_lists_it(session: Connection, operator: Client) -> None:
+    mail = warned_of(session)
+    in_mail = links(mail.text, f"{PUBLIC}/archive/")
+    on_pages = [links(operator.get(page).content.decode(), "/archive/?q=state%3Adead+") for page in ("/alerts/", "/")]
+    for found in (in_mail, *on_pages):
+        assert found
+        for link in found:
+            assert lists_it(operator, link.removeprefix(PUBLIC), session), link
+
+
+def test_page_count_and_frozen_set_agree(session: Connection) -> None:
+    warned_of(session)
+    store.bury(session, DeadMessage(queue=LEASE))
+    store.bury(session, DeadMessage(queue='"public"."Billing"'))
+    for typed, number in ((f"queue:{LEASE}", 2), ("queue:messages.message result:lock_expired", 1)):
+        chosen = archive_query.read(typed).filter
+        assert len(store.page(session, chosen).messages) == store.count(session, chosen, 10).number == number
+        frozen = postgresql().operation.freeze_matching(matches=postgresql().archive.matches)
+        assert session.run(frozen, {**chosen.params(), "operation_id": number}) == number
+    assert store.count(session, archive_query.read("queue:Billing").filter, 10).number == 1
+    assert sum(cause.dead for cause in store.causes(session, LEASE)) == 2
+
+
+@pytest.mark.parametrize(("schemas", "opens"), [(["public"], False), (["public", "messages"], True)])
+def test_the_queues_page_is_a_link_where_it_can_be_opened(
+    session: Connection, operator: Client, settings: Any, schemas: list[str], opens: bool
+) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": schemas}
+    Queue.objects.create(schema="public", table="Billing", kind="input")
+    if opens:
+        Queue.objects.create(schema="messages", table="message", kind="lease")
+    path, mail = "/queues/messages/message/", warned_of(session)
+    shown = [
+        mail.text,
+        *(operator.get(page).content.decode() for page in ("/alerts/", f"/alerts/{mail.alert_id}/", "/")),
+    ]
+    assert [path in each for each in shown] == [opens] * 4
+    assert operator.get(path).status_code == (200 if opens else 404)
