@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.records import notify
@@ -36,10 +37,10 @@ class FaultySettings(ActRefused):
 
 
 class ChangedMeanwhile(ActRefused):
-    """Somebody was quicker: ``who`` and ``when``."""
+    """Somebody was quicker: ``who``, ``when`` and ``what``, the last entry of its history."""
 
-    def __init__(self, name: str):
-        last = AuditEntry.objects.filter(noun="endpoint", subject=name).first()
+    def __init__(self, name: str, history: QuerySet[AuditEntry]):
+        self.what = last = history.first()
         self.who: str = last.who if last else "somebody"
         self.when: datetime | None = last.at if last else None
         at = f" at {last.at:%H:%M:%S} UTC" if last else ""
@@ -68,11 +69,16 @@ def change(name: str, changes: Mapping[str, Any], act: Act) -> Endpoint:
         row = locked(name)
         _refuse_if_foreign(row, changes)
         if act.version not in (None, row.version):
-            raise ChangedMeanwhile(name)
+            raise ChangedMeanwhile(name, history(name))
         before = {field: getattr(row, field) for field in changes if getattr(row, field) != changes[field]}
         if before or act.always:
             _write(row, before, {field: changes[field] for field in before}, act)
         return row
+
+
+def history(name: str) -> QuerySet[AuditEntry]:
+    """Newest first."""
+    return AuditEntry.objects.filter(noun="endpoint", subject=name)
 
 
 def insert(row: Endpoint, act: Act) -> Endpoint:

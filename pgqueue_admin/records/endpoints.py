@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address
@@ -20,6 +19,7 @@ from pgqueue_admin.records.endpoint_change import (
     NoSuchEndpoint,
     NotOurs,
     change,
+    history,
     insert,
     locked,
 )
@@ -140,18 +140,13 @@ def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
     with transaction.atomic():
         row = locked(name)
         if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
-            raise ChangedMeanwhile(row.name)
+            raise ChangedMeanwhile(row.name, history(name))
         return change(row.name, entry.before or {}, Act("undo", person, origin, reason=f"undoes change {entry.id}"))
 
 
 def is_of_settings(entry: AuditEntry) -> bool:
     """Processes and pauses have verbs, and a right, of their own."""
     return {*(entry.before or {}), *(entry.after or {})} <= SETTINGS
-
-
-def history(name: str) -> QuerySet[AuditEntry]:
-    """Newest first."""
-    return AuditEntry.objects.filter(noun="endpoint", subject=name)
 
 
 def last_changes(name: str) -> dict[str, AuditEntry]:

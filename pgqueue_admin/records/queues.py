@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.board import Known
-from pgqueue_admin.records.endpoints import ActRefused
+from pgqueue_admin.records.endpoints import ActRefused, ChangedMeanwhile
 from pgqueue_admin.records.models import AuditEntry, Queue
 
 FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest"})
@@ -19,9 +19,24 @@ class NotAnErrorQueue(ActRefused):
     """Only an error queue may be emptied into the archive: what else waits is somebody's work."""
 
 
-def save_settings(queue: Queue, changes: Mapping[str, Any], person: Any, origin: str, *, reason: str = "") -> Queue:
-    """Set what is named in ``changes``; raises ActRefused with nothing changed."""
-    return _change(queue.pk, changes, "set", person, origin, reason)
+def save_settings(
+    queue: Queue,
+    changes: Mapping[str, Any],
+    person: Any,
+    origin: str,
+    *,
+    version: int | None = None,
+    reason: str = "",
+) -> Queue:
+    """Set what is named in ``changes``; raises ActRefused with nothing changed.
+
+    ``version`` is what the person had before them; None: whatever stands.
+    """
+    with transaction.atomic():
+        row = Queue.objects.select_for_update().get(pk=queue.pk)
+        if version not in (None, version_of(row)):
+            raise ChangedMeanwhile(row.table, history(row))
+        return _change(row.pk, changes, "set", person, origin, reason)
 
 
 def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
@@ -35,12 +50,18 @@ def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
         return _change(row.pk, entry.before or {}, "undo", person, origin, f"undoes change {entry.id}")
 
 
-def history(queue: Queue) -> QuerySet[AuditEntry]:
+def version_of(queue: Known | Address) -> int:
+    """The number of its last change: each is in the audit, in the transaction that made it. Read it before the row."""
+    last = history(queue).first()
+    return last.pk if last else 0
+
+
+def history(queue: Known | Address) -> QuerySet[AuditEntry]:
     """Newest first."""
     return AuditEntry.objects.filter(noun="queue", subject=subject(queue))
 
 
-def subject(queue: Known) -> str:
+def subject(queue: Known | Address) -> str:
     return postgresql().canonical(Address(queue.schema, queue.table))
 
 

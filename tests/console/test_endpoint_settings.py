@@ -6,6 +6,7 @@ import re
 import pytest
 from django.test import Client
 
+from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
@@ -144,6 +145,14 @@ def test_a_mode_that_risks_messages_is_explained_first(
     assert save(as_operator, orders, **chosen, seen=seen).status_code == 303
     orders.refresh_from_db()
     assert orders.transaction_mode == mode
+
+
+def test_a_form_that_asks_again_still_knows_what_was_read(as_operator: Client, orders: Endpoint) -> None:
+    chosen = {"transaction_mode": "none", "immediate_retries": "0", "delayed_retries": "0"}
+    endpoints.save_settings("Shop.Orders", {"concurrency": 8}, "tomas", "console")
+    asked = save(as_operator, orders, **chosen)
+    assert asked.status_code == 422
+    assert matched(r'name="version" value="(\d+)"', said(asked)) == str(orders.version)
 
 
 def test_what_was_seen_for_one_value_does_not_save_another(as_operator: Client, orders: Endpoint) -> None:

@@ -1,6 +1,9 @@
 """Settings: what is decided where, and targets of queues with the way back."""
 
+import re
+
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
 from pgqueue_admin.records import queues
@@ -95,6 +98,58 @@ def test_ingestion_is_for_error_queues_with_a_plain_warning(as_operator: Client,
     as_operator.post(PAGE, {"ingest": "on"})
     billing.refresh_from_db()
     assert not billing.ingest
+
+
+def opened(client: Client, path: str) -> dict[str, str]:
+    """The form as a browser sends it when nothing in it is touched."""
+    page = shown(client, path)
+    inputs = re.findall(r'<input[^>]* name="(version|target_\w+|ingest)"([^>]*)>', page)
+    boxes = [name for name, rest in inputs if name != "ingest" or " checked" in rest]
+    return {name: "on" if name == "ingest" else value_of(name, page) for name in boxes}
+
+
+def value_of(name: str, page: str) -> str:
+    return matched(rf'name="{name}" value="([^"]*)"', page)
+
+
+def test_of_two_forms_the_second_is_refused_and_shows_what_the_first_did(as_operator: Client, error: Queue) -> None:
+    queues.save_settings(error, {"ingest": True}, "tomas", "console")
+    mine, bobs = opened(as_operator, ERROR), opened(as_operator, ERROR)
+    del bobs["ingest"]
+    bob = Client()
+    bob.force_login(User.objects.create_superuser("bob"))
+    bob.post(ERROR, bobs)
+    response = as_operator.post(ERROR, {**mine, "target_dead": "5"})
+    said = shown(as_operator, response["Location"])
+    refusal = (
+        r"Nothing was changed\. bob changed error at [\d:]+ UTC, after you opened it: moved into the archive on → off\."
+    )
+    assert re.search(refusal, said)
+    error.refresh_from_db()
+    assert (error.ingest, error.target_dead) == (False, None)
+    as_operator.post(ERROR, {**opened(as_operator, ERROR), "target_dead": "5"})
+    error.refresh_from_db()
+    assert (error.ingest, error.target_dead) == (False, 5)
+
+
+def test_a_form_that_came_back_with_a_fault_still_knows_what_was_read(as_operator: Client, error: Queue) -> None:
+    read = opened(as_operator, ERROR)
+    queues.save_settings(error, {"target_depth": 7}, "tomas", "console")
+    faulty = as_operator.post(ERROR, {**read, "target_dead": "many"})
+    assert faulty.status_code == 422
+    assert value_of("version", faulty.content.decode()) == read["version"]
+    as_operator.post(ERROR, {**read, "target_dead": "5"})
+    error.refresh_from_db()
+    assert (error.target_depth, error.target_dead) == (7, None)
+
+
+def test_what_an_undo_changed_counts_as_changed(as_operator: Client, billing: Queue) -> None:
+    queues.save_settings(billing, {"target_depth": 7}, "tomas", "console")
+    read = opened(as_operator, PAGE)
+    queues.undo(billing, AuditEntry.objects.get().pk, "tomas", "console")
+    as_operator.post(PAGE, {**read, "target_dead": "5"})
+    billing.refresh_from_db()
+    assert (billing.target_depth, billing.target_dead) == (None, 0)
 
 
 def test_a_viewer_looks(as_viewer: Client, billing: Queue) -> None:

@@ -7,9 +7,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from pgqueue_admin.console import access, answers, settings_list, settings_words
 from pgqueue_admin.console.forms.queue import QueueSettings
+from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import queues
-from pgqueue_admin.records.endpoints import ActRefused
+from pgqueue_admin.records.endpoints import ActRefused, ChangedMeanwhile
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.records.source import source
 
@@ -29,10 +30,11 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def queue(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    version = queues.version_of(Address(schema, table))  # before the row: what changes in between is refused, not lost
     found = _queue(schema, table)
     if request.method == "POST":
         return _save(request, found)
-    return _queue_page(request, found, QueueSettings(found))
+    return _queue_page(request, found, QueueSettings(found), str(version))
 
 
 def _save(request: HttpRequest, found: Queue) -> HttpResponse:
@@ -40,7 +42,7 @@ def _save(request: HttpRequest, found: Queue) -> HttpResponse:
     if refusal := access.may(request.user, "set"):
         answers.refused(request, f"Nothing was changed: {refusal}.")
     elif not form.is_valid():
-        return _queue_page(request, found, form, status=422)
+        return _queue_page(request, found, form, request.POST.get("version", ""), status=422)
     else:
         _apply(request, found, form)
     return answers.SeeOther(_place(found))
@@ -49,11 +51,19 @@ def _save(request: HttpRequest, found: Queue) -> HttpResponse:
 def _apply(request: HttpRequest, found: Queue, form: QueueSettings) -> None:
     changes = form.changes
     said = settings_words.change({name: getattr(found, name) for name in changes}, changes)
+    reason, read = answers.reason(request), whole(request.POST.get("version"))
     try:
-        queues.save_settings(found, changes, request.user, "console", reason=answers.reason(request))
+        queues.save_settings(found, changes, request.user, "console", version=read, reason=reason)
+    except ChangedMeanwhile as error:
+        return answers.refused(request, _meanwhile(error))
     except ActRefused as error:
         return answers.refused(request, str(error))
     answers.done(request, f"{found.table}: {said}." if changes else f"Nothing was different. {found.table} stays.")
+
+
+def _meanwhile(error: ChangedMeanwhile) -> str:
+    did = settings_words.change(error.what.before, error.what.after) if error.what else ""
+    return f"{str(error).rstrip('.')}: {did}." if did else str(error)
 
 
 @require_POST
@@ -72,11 +82,14 @@ def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpRe
     return answers.SeeOther(_place(found))
 
 
-def _queue_page(request: HttpRequest, found: Queue, form: QueueSettings, status: int = 200) -> HttpResponse:
+def _queue_page(
+    request: HttpRequest, found: Queue, form: QueueSettings, version: str, status: int = 200
+) -> HttpResponse:
     about = {
         "queue": found,
         "address": Address(found.schema, found.table),
         "form": form,
+        "version": version,
         "history": _history(found),
         "is_ours": source().is_ours,
         "refusal": access.may(request.user, "set"),
