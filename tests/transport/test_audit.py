@@ -103,6 +103,27 @@ def test_what_no_handler_is_called_for_is_copied_too(endpoint):
     assert (empty.body, control.body) == (b"", b"x")
 
 
+@pytest.mark.parametrize("name", ["Sales;", "x'; commit; --"])
+def test_a_queue_whose_name_looks_like_several_statements(make_endpoint, handlers, spy, name):
+    """What is sent and audited last goes out with the commit, as that of any other queue."""
+    endpoint = make_endpoint(name, settings=AUDITED)
+    make_endpoint("Billing")
+    handled = []
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        handled.append(order)
+        context.send("Billing", order, type="Shop.Charge")
+
+    endpoint.send(name, 1, type=PLACE)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, name))
+    finished(endpoint)
+    assert (handled, spy.errors, spy.counts["handled"]) == ([1], [], 1)
+    assert [row.body for row in rows(endpoint.dsn, "Billing")] == [b"1"]
+    assert len(rows(endpoint.dsn, "audit")) == 1
+
+
 def test_expired_messages_leave_no_copy(endpoint, connection, spy):
     endpoint.send("Sales", {}, type=PLACE, ttbr=timedelta(seconds=30))
     connection.run("update \"Sales\" set expires = now() at time zone 'utc'")

@@ -1,6 +1,7 @@
 """Our statements as the driver takes them, and as libpq does."""
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,17 +14,17 @@ class Filled(sql.Composed):
     """A statement from a file with its identifiers in place; every literal % in it is doubled.
 
     Two are the same when they are one object: ``dialect.compose`` keeps them.
+    ``is_single``: several commands in one text cannot be prepared.
     """
+
+    def __init__(self, parts: Sequence[Any], *, is_single: bool = True):
+        super().__init__(parts)
+        self.is_single = is_single
 
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other
-
-    @cached_property
-    def is_single(self) -> bool:
-        """Several commands in one text cannot be prepared; a semicolon that means nothing only costs time."""
-        return b";" not in self.numbered[0]
 
     @cached_property
     def numbered(self) -> tuple[bytes, tuple[str, ...]]:
