@@ -3,6 +3,7 @@
 import atexit
 import logging
 import threading
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers import identity, ledger, pulse, vitals
 from pgqueue_admin.workers.busy import BusyTime
-from pgqueue_admin.workers.counters import Recent
+from pgqueue_admin.workers.pace import Pace
 
 log = logging.getLogger(__name__)
 EVERY = 2.0
@@ -27,7 +28,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._busy, self._done = BusyTime(), Recent()
+        self._busy, self._done = BusyTime(), Pace(time.monotonic())
         self.received = self.handled = self.failed = 0
         self.last_error = ""
 
@@ -40,7 +41,7 @@ class Tasks:
         with self._lock:
             self._busy.put_down(threading.get_ident())
             self.handled += state == "SUCCESS"
-            self._done.add(0.0)
+            self._done.add(time.monotonic())
 
     def broke(self, sender: Any = None, exception: BaseException | None = None, **signal: Any) -> None:
         with self._lock:
@@ -51,7 +52,8 @@ class Tasks:
         with self._lock:
             counts = {"received": self.received, "handled": self.handled, "failed": self.failed}
             busy = {"slots": slots, "busy": self._busy.busy, "busy_share": self._busy.share(slots)}
-            return {**counts, **busy, "handled_per_second": self._done.per_second(), "last_error": self.last_error}
+            pace = self._done.per_second(time.monotonic())
+            return {**counts, **busy, "handled_per_second": pace, "last_error": self.last_error}
 
 
 class Reporting(threading.Thread):

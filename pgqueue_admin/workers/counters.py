@@ -11,8 +11,9 @@ from pgqueue_admin.transport.failure import message_of, type_name
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers.busy import BusyTime
 from pgqueue_admin.workers.in_hand import Hands
+from pgqueue_admin.workers.pace import Pace
 
-WINDOW = 60.0  # seconds that rates and percentiles look back
+WINDOW = 60.0  # seconds that percentiles look back
 _MOST_TIMES = 2_000
 MOST_TYPES = 500  # senders choose the names of types: of more, the rest are remembered as one
 OTHER_TYPES = "(other types)"
@@ -42,6 +43,7 @@ class Counters:
         self._busy = BusyTime()
         self._ttbrs: dict[str, timedelta] = {}
         self._lost: Counter[str] = Counter()
+        self._pace = Pace(time.monotonic())
         self._handled, self._critical = Recent(), Recent()
 
     # the port
@@ -53,7 +55,9 @@ class Counters:
     def handled(self, seconds: float) -> None:
         with self._lock:
             self.figures.handled += 1
-            self._handled.add(seconds)
+            now = time.monotonic()
+            self._pace.add(now)
+            self._handled.add(seconds, now)
 
     def failed(self, error: BaseException) -> None:
         with self._lock:
@@ -81,7 +85,7 @@ class Counters:
 
     def critical_time(self, seconds: float) -> None:
         with self._lock:
-            self._critical.add(seconds)
+            self._critical.add(seconds, time.monotonic())
 
     def _note_ttbr(self, type: str, ttbr: timedelta | None) -> None:
         """Of the expired too: where the peek delay is longer than the TTBR, all of them expire (T16)."""
@@ -104,7 +108,7 @@ class Counters:
                 **vars(self.figures),
                 "busy": self._busy.busy,
                 "busy_share": self._busy.share(slots),
-                "handled_per_second": self._handled.per_second(),
+                "handled_per_second": self._pace.per_second(time.monotonic()),
                 "critical_p50_ms": self._critical.percentile_ms(0.50),
                 "critical_p95_ms": self._critical.percentile_ms(0.95),
                 "processing_p95_ms": self._handled.percentile_ms(0.95),
@@ -129,21 +133,12 @@ def kept_as(type: str, known: Mapping[str, object]) -> str:
 
 @dataclass
 class Recent:
-    """Durations of the last minute, or the last two thousand of them."""
+    """Durations of the last minute; of more than two thousand, the last two thousand."""
 
     times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_TIMES))
-    began: float = field(default_factory=time.monotonic)
 
-    def add(self, seconds: float) -> None:
-        self.times.append((time.monotonic(), seconds))
-
-    def per_second(self) -> float:
-        self._forget()
-        if not self.times:
-            return 0.0
-        full = len(self.times) == _MOST_TIMES
-        since = self.times[0][0] if full else max(self.began, time.monotonic() - WINDOW)
-        return len(self.times) / max(1.0, time.monotonic() - since)
+    def add(self, seconds: float, now: float) -> None:
+        self.times.append((now, seconds))
 
     def percentile_ms(self, share: float) -> float | None:
         self._forget()

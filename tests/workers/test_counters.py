@@ -35,6 +35,14 @@ def test_everything_that_happens_is_counted(tmp_path: Path) -> None:
     assert 1 / max(1.0, time.monotonic() - began) <= float(str(row["handled_per_second"])) <= 1
 
 
+def test_more_than_percentiles_remember_are_counted_all_the_same(tmp_path: Path) -> None:
+    began = time.monotonic()
+    counters = Counters(Hands(tmp_path / "hand"))
+    for _ in range(5_000):
+        counters.handled(0.001)
+    assert float(str(counters.row()["handled_per_second"])) >= 5_000 / max(1.0, time.monotonic() - began)
+
+
 def test_what_expired_is_counted_with_the_time_of_the_last(counters: Counters) -> None:  # T3
     assert counters.row()["last_expired_at"] is None
     counters.expired("Shop.Quote")
