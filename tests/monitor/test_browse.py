@@ -1,16 +1,21 @@
 """C3: pages by key, single messages, and bodies a part at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from uuid import UUID, uuid4
 
 import pytest
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import bodies, browse
 from pgqueue_admin.monitor.browse import Page
 from tests.monitor.tables import fill, found, made, make, take
 
 Connect = Callable[..., Connection]
+Lend = Callable[[], AbstractContextManager[Connection]]
+TO_BIGINT = postgresql().mend.retype_seq(table=Address("public", "Q"))
 
 
 def seqs(page: Page) -> list[int]:
@@ -64,6 +69,33 @@ def test_a_message_in_flight_says_so(connection: Connection, database: str, conn
         take(receiver, table, 1)
         states = [message.state for message in browse.page(connection, table).messages]
     assert states == ["in flight", "ready"]
+
+
+@pytest.fixture
+def lent(database: str) -> Iterator[Lend]:
+    """The one session of a pool, as pages have it: the driver prepares what is asked often."""
+    pool = postgresql().pool(database, max_size=1)
+    yield pool.connection
+    pool.close()
+
+
+def test_a_page_does_not_notice_that_a_column_changed_its_type(connection: Connection, lent: Lend) -> None:
+    table = made(connection, 2)
+    for number in range(20):
+        if number == 10:
+            connection.run(TO_BIGINT)
+        with lent() as session:
+            assert seqs(browse.page(session, table)) == [1, 2]
+
+
+def test_head_and_tail_notice_it_once(connection: Connection, lent: Lend) -> None:
+    """Their transaction is lost with the statement that fails in it."""
+    table = made(connection, 2)
+    for number in range(20):
+        if number == 10:
+            connection.run(TO_BIGINT)
+        with suppress(DatabaseError) if number == 10 else nullcontext(), lent() as session:
+            assert seqs(Page(browse.head_and_tail(session, table)[0])) == [1, 2]
 
 
 def test_head_and_tail_share_no_row(connection: Connection) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
-from psycopg.pq import ConnStatus, TransactionStatus
+from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
@@ -69,21 +69,29 @@ class Session:
 
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
-        self._has_stale_plans = False
         self._is_watched = self._has_farewell = self._is_guarded = False
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self.raw.cursor()
 
     def _ask(self, query: Any, params: Params) -> psycopg.Cursor[Any]:
-        if self._has_stale_plans and self.raw.info.transaction_status != TransactionStatus.INERROR:
-            self._has_stale_plans = False
-            self.raw.execute("deallocate all")
+        given = never_none(query, params)
         try:
-            return self._cursor().execute(query, never_none(query, params))
+            return self._cursor().execute(query, given)
         except psycopg.errors.FeatureNotSupported:
-            self._has_stale_plans = True  # a column changed its type: the driver would keep the useless plan for ever
-            raise
+            if not self._may_have_a_stale_plan():
+                raise
+        self.raw.execute("deallocate all")
+        return self._cursor().execute(query, given)
+
+    def _may_have_a_stale_plan(self) -> bool:
+        """A column changed its type: the driver keeps the useless plan until something is rolled back.
+
+        Where nothing is open nothing is lost with the statement, and it is asked again; else the rollback helps.
+        """
+        pg, prepares = self.raw.pgconn, self.raw.prepare_threshold is not None
+        is_alone = pg.pipeline_status == PipelineStatus.OFF and pg.transaction_status == TransactionStatus.IDLE
+        return prepares and is_alone
 
     def all(self, query: Any, params: Params = None) -> list[Row]:
         with translated:
