@@ -66,7 +66,8 @@
       one("[data-fresh-age]").textContent = duration(Math.max(0, age()));
       one("[data-fresh-why]").textContent = why_stale();
     }
-    if (!stale && !paused) { ages(document); flush(); }
+    if (stream && !paused) ages(document, stale ? ":not([data-target])" : ""); // without samples messages do not age
+    if (!paused) flush();
     if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed: half a connection is none
   }
 
@@ -76,8 +77,8 @@
     return `${stream ? "The sampler has not reported since." : "The console does not answer."} This page tries again by itself.`;
   }
 
-  function ages(root) {
-    all("[data-since]", root).forEach(age_of);
+  function ages(root, which = "") {
+    all(`[data-since]${which}`, root).forEach(age_of);
     for (const time of all('time[data-as="ago"]', root)) time.textContent = ago(new Date(time.dateTime));
   }
   function age_of(place) {
@@ -95,11 +96,8 @@
     for (const end of ["x1", "x2"]) mark.setAttribute(end, (target * scale).toFixed(1));
   }
   function times(root) { // a live fragment is rendered once for everybody: put its times into this person's zone
-    for (const time of all("time[datetime]", root)) {
-      const instant = new Date(time.dateTime);
-      if (time.dataset.as === "short") time.textContent = short(instant);
-      if (time.dataset.as === "ago") time.textContent = ago(instant);
-    }
+    for (const time of all('time[data-as="short"]', root)) time.textContent = short(new Date(time.dateTime));
+    ages(root);
   }
 
   // ---- changing figures in place (L1), hands off what a person is using (L5): the newest value waits
@@ -127,7 +125,6 @@
   function put(place, html) {
     const made = Object.assign(document.createElement("template"), { innerHTML: html });
     times(made.content);
-    ages(made.content);
     const before = place.textContent;
     if (made.innerHTML === place.innerHTML) return;
     place.replaceChildren(made.content);
@@ -269,7 +266,6 @@
   for (const failure of ["responseError", "sendError", "timeout"]) body.addEventListener(`htmx:${failure}`, failed);
   body.addEventListener("htmx:afterSwap", (event) => {
     times(event.detail.target);
-    ages(event.detail.target);
     if (event.detail.target.id === "shortcuts") own_keys(event.detail.target);
   });
 

@@ -27,6 +27,7 @@ LISTEN = """
 window.told = {};
 document.addEventListener("pgqueue:figures", (event) => Object.assign(window.told, JSON.parse(event.detail)));
 """
+OPEN = "select count(*) from pgqueue_alert where resolved_at is null and acknowledged_at is null"
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -219,23 +220,55 @@ def test_a_hidden_tab_closes_its_stream_and_catches_up(
     expect(page.locator("#stream")).to_have_count(1)
 
 
-def test_old_figures_stay_and_say_how_old_they_are(
-    page: Page, product: Product, database: Connection, queue: str
-) -> None:
-    """L6: the sampler stands still; nothing known is blanked."""
-    page.goto(f"{product.url}/queues/public/{queue}/")
-    ready, stale = page.locator('[data-live="now.ready"]').first, page.locator("#freshness")
-    expect(stale).to_be_hidden()
+@contextmanager
+def no_samples(database: Connection) -> Iterator[None]:
+    """The sampler stands still."""
     asked = "select pid from pgqueue_process where role = 'sampler' and ended_at is null order by id desc limit 1"
     sampler = database.value(asked)
     os.kill(sampler, signal.SIGSTOP)
     try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(sampler, signal.SIGCONT)
+
+
+def test_old_figures_stay_and_say_how_old_they_are(
+    page: Page, product: Product, database: Connection, queue: str
+) -> None:
+    """L6: nothing known is blanked, and nothing is made older than it was seen."""
+    page.goto(f"{product.url}/queues/public/{queue}/")
+    ready, stale = page.locator('[data-live="now.ready"]').first, page.locator("#freshness")
+    oldest, sampled_ago = page.locator("[data-since][data-target]").first, page.locator("[data-live-age]")
+    expect(stale).to_be_hidden()
+    with no_samples(database):
         expect(stale).to_be_visible()
         expect(stale).to_have_text(re.compile(r"Figures are from\s+\d\d:\d\d:\d\d"))
         expect(page.locator("body")).to_have_class(re.compile("figures-stale"))
         assert ready.inner_text() == "3"
-    finally:
-        with suppress(ProcessLookupError):
-            os.kill(sampler, signal.SIGCONT)
+        before = oldest.inner_text()
+        for seconds in ("5", "7"):
+            expect(sampled_ago).to_have_text(re.compile(f"^{seconds}"))
+        assert oldest.inner_text() == before
     expect(stale).to_be_hidden()
     expect(page.locator("body")).not_to_have_class(re.compile("figures-stale"))
+
+
+def test_what_no_sample_brings_goes_on_without_the_sampler(page: Page, product: Product, database: Connection) -> None:
+    """L6: the verdict, and a warning that opens, on Overview and on the page of warnings."""
+    warnings, needs = page.context.new_page(), page.locator("[data-need]")
+    warnings.goto(f"{product.url}/alerts/")
+    for each in (page, warnings):
+        expect(each.locator("[data-live-word]")).to_have_text("Live")
+    with no_samples(database):
+        expect(page.locator("#v")).to_contain_text("The console cannot see: no sample since")
+        expect(page.locator(".verdict")).to_have_class("verdict blind")
+        until(lambda: database.value(f"{OPEN} and kind = 'sampler_stale'") == 1, what="the warning to open")
+        until(lambda: counted(warnings) == database.value(OPEN), what="the page of warnings to count it")
+        expect(page.locator("body")).to_have_class(re.compile("figures-stale"))
+        assert all(text.strip() for text in needs.all_inner_texts())
+    expect(page.locator(".verdict")).not_to_have_class("verdict blind")
+
+
+def counted(warnings: Page) -> int:
+    return int(warnings.locator('[data-live="alerts.open"]').inner_text())
