@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.encoding import iri_to_uri
+from django.utils.http import escape_leading_slashes
 
 from pgqueue_admin.console import answers
 from pgqueue_admin.console.pages import errors
@@ -30,7 +31,8 @@ class NoNul(MiddlewareMixin):
             said = "There is no such page: its address holds a NUL character.\n"
             return HttpResponseNotFound(said, content_type="text/plain")
         if _holds_nul(request.GET):
-            return HttpResponseRedirect(request.get_full_path().replace("%00", ""))
+            address = request.get_full_path().replace("%00", "")
+            return HttpResponseRedirect(escape_leading_slashes(address))  # two would name another host
         if request.method == "POST" and _holds_nul(request.POST):
             request.POST = _without_nul(request.POST)  # type: ignore[assignment]
         request.COOKIES = {name: value for name, value in request.COOKIES.items() if "\0" not in value}

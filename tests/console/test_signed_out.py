@@ -1,9 +1,12 @@
 """Signed out, or with an old form: what was pressed is not done, is said so, and can be pressed again where it was."""
 
+import asyncio
 from typing import Any
 
+import httpx
 import pytest
 from django.contrib.auth.models import User
+from django.core.asgi import get_asgi_application
 from django.test import Client
 
 SIGNED_OUT = "Nothing was done: you had been signed out"
@@ -95,3 +98,18 @@ def test_an_address_of_an_act_leads_to_its_page(as_viewer: Client, path: str, ab
     page = answer.content.decode()
     assert "Nothing was done" in page
     assert f'href="{above or "/operations/5/"}">Open its page' in page
+
+
+async def arrived(address: str) -> httpx.Response:
+    """As the web server hands it on: Django's test client would take two slashes for the name of a host."""
+    transport = httpx.ASGITransport(get_asgi_application())  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as browser:
+        return await browser.get(f"http://testserver{address}")
+
+
+@pytest.mark.parametrize("slashes", ["/", "//", "///", "/%2F", "/%5C"])
+def test_an_address_without_its_nul_is_still_one_of_ours(slashes: str) -> None:
+    answer = asyncio.run(arrived(f"{slashes}elsewhere.example/sign-in/?a=x%00y&b="))
+    assert answer.next_request
+    leads_to = answer.next_request.url
+    assert (leads_to.host, leads_to.params["a"]) == ("testserver", "xy")
