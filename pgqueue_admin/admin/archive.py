@@ -1,5 +1,7 @@
 """Archived messages in Django admin: find them, then retry, discard or restore through an operation (C4)."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -13,22 +15,26 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
 from pgqueue_admin.operations import service
+from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import ArchivedMessage
-from pgqueue_admin.records.source import source
+from pgqueue_admin.records.source import source, through_django
 from pgqueue_admin.transport.wire.type_names import short_type
+from pgqueue_admin.wording.durations import duration
 
 Chosen = QuerySet[ArchivedMessage]
 _LONG = ("headers", "stack_trace")
+_NO_TABLES = "The engine's tables are not in this database. They are made by: manage.py engine_schema"
 
 
 @admin.register(ArchivedMessage)
 class ArchiveAdmin(ReadOnly):
     console_page = "archived_message"
     list_display = ("id", "state", "died_at", "queue", "type", "exception", "endpoint", "became_by")
-    list_filter = ("state", "kind", QueueFilter, ExceptionFilter)
+    list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
     search_fields = ("message_id",)  # any id that was copied is understood: see get_search_results
     search_help_text = "Archive id, message id or row id, exactly."
     actions = ("retry", "discard", "restore")
@@ -88,44 +94,60 @@ class ArchiveAdmin(ReadOnly):
         return queryset.filter(pk__in=ids), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if trouble := _trouble():
-            return self._away(request, trouble)
-        if refusal := database_lets("retry"):
-            self.message_user(request, f"Nothing can be retried, discarded or restored: {refusal}.", messages.WARNING)
-        return super().changelist_view(request, extra_context)
+        def page() -> HttpResponse:
+            if refusal := database_lets("retry"):
+                said = f"Nothing can be retried, discarded or restored: {refusal}."
+                self.message_user(request, said, messages.WARNING)
+            return super(ArchiveAdmin, self).changelist_view(request, extra_context)
+
+        return self._asked(request, page)
 
     def change_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
-        trouble = _trouble()
-        return self._away(request, trouble) if trouble else super().change_view(request, object_id, *more, **options)
+        return self._asked(request, partial(super().change_view, request, object_id, *more, **options))
 
     def history_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
-        trouble = _trouble()
-        return self._away(request, trouble) if trouble else super().history_view(request, object_id, *more, **options)
+        return self._asked(request, partial(super().history_view, request, object_id, *more, **options))
 
     def delete_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
-        trouble = _trouble()
-        return self._away(request, trouble) if trouble else super().delete_view(request, *more, **options)
+        return self._asked(request, partial(super().delete_view, request, *more, **options))
+
+    def _asked(self, request: HttpRequest, page: Callable[[], HttpResponse]) -> HttpResponse:
+        """The page, or why the queue database does not give it: nothing has been done then."""
+        try:
+            if not _is_there():
+                return self._away(request, _NO_TABLES)
+            with through_django():
+                answer = page()
+                return answer.render() if isinstance(answer, TemplateResponse) else answer  # asks, too
+        except DatabaseError as error:
+            return self._away(request, _said(error))
 
     def _freeze(self, kind: str, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
         """Nothing is done yet: the confirmation names what was frozen, and asks."""
-        ids = list(chosen.order_by().values_list("pk", flat=True))
         try:
+            with through_django():
+                ids = list(chosen.order_by().values_list("pk", flat=True))
             operation = service.freeze(kind, ids, request.user, "admin")
-        except (service.Refused, DatabaseError) as error:
-            self.message_user(request, str(error), messages.ERROR)
-            return None
-        return redirect("admin:pgqueue_operation_confirm", operation.pk)
+            return redirect("admin:pgqueue_operation_confirm", operation.pk)
+        except service.Refused as error:
+            why = str(error)
+        except DatabaseError as error:
+            why = f"Nothing was {kind_of(kind).past}: {_said(error)}"
+        self.message_user(request, why, messages.ERROR)
+        return None
 
     def _away(self, request: HttpRequest, trouble: str) -> HttpResponse:
         shown = {**self.admin_site.each_context(request), "title": "Archived messages", "trouble": trouble}
         return TemplateResponse(request, "pgqueue_admin/admin/away.html", shown)
 
 
-def _trouble() -> str:
-    """Why the archive cannot be shown, or nothing."""
-    try:
-        with source().reading() as connection:
-            there = schema.version(connection) is not None
-    except DatabaseError as error:
+def _is_there() -> bool:
+    with source().reading() as connection:
+        return schema.version(connection) is not None
+
+
+def _said(error: DatabaseError) -> str:
+    if not isinstance(error, TimedOut):
         return str(error)
-    return "" if there else "The engine's tables are not in this database. They are made by: manage.py engine_schema"
+    limit = duration(LOOK_SECONDS)
+    return f"The queue database was too slow: what is asked here is stopped after {limit}. {error.detail}"

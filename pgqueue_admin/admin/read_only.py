@@ -28,6 +28,7 @@ class ReadOnly(admin.ModelAdmin):
 
     paginator = CappedPaginator
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # they count the whole table, once per choice
     list_per_page = 50
     list_max_show_all = 0
     sortable_by = ()

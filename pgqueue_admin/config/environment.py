@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import environ
 from django.core.mail.message import sanitize_address
 
-from pgqueue_admin.dialects.postgresql.opening import ON_THE_WIRE, started_with
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, ON_THE_WIRE, started_with
 from pgqueue_admin.embedded import state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -53,8 +53,8 @@ def mail_server() -> dict[str, Any]:
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
-    """Through Django the queues are only looked at, and never for longer than 5 s a statement; acts use the source."""
-    only = "-c default_transaction_read_only=on -c statement_timeout=5000"
+    """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
+    only = f"-c default_transaction_read_only=on -c statement_timeout={LOOK_SECONDS * 1000:.0f}"
     return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry["URL_OPTIONS"], only)}}
 
 

@@ -1,17 +1,24 @@
 """How Django's side reaches the queue database: a source is a DSN, its dialect and the schemas allowed."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
-from django.db import connections
+from django.db import Error, connections
 
 from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
+from pgqueue_admin.dialects.postgresql.session import translated
 
-_READS: dict[str, Any] = {"application_name": "pgqueue-admin reads", "read_only": True, "statement_timeout": 5.0}
+_READS: dict[str, Any] = {
+    "application_name": "pgqueue-admin reads",
+    "read_only": True,
+    "statement_timeout": LOOK_SECONDS,
+}
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
 
@@ -34,7 +41,7 @@ class Source:
         return address.schema in self.schemas
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Borrow a session that can only read, and never for longer than 5 s a statement. Raises DatabaseDown."""
+        """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown."""
         return self._reading.connection()
 
     def writing(self) -> AbstractContextManager[Connection]:
@@ -49,6 +56,19 @@ class Source:
 def source() -> Source:
     """The source of the ``queues`` alias as it stands now."""
     return _source(_dsn(connections["queues"].settings_dict), tuple(settings.PGQUEUE["SCHEMAS"]))
+
+
+@contextmanager
+def through_django() -> Iterator[None]:
+    """What Django is refused on the ``queues`` alias raises DatabaseError, as ``reading`` does: Django's own errors
+    do not say of which database they are, and would be taken for an outage of the console's."""
+    try:
+        yield
+    except Error as error:
+        if connections["queues"].errors_occurred and error.__cause__:
+            with translated:
+                raise error.__cause__ from None
+        raise
 
 
 def console_dsn() -> str:

@@ -9,6 +9,7 @@ from psycopg.rows import namedtuple_row
 from pgqueue_admin.dialects.postgresql import encodings, meaning
 from pgqueue_admin.dialects.postgresql.session import translated
 
+LOOK_SECONDS = 5.0  # longer no statement of a page may take
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
 ON_THE_WIRE: dict[str, Any] = {
     **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
