@@ -19,6 +19,7 @@ from pgqueue_admin.console import paging, parts
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, AlertMail, Process
+from pgqueue_admin.wording import times
 from pgqueue_admin.wording.durations import duration
 
 STATES = {
@@ -202,9 +203,13 @@ def nobody_watches() -> str:
     )
 
 
-def live(_: str) -> dict[str, str]:
-    """The topic: counts, and value, sentence and who was told of each row that is open."""
-    found = counts()
+def live(zone: str) -> dict[str, str]:
+    """Topic ``alerts:Europe/Berlin``: counts, and value, sentence and who was told of each row that is open.
+
+    The zone is that of whoever looks: their today begins at their midnight.
+    """
+    with timezone.override(times.zone(zone)):
+        found = counts()
     page = {
         "alerts.open": str(found.open),
         "alerts.acknowledged": str(found.acknowledged),

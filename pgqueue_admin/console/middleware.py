@@ -1,6 +1,5 @@
 """Around every page: signed in, in the person's zone, and a plain answer when the console's own database is down."""
 
-import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from django.utils.http import escape_leading_slashes
 
 from pgqueue_admin.console import answers
 from pgqueue_admin.console.pages import errors
+from pgqueue_admin.wording import times
 
 DOWN = (OperationalError, InterfaceError)
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -87,10 +87,7 @@ class Zone(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> None:
         wanted = "UTC" if request.COOKIES.get("utc") == "on" else request.COOKIES.get("zone", "")
-        try:
-            timezone.activate(zoneinfo.ZoneInfo(wanted.replace("%2F", "/")))
-        except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-            timezone.deactivate()
+        timezone.activate(times.zone(wanted.replace("%2F", "/")))
 
 
 class ActsExplained(MiddlewareMixin):

@@ -1,11 +1,20 @@
 """How an instant is said: relative in live lists, absolute with its zone everywhere else."""
 
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pgqueue_admin.wording.durations import duration
 
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
+def zone(name: str) -> tzinfo:
+    """The one of this name, as a browser says it; UTC where nobody knows it."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return ZoneInfo("UTC")
 
 
 def local(instant: datetime, zone: tzinfo) -> datetime:

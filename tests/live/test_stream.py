@@ -1,8 +1,11 @@
 """The whole way: a row is inserted, the sampler sees it, the open page is told (C2, L1, L6, L7)."""
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -12,7 +15,7 @@ from django.utils import timezone
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import LatestSample, Queue
+from pgqueue_admin.records.models import Alert, LatestSample, Queue
 from tests.databases import Databases
 from tests.live.site import Site, events, serve
 from tests.waiting import NOISE, until
@@ -86,6 +89,29 @@ def test_after_a_lost_listening_session_everything_is_sent_again(site: Site, sal
         assert sales.value(f"select count(pg_terminate_backend(pid)) {LISTENERS}") == 1
         send(sales, 7)
         assert ">7<" in next(data["now.ready"] for _, data in told if "now.ready" in data)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Nowhere/AtAll"])
+def test_today_begins_for_a_page_and_its_stream_at_one_midnight(site: Site, person: User, zone: str) -> None:
+    """One was resolved in each hour of the two days before: each midnight leaves another number of them."""
+    here, longest = ZoneInfo("UTC" if zone.startswith("Nowhere") else zone), timedelta(seconds=45)  # of this test
+    until(lambda: (now := datetime.now(here)).date() == (now + longest).date(), what="midnight has passed")
+    now = timezone.now()
+    over = [now - timedelta(minutes=15, hours=hours) for hours in range(48)]
+    alert = Alert(kind="peek_range", severity="warning", opened_at=over[-1], seen_at=now)
+    Alert.objects.all().delete()
+    for at in over:
+        alert.pk, alert.subject, alert.resolved_at = None, str(at), at
+        alert.save()
+    today = sum(at.astimezone(here).date() == now.astimezone(here).date() for at in over)
+    browser = site.browser(person)
+    browser.cookies["zone"] = zone
+    page = browser.get("/alerts/").text
+    assert re.findall(r'data-live="alerts.resolved">(\d+)<', page) == [str(today)]
+    topics = re.findall(r'data-topics="([^"]*)"', page)
+    with browser.stream("GET", "/live/", params={"t": topics}) as stream:
+        told = next(data for name, data in events(stream.iter_lines()) if name == "figures")
+    assert told["alerts.resolved"] == str(today)
 
 
 def test_a_stranger_gets_no_stream(site: Site) -> None:

@@ -24,7 +24,7 @@ def overview(_: str) -> dict[str, str]:
         **parts.live_verdict("verdict", view.verdict.tone, view.verdict.sentence),
         "verdict.rest": view.verdict.rest,
         "@needs": ",".join(need.key for need in view.needs),
-        "@say": view.verdict.sentence,
+        "@say": view.verdict.spoken,
         "@title": view.verdict.title,
     }
 

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
+from django.utils.html import format_html
 
+from pgqueue_admin.console import parts
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.console.overview.needs import Need
 from pgqueue_admin.records.models import Alert
-from pgqueue_admin.wording import figures, names, times
+from pgqueue_admin.wording import figures, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class Verdict:
     sentence: str
     title: str
     rest: str
+
+    @property
+    def spoken(self) -> str:
+        """Without a time, which is told in markup."""
+        return self.title if self.tone == "blind" else self.sentence
 
 
 def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None) -> Verdict:
@@ -34,8 +40,7 @@ def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], b
 
 
 def _blind(since: datetime) -> Verdict:
-    at = times.local(since, timezone.get_current_timezone())
-    said = f"The console cannot see: no sample since {at:%H:%M:%S}"
+    said = format_html("The console cannot see: no sample since {}", parts.when(since))
     return Verdict("blind", said, "No sample", "Everything below is the last that was seen. Nothing was lost.")
 
 
