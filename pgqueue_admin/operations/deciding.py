@@ -6,14 +6,14 @@ from typing import Any
 from django.db import transaction
 
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, at
-from pgqueue_admin.operations.freezing import LAPSES_AFTER, forget, lapse
+from pgqueue_admin.operations.freezing import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
+from pgqueue_admin.operations.running import UNFINISHED
 from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import AuditEntry, Operation
 
 State = Operation.State
-OPEN = (State.FROZEN, State.WAITING, State.RUNNING)
 
 
 def start(pk: int, person: Any, reason: str = "") -> Operation:
@@ -39,12 +39,14 @@ def cancel(pk: int, person: Any) -> Operation:
         raise NotAllowed(f"Nothing was cancelled: {refusal}.")
     with transaction.atomic():
         changes = {"state": State.CANCELLED, "cancelled_by": name_of(person), "ended_at": clock.now()}
-        if not Operation.objects.filter(pk=pk, state__in=OPEN).update(**changes):
+        asked = Operation.objects.filter(pk=pk)
+        never_started = asked.filter(state=State.FROZEN).update(**changes, last_error=NOT_DROPPED)
+        if not (never_started or asked.filter(state__in=UNFINISHED).update(**changes, last_error="")):
             raise _too_late(Operation.objects.get(pk=pk), "cancelled")
         about = {"who": name_of(person), "verb": "cancel", "noun": "operation", "subject": str(pk)}
         AuditEntry.objects.create(**about, origin=operation.origin, operation_id=pk)
         notify.announce(notify.OPERATION, str(pk))
-    if operation.state == State.FROZEN:
+    if never_started:
         forget(pk)
     operation.refresh_from_db()
     return operation

@@ -20,6 +20,7 @@ from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
 LAPSES_AFTER = timedelta(minutes=30)
+NOT_DROPPED = "Its set is not dropped yet."  # stands in last_error until it is
 Chosen = Collection[int] | Filter
 _LARGEST_ID = 2**31 - 1
 
@@ -69,17 +70,24 @@ def lapse(now: datetime | None = None) -> int:
 
 
 def forget(pk: int) -> None:
-    """Drop a frozen set that will never be acted on; one that cannot be dropped now is dropped by ``settle``."""
+    """Drop a frozen set that was given up; one that cannot be dropped now is dropped by ``settle``.
+
+    Once: then its number is free beside the queues, and the next set under it may be another console's.
+    """
+    given_up = Operation.objects.filter(pk=pk, started_at=None, last_error=NOT_DROPPED)
+    if not given_up.exists():
+        return
     try:
         with source().writing() as connection:
             connection.run(postgresql().operation.forget(), {"operation_id": pk})
+        given_up.update(last_error="")
     except DatabaseError as error:
         log.warning("The set of operation %s stays for now: %s", pk, error)
 
 
 def _lapse_one(pk: int) -> int:
     frozen = Operation.objects.filter(pk=pk, state=Operation.State.FROZEN)
-    if not frozen.update(state=Operation.State.LAPSED, ended_at=clock.now()):
+    if not frozen.update(state=Operation.State.LAPSED, ended_at=clock.now(), last_error=NOT_DROPPED):
         return 0
     forget(pk)
     notify.announce(notify.OPERATION, str(pk))

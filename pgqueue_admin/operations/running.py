@@ -12,10 +12,12 @@ from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
+from pgqueue_admin.wording import figures
 
 CHUNK = 200
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
+_FOLLOWING = ("done", "skipped", "failed", "last_error", "state", "ended_at", "cancelled_by")
 
 
 def run_chunk(pk: int, size: int = CHUNK) -> bool:
@@ -44,11 +46,26 @@ def reconcile(pk: int) -> None:
         operation = Operation.objects.select_for_update().get(pk=pk)
         counted = _counted(pk)
         operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
-        operation.last_error = ""
+        lost = max(0, operation.count - counted.count)
+        operation.last_error = _said(lost, operation.count) if lost else ""
         if operation.state == State.RUNNING and not counted.open:
-            operation.state, operation.ended_at = State.DONE, clock.now()
-        operation.save(update_fields=["done", "skipped", "failed", "last_error", "state", "ended_at"])
+            _end(operation, lost)
+        operation.save(update_fields=_FOLLOWING)
         notify.announce(notify.OPERATION, str(pk))
+
+
+def _end(operation: Operation, lost: int) -> None:
+    """It is done when all of its set is; what is in it no more, nobody acted on."""
+    operation.ended_at, operation.state = clock.now(), State.CANCELLED if lost else State.DONE
+    if lost:
+        operation.cancelled_by = "the console"
+
+
+def _said(lost: int, count: int) -> str:
+    return (
+        f"{lost:,} of its {figures.counted(count, 'message')} are in its set no more, so it did not touch them:"
+        " another console on this archive may have dropped them. Choose them again."
+    )
 
 
 def _counted(pk: int) -> Any:

@@ -12,7 +12,7 @@ _GIVEN_UP = (Operation.State.CANCELLED, Operation.State.LAPSED)
 
 
 def settle(now: datetime | None = None) -> None:
-    """Drop sets that were never started, and count what was done of those that were. Doing it again changes nothing."""
+    """Drop sets that were never started and still are there, and count what was done of those that were started."""
     since = (now or clock.now()) - LOOKED_BACK
     for operation in Operation.objects.filter(state__in=_GIVEN_UP, ended_at__gt=since):
         if operation.started_at is None:

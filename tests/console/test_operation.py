@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.records.source import source
 from tests.console.pages import Answer, matched, shown
 from tests.console.recorded import REFUSED, Recorded
 from tests.waiting import until
@@ -69,6 +70,18 @@ def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: li
     html = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
     assert "4 retried, 1 skipped" in html
     assert "by tomas at" in html
+
+
+def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> None:
+    frozen = choose(recorded.operator, "retry", cards)
+    start(recorded.operator, frozen["Location"])
+    with source().writing() as connection:
+        connection.run("delete from messages.operation_item where place > 2")
+    service.run(Operation.objects.get().pk)
+    html = shown(recorded.operator, frozen["Location"])
+    for said in ("It ended early.", "3 of its 5 messages are in its set no more", "cancelled by the console"):
+        assert said in html
+    assert "2 retried, 3 not touched and still dead where they were." in html
 
 
 def test_a_second_start_is_told_who_was_first(recorded: Recorded, cards: list[int]) -> None:
