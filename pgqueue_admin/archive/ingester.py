@@ -24,13 +24,11 @@ class Ingested(NamedTuple):
         return self.dead + self.control
 
 
-def ingest(
-    connection: Connection, error_address: Address, limit: int = BATCH, default_schema: str = "public"
-) -> Ingested:
+def ingest(connection: Connection, error_address: Address, limit: int = BATCH) -> Ingested:
     """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved."""
     with connection.transaction():
         rows = connection.all(_sql().take(table=error_address), {"limit": limit})
-        meant = [(_place(row), read(row.headers, row.id, error_address, postgresql(), default_schema)) for row in rows]
+        meant = [(_place(row), read(row.headers, row.id, error_address, postgresql())) for row in rows]
         if meant:
             _move(connection, error_address, meant)
     dead = sum(message.result != "success" for _, message in meant)

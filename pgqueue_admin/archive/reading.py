@@ -13,7 +13,7 @@ INDEXED = 400  # characters: what stands in an index has to fit one
 NAME_BYTES = 63  # a longer name can be no table of PostgreSQL's
 
 
-def read(headers: str, row_id: UUID | None, found_in: Address, dialect: Dialect, default_schema: str) -> DeadMessage:
+def read(headers: str, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:
     """The message as its headers tell; unreadable headers make a dead message that says so."""
     try:
         found = h.parse(headers)
@@ -21,13 +21,16 @@ def read(headers: str, row_id: UUID | None, found_in: Address, dialect: Dialect,
         return _poison(f"It cannot be retried: {error}.", row_id, found_in, dialect)
     if h.RETRY_SUCCESSFUL in found or h.is_control_message(found):
         return _control(found, row_id, found_in, dialect)
-    target, why = target_of(found, dialect, default_schema)
+    target, why = target_of(found, dialect, found_in.schema)
     where = dialect.canonical(target or found_in)
     return DeadMessage(queue=where, target=target, no_retry=clean(why), **_facts(found, row_id), **_failure(found))
 
 
 def target_of(found: h.Headers, dialect: Dialect, default_schema: str) -> tuple[Address | None, str | None]:
-    """The queue a retry would go to, or why there is none; whether the table exists is looked up when it matters."""
+    """The queue a retry would go to, or why there is none; whether the table exists is looked up when it matters.
+
+    An address without a schema is in its sender's default schema: as its error queue is, as far as can be told here.
+    """
     failed_queue = found.get(h.FAILED_Q)
     if not failed_queue:
         return None, "It has no NServiceBus.FailedQ header, so nobody knows which queue it came from."

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +64,23 @@ def test_a_control_message_is_control(engine: Connection) -> None:
     assert ingest(engine, ERROR) == (0, 1, False)
     row = engine.one("select kind, result::text, failed_queue from messages.message_archive")
     assert row == ("control", "success", "Sales")
+
+
+@pytest.mark.parametrize(
+    ("failed_q", "target"),
+    [("Billing", ("nsb", "Billing")), ('"Bill.ing"', ("nsb", "Bill.ing")), ("public.Billing", ("public", "Billing"))],
+)
+def test_an_address_without_a_schema_is_in_that_of_its_error_queue(
+    engine: Connection, failed_q: str, target: tuple[str, str]
+) -> None:
+    """A forward that fails names its destination as its sender wrote it, and that may be without its schema."""
+    engine.run("create schema nsb")
+    error = Address("nsb", "error")
+    put(engine, json.dumps({h.MESSAGE_ID: "m", h.FAILED_Q: failed_q}), table=error)
+    assert ingest(engine, error).dead == 1
+    [message] = store.page(engine, Filter()).messages
+    assert (message.target, message.queue) == (Address(*target), postgresql().canonical(Address(*target)))
+    assert message.failed_queue == failed_q
 
 
 def test_headers_and_body_are_byte_for_byte(recorded: Connection) -> None:
@@ -168,7 +185,7 @@ def test_no_headers_whatever_can_wedge_it(engine: Connection, texts: list[str]) 
         assert message.why_no_retry
 
 
-def put(connection: Connection, headers: str, body: bytes | None = b"{}", **more: Any) -> None:
-    connection.run(postgresql().queue.create(table=ERROR))
-    params = {"id": uuid4(), "headers": headers, "body": body, "ttbr_ms": None, **more}
-    connection.run(postgresql().queue.send(table=ERROR), params)
+def put(connection: Connection, headers: str, body: bytes | None = b"{}", table: Address = ERROR) -> None:
+    connection.run(postgresql().queue.create(table=table))
+    params = {"id": uuid4(), "headers": headers, "body": body, "ttbr_ms": None}
+    connection.run(postgresql().queue.send(table=table), params)
