@@ -45,6 +45,14 @@ def move_out(connection: Connection, queue: Address, row_id: UUID, seq: int, why
     return archive_id
 
 
+def moved(connection: Connection, queue: Address, row_id: UUID, seq: int, who: str) -> int | None:
+    """The archive id, of an act whose answer was lost; None where nothing was moved. One under way is waited for."""
+    if connection.one(_sql().stays(table=queue), {"id": row_id, "seq": seq}):
+        return None
+    archive_id: int | None = connection.value(_sql().moved(), {"id": row_id, "verb": VERB, "who": who})
+    return archive_id
+
+
 def is_there(connection: Connection, queue: Address, row_id: UUID) -> bool:
     """Also while it is in hand: what a receiver deletes is there until it commits."""
     try:

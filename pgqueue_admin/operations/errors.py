@@ -25,5 +25,9 @@ class AlreadyDecided(Refused):
         super().__init__(sentence)
 
 
+class Unknown(Exception):
+    """It was done or it was not: the database went away in between, and cannot be asked."""
+
+
 def at(when: datetime | None) -> str:
     return f"at {timezone.localtime(when):%Y-%m-%d %H:%M:%S %Z}" if when else "meanwhile"

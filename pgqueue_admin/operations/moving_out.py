@@ -9,10 +9,10 @@ import django.db
 
 from pgqueue_admin.archive import moving_out
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.message import Message
-from pgqueue_admin.operations.errors import NotAllowed, Refused
+from pgqueue_admin.operations.errors import NotAllowed, Refused, Unknown
 from pgqueue_admin.operations.rights import may, name_of
 from pgqueue_admin.records import fatal, notify
 from pgqueue_admin.records.fatal import Fatal
@@ -36,7 +36,7 @@ def waiting(connection: Connection, found: Fatal) -> Message | None:
 
 
 def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> Moved:
-    """Raises Refused, and then nothing was moved."""
+    """Raises Refused, and then nothing was moved; or Unknown."""
     found = fatal.suspect(row_id)
     if found is None:
         raise Refused("Nothing was moved. No process is known to have ended with this message in hand.")
@@ -50,10 +50,8 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> Moved:
 
 
 def _move(found: Fatal, who: str) -> int:
-    why = moving_out.Why(who, found.endpoint, found.newest.host, _sentence(found, who), found.count)
     try:
-        with source().writing() as connection:
-            return moving_out.move_out(connection, found.address, found.row_id, found.seq, why)
+        return _act(found, who)
     except moving_out.InHand:
         said = "A process has it in hand at this moment. Stop or pause the endpoint, or press again when it has ended."
         raise Refused(f"Nothing was moved. {said}") from None
@@ -62,6 +60,29 @@ def _move(found: Fatal, who: str) -> int:
         raise Refused(f"Nothing was moved. It is in {found.address.table} no more.") from None
     except DatabaseError as error:
         raise Refused(f"Nothing was moved. {error}") from error
+
+
+def _act(found: Fatal, who: str) -> int:
+    why = moving_out.Why(who, found.endpoint, found.newest.host, _sentence(found, who), found.count)
+    with source().writing() as connection:
+        try:
+            return moving_out.move_out(connection, found.address, found.row_id, found.seq, why)
+        except DatabaseDown as error:
+            down = error
+    return _committed(found, who, down)
+
+
+def _committed(found: Fatal, who: str, down: DatabaseDown) -> int:
+    """What was committed was done, whatever became of its answer. Raises ``down`` where nothing was."""
+    try:
+        with source().writing() as connection:
+            archive_id = moving_out.moved(connection, found.address, found.row_id, found.seq, who)
+    except DatabaseError as error:
+        where = f"Look again: it is in {found.address.table}, or in the archive with your name."
+        raise Unknown(f"It may have been moved, or not. {error} {where}") from error
+    if archive_id is None:
+        raise down
+    return archive_id
 
 
 def _sentence(found: Fatal, who: str) -> str:

@@ -33,9 +33,17 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
             self._listener = None
-            for each in self._open:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+            self._put_out()
+
+    def break_off(self) -> None:
+        """Whoever was in is out, and may come in again at once."""
+        with self._lock:
+            self._put_out()
+
+    def _put_out(self) -> None:
+        for each in self._open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def swallowing(self) -> Iterator[None]:

@@ -14,34 +14,25 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files.sweep import OLD, sweep
 from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile
+from tests.answers_lost import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
 from tests.pipeline.tables import died
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.spark
 Connect = Callable[[str], Any]
-WAITS = "select pid from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()"
-# only what names files waits: all other sessions of this server commit without asking anybody
-WHO_NAMES_FILES_WAITS = """
-create function wait_for_a_standby() returns trigger language plpgsql as
-    $$ begin perform set_config('synchronous_commit', 'on', true); return null; end $$;
-create trigger waits after insert on pgqueue_historyfile for each statement execute function wait_for_a_standby()
-"""
 
 
 @pytest.fixture
 def nobody(server: PostgreSQL, connect: Connect) -> Iterator[Any]:
     """The server waits for a standby that there is none of."""
     admin = connect(server.dsn())
-    for change in ("set synchronous_standby_names = 'nobody'", "reset synchronous_standby_names"):
-        admin.run(f"alter system {change}")
-        admin.run("select pg_reload_conf()")
-        if change.startswith("set"):
-            yield admin
+    with nobody_stands_by(admin):
+        yield admin
 
 
 def test_files_that_were_named_stay(nobody: Any, database: Any, driver: Callable[..., Driver], history: Path) -> None:
     """Of a batch, and of a compaction; both are done, whoever heard of it."""
-    database.run(WHO_NAMES_FILES_WAITS)
+    who_inserts_waits(database, "pgqueue_historyfile")
     for _ in range(2):
         died(database)
         answer_lost(database, driver())
@@ -60,7 +51,7 @@ def answer_lost(database: Any, driver: Driver) -> None:
     turning.start()
     waiting = until(lambda: database.one(WAITS) or not turning.is_alive(), what="COMMIT waits")
     assert waiting is not True, "it ended before"
-    database.run("select pg_terminate_backend(%(pid)s)", {"pid": waiting.pid})
+    end_who_waits(database)
     turning.join(PATIENCE)
     assert not turning.is_alive()
 

@@ -13,7 +13,7 @@ from pgqueue_admin.console import access, answers, trouble
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.operations import moving_out
-from pgqueue_admin.operations.errors import Refused
+from pgqueue_admin.operations.errors import Refused, Unknown
 from pgqueue_admin.records import fatal
 from pgqueue_admin.records.fatal import Fatal
 
@@ -42,7 +42,7 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     try:
         moved = moving_out.move_out(row_id, request.user, "console", answers.reason(request))
-    except Refused as error:
+    except (Refused, Unknown) as error:
         answers.refused(request, str(error))
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     answers.done(request, f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} goes on.")
