@@ -10,6 +10,7 @@ from pgqueue_admin.dialects import Address
 # Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded.
 # No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
 RETRIED_FROM = "Pgqueue.RetriedFrom"
+LARGEST_ID = 2**31 - 1
 
 UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
 
@@ -132,6 +133,12 @@ class Part(NamedTuple):
 
     size: int | None
     content: bytes
+
+
+def archive_id_of(text: str) -> int | None:
+    """The id that a text names, whoever wrote it; None where it can be none: int() takes no digits without end."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
+    return number if 0 < number <= LARGEST_ID else None
 
 
 def target_of(row: Any) -> Address | None:

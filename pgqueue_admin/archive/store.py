@@ -5,11 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part
+from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part, archive_id_of
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-
-_LARGEST_ID = 2**31 - 1
 
 
 class Page(NamedTuple):
@@ -121,12 +119,10 @@ def events(connection: Connection, archive_id: int) -> list[Any]:
 def sightings(connection: Connection, text: str) -> list[Any]:
     """Where a message with this archive id, message id or row id lies; newest first, at most 100."""
     text = text.strip().replace("\0", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     row_id: UUID | None = None
     with suppress(ValueError):
         row_id = UUID(text)
-    archive_id = number if 0 < number <= _LARGEST_ID else None
-    return connection.all(_sql().sightings(), {"text": text, "row_id": row_id, "id": archive_id})
+    return connection.all(_sql().sightings(), {"text": text, "row_id": row_id, "id": archive_id_of(text)})
 
 
 def _rows(connection: Connection, filter: Filter, after: Key | None, before: Key | None, limit: int) -> list[Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.model import LARGEST_ID, Filter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 LAPSES_AFTER = timedelta(minutes=30)
 NOT_DROPPED = "Its set is not dropped yet."  # stands in last_error until it is
 Chosen = Collection[int] | Filter
-_LARGEST_ID = 2**31 - 1
 
 
 def freeze(kind: str, chosen: Chosen, person: Any, origin: str, reason: str = "", selection: str = "") -> Operation:
@@ -97,7 +96,7 @@ def _lapse_one(pk: int) -> int:
 def _of_kind(kind: str, chosen: Chosen) -> Chosen:
     """A filter is narrowed to what the act can be done to; one that asks for something else means a mistake."""
     if not isinstance(chosen, Filter):
-        return [each for each in dict.fromkeys(chosen) if 0 < each <= _LARGEST_ID]
+        return [each for each in dict.fromkeys(chosen) if 0 < each <= LARGEST_ID]
     needed = kind_of(kind).state
     if chosen.state not in ("", needed):
         raise Refused(f"Nothing was {kind_of(kind).past}: that is for {needed} messages, these are {chosen.state}.")
