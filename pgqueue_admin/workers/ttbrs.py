@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
@@ -42,12 +43,18 @@ def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
     if not news:
         return told
     queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
-    for kind, number in news.items():
-        today = clock.now().date()
-        name = _kept_as(kind, queue.expired_counts.filter(day=today))
-        counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=name, day=today)
-        ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
+    with transaction.atomic():  # all or none: what is told stays as it was where the session is lost in between
+        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)  # others name types in another order: deadlocks
+        for kind, number in news.items():
+            _add(queue, kind, number)
     return dict(seen)
+
+
+def _add(queue: Queue, kind: str, number: int) -> None:
+    today = clock.now().date()
+    name = _kept_as(kind, queue.expired_counts.filter(day=today))
+    counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=name, day=today)
+    ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
 
 
 def _kept_as(kind: str, rows: QuerySet[Any]) -> str:

@@ -1,11 +1,17 @@
 """What expired is counted by queue, type and day, each once, however often a process reports (T3, T16)."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
+import django.db
 import pytest
+from django.db import connections
 from django.db.models import Sum
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records.models import Endpoint, ExpiredCount, SmallestTtbr
 from pgqueue_admin.transport.wire.headers import TIME_TO_BE_RECEIVED
 from pgqueue_admin.workers import ttbrs
@@ -41,6 +47,46 @@ def test_each_is_added_once(tmp_path: Path) -> None:
     by_type = ExpiredCount.objects.values_list("message_type").annotate(Sum("number"))  # midnight may pass
     assert dict(by_type) == {"Shop.Quote": 4, "Shop.Mail": 1}
     assert str(ExpiredCount.objects.all()[0].queue) == "public.Sales"
+
+
+ENDS_ITS_SESSION = """
+create function ends_its_session() returns trigger language plpgsql as
+    $$ begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$;
+create trigger ends before insert on pgqueue_expiredcount
+    for each row when (new.message_type = 'Shop.Mail') execute function ends_its_session()
+"""
+
+
+def test_a_session_lost_between_two_types_counts_neither_twice(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    endpoint, look = Endpoint.objects.create(name="Sales", table="Sales"), connect(console_database)
+    look.run(ENDS_ITS_SESSION)
+    seen = {"Shop.Quote": 2, "Shop.Mail": 3, "Shop.Note": 4}
+    with pytest.raises(django.db.Error):
+        ttbrs.lost(endpoint, seen, {})
+    connections["default"].close()
+    look.run("drop trigger ends on pgqueue_expiredcount")
+    told = ttbrs.lost(endpoint, seen, {})
+    assert ttbrs.lost(endpoint, seen, told) == seen
+    assert dict(ExpiredCount.objects.values_list("message_type").annotate(Sum("number"))) == seen
+
+
+@pytest.mark.usefixtures("console_database")
+def test_two_processes_that_name_types_in_another_order_both_count() -> None:
+    endpoint, start = Endpoint.objects.create(name="Sales", table="Sales"), threading.Barrier(2)
+    kinds = [f"Shop.Quote{number}" for number in range(40)]
+
+    def report(order: list[str]) -> None:
+        told: ttbrs.Counts = {}
+        start.wait(60)
+        for turn in range(1, 6):
+            told = ttbrs.lost(endpoint, dict.fromkeys(order, turn), told)
+        connections.close_all()
+
+    with ThreadPoolExecutor(2) as reporters:
+        assert list(reporters.map(report, [kinds, kinds[::-1]])) == [None, None]
+    assert ExpiredCount.objects.aggregate(Sum("number")) == {"number__sum": 400}
 
 
 @pytest.mark.usefixtures("console_database")
