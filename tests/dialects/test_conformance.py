@@ -32,10 +32,13 @@ IDENTIFIERS = {
     "queue": QUEUE,
     "sequence": Address("public", "Sales_seq_seq"),
     "index": "Sales.Delayed_Due",
+    "number": "seq",
 }
 SUBSCRIPTIONS = Address("public", "SubscriptionRouting")
 WHOLE = ("select", "insert", "update", "delete", "with")
-DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum", "--")
+DEFINITIONS = ("create", "alter", "drop", "comment", "copy", "lock", "set ", "vacuum")
+
+NEEDS_MORE = {"take_over", "timelines"}  # an archive of the original; a function that a superuser lends
 
 Clock = Callable[[], datetime]
 
@@ -96,7 +99,7 @@ def test_each_statement_is_understood_by_this_server(
     parts = {each.name: each for other in NOUNS for each in getattr(dialect, other) if not is_whole(each)}
     refused = {}
     for statement in getattr(dialect, noun):
-        if is_whole(statement) and not is_definition(statement):
+        if is_whole(statement) and not is_definition(statement) and statement.name not in NEEDS_MORE:
             result = foreign.raw.pgconn.prepare(b"", numbered(statement, noun, parts).encode())
             if result.error_message:
                 refused[statement.name] = result.error_message.decode()
@@ -134,12 +137,17 @@ def nested(text: str, filled: dict[str, Any]) -> list[str]:
 
 def is_whole(statement: Statement) -> bool:
     """Or a part of others."""
-    return statement.text.lower().startswith((*WHOLE, *DEFINITIONS))
+    return sql_of(statement).startswith((*WHOLE, *DEFINITIONS))
 
 
 def is_definition(statement: Statement) -> bool:
     """Executed by whoever installs, not prepared."""
-    return statement.text.lower().startswith(DEFINITIONS)
+    return sql_of(statement).startswith(DEFINITIONS)
+
+
+def sql_of(statement: Statement) -> str:
+    """Without what is said before it: the first line of that is no part of it, but those that follow are."""
+    return re.sub(r"\A(--.*\n)+", "", statement.text).lower()
 
 
 def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> str:
