@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from datetime import datetime
 
 import django.db
 from django.conf import settings
@@ -52,13 +53,22 @@ def once() -> int:
     """How many batches were read, and days made anew: of these a turn makes one."""
     driver = Driver(vitals.code_version())
     try:
-        done = driver.turn()
-        while days.due() and (made := driver.turn()):  # none: its folder is not there, or it is asked for anew
-            done += made
+        done, wanted = driver.turn(), _wanted()
+        while wanted:
+            made, before = driver.turn(), wanted
+            done, wanted = done + made, _wanted()
+            if not made and wanted == before:  # its folder is not there, say: it stays asked for
+                break
         return done
     finally:
         with suppress(JavaLost):
             driver.close()
+
+
+def _wanted() -> tuple[int, datetime] | None:
+    """The day that is made anew next, and when somebody asked for that."""
+    day = days.due()
+    return (day.pk, day.asked_at) if day else None
 
 
 def tidy() -> tuple[int, int]:

@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files import presence
+from pgqueue_admin.pipeline.plan import days
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryBatch, HistoryDay, HistoryFile
 from pgqueue_admin.workers import pipelining
@@ -38,6 +41,25 @@ def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history:
     HistoryDay.objects.create(day=TEN.date(), asked_at=TEN, is_wanted=True)
     assert pipelining.once() == 0
     assert HistoryDay.objects.get().is_wanted
+
+
+def test_a_day_that_cannot_be_made_anew_keeps_no_other_waiting(
+    console_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command: the first is made, the second fails, the third is made."""
+    for day in (14, 15, 16):
+        HistoryDay.objects.create(day=TEN.date().replace(day=day), asked_at=TEN, is_wanted=True)
+
+    def turn(_: Driver) -> int:
+        if (day := days.due()) is None:
+            return 0
+        fails = day.day.day == 15
+        days.failed(day, "lost") if fails else HistoryDay.objects.filter(pk=day.pk).update(is_wanted=False)
+        return int(not fails)
+
+    monkeypatch.setattr(Driver, "turn", turn)
+    assert pipelining.once() == 2
+    assert [each.error for each in HistoryDay.objects.order_by("day")] == ["", "lost", ""]
 
 
 def test_a_file_that_somebody_took_keeps_nothing_back(console_database: str, tmp_path: Path) -> None:
