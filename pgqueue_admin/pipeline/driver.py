@@ -44,6 +44,7 @@ class Driver:
         self._is_busy = is_busy
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
+        self._not_ready: Exception | None = None  # in this turn: a cluster that is away is waited for once
         self._watch: hung.Watch | None = None
 
     def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
@@ -53,6 +54,7 @@ class Driver:
         Raises JavaLost, too. Nothing is done while the folder is not that of the manifest.
         """
         java.check()
+        self._not_ready = None
         if why := presence.why_not(folder()):
             return self._hold_all_back(why)
         done, faults = self._recompute(), list[Exception]()
@@ -131,11 +133,11 @@ class Driver:
         """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
         if (day := days.due()) is None:
             return 0
-        from pgqueue_admin.pipeline.spark import recomputing
+        from pgqueue_admin.pipeline.spark import cluster, recomputing
 
         try:
             recomputing.run(self._session(), day, folder())
-        except (ledger.Superseded, days.Moved) as other:  # cancelled, asked for once more, or more was read
+        except (ledger.Superseded, days.Moved, cluster.NotReady) as other:  # asked for once more, say: it stays wanted
             log.info("History: %s", other)
         except Exception as error:  # a file that somebody took away must not hold back what is to be read
             log.warning("History: %s was not recomputed: %s", day.day, error)
@@ -163,11 +165,14 @@ class Driver:
 
             self._watch = self._watch or hung.Watch()
             master = settings.PGQUEUE["SPARK_MASTER"]
+            if self._not_ready:
+                raise self._not_ready
             started = starting.session(master, settings.PGQUEUE["VAR"] / "spark")
             try:
                 if not starting.is_local(master):
                     cluster.ready(started, folder())
-            except Exception:  # whoever asks next asks this of it, too
+            except Exception as error:  # whoever asks in the next turn asks this of it, too
+                self._not_ready = error
                 started.stop()
                 raise
             self._spark = started

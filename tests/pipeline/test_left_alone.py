@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,8 @@ from pgqueue_admin.pipeline import driver, ledger
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import HistoryBatch, HistorySource, Queue
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import HistoryBatch, HistoryDay, HistorySource, Queue
 from tests.pipeline.tables import audit_queue, died, put, read
 
 Connect = Callable[[str], Any]
@@ -105,11 +107,17 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
     monkeypatch.setattr(starting, "session", lambda *_: SimpleNamespace(stop=lambda: stopped.append(True)))
     monkeypatch.setattr(cluster, "ready", not_ready)
     monkeypatch.setattr(job, "run", lambda *_: pytest.fail("a batch was begun"))
+    HistoryDay.objects.create(day=date(2026, 11, 14), asked_at=clock.now(), is_wanted=True)
+    one = driver.Driver("test")
     with pytest.raises(cluster.NotReady):
-        driver.Driver("test").turn()
-    assert (asked, stopped) == ([history, history], [True, True])
+        one.turn()
+    assert (asked, stopped) == ([history], [True]), "it is waited for once a turn"
     notes = HistorySource.objects.values_list("note", flat=True)
     assert set(notes) == {"HISTORY_DIR must be one folder"}
+    assert HistoryDay.objects.get().is_wanted, "it is no fault of the day"
+    with pytest.raises(cluster.NotReady):
+        one.turn()
+    assert asked == [history, history]
 
 
 def test_a_table_that_may_not_be_read_is_no_source(
