@@ -43,7 +43,7 @@ class Frame:
 
     @property
     def zone(self) -> str:
-        return timezone.get_current_timezone_name()
+        return str(timezone.get_current_timezone())  # of Etc/GMT+5 Django's name is "-05", which names no zone
 
     @property
     def single_keys(self) -> bool:

@@ -66,7 +66,7 @@
       one("[data-fresh-age]").textContent = duration(Math.max(0, age()));
       one("[data-fresh-why]").textContent = why_stale();
     }
-    if (stream && !paused) ages(document, stale ? ":not([data-target])" : ""); // without samples messages do not age
+    if (stream && !paused) ages(document);
     if (!paused) flush();
     if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed: half a connection is none
   }
@@ -77,12 +77,14 @@
     return `${stream ? "The sampler has not reported since." : "The console does not answer."} This page tries again by itself.`;
   }
 
-  function ages(root, which = "") {
-    all(`[data-since]${which}`, root).forEach(age_of);
+  function ages(root) {
+    all("[data-since]", root).forEach(age_of);
     for (const time of all('time[data-as="ago"]', root)) time.textContent = ago(new Date(time.dateTime));
   }
   function age_of(place) {
-    const seconds = Math.max(0, (serverNow() - Date.parse(place.dataset.since)) / 1000);
+    let now = serverNow();
+    if ("target" in place.dataset) now = Math.min(now, sampledAt + staleAfter * 1000); // without samples messages do not age
+    const seconds = Math.max(0, (now - Date.parse(place.dataset.since)) / 1000);
     const target = Number(place.dataset.target) || 0, past = target > 0 && seconds > target;
     place.textContent = (place.dataset.about || "") + duration(seconds < 10 ? seconds : Math.floor(seconds));
     if (!("target" in place.dataset)) return;

@@ -250,6 +250,11 @@ def test_old_figures_stay_and_say_how_old_they_are(
         for seconds in ("5", "7"):
             expect(sampled_ago).to_have_text(re.compile(f"^{seconds}"))
         assert oldest.inner_text() == before
+        for word in ("Paused", "Live"):  # the stream that is asked for again brings everything
+            page.keyboard.press(".")
+            expect(page.locator("[data-live-word]")).to_have_text(word)
+        expect(sampled_ago).to_have_text(re.compile("^(9|1.)"))
+        assert oldest.inner_text() == before
     expect(stale).to_be_hidden()
     expect(page.locator("body")).not_to_have_class(re.compile("figures-stale"))
 

@@ -91,7 +91,7 @@ def test_after_a_lost_listening_session_everything_is_sent_again(site: Site, sal
         assert ">7<" in next(data["now.ready"] for _, data in told if "now.ready" in data)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Nowhere/AtAll"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Etc/GMT+5", "Nowhere/AtAll"])
 def test_today_begins_for_a_page_and_its_stream_at_one_midnight(site: Site, person: User, zone: str) -> None:
     """One was resolved in each hour of the two days before: each midnight leaves another number of them."""
     here, longest = ZoneInfo("UTC" if zone.startswith("Nowhere") else zone), timedelta(seconds=45)  # of this test
