@@ -24,7 +24,7 @@ class RateWindow:
         self._looks: deque[tuple[datetime, Depth]] = deque()
 
     def add(self, at: datetime, depth: Depth) -> Rates:
-        if self._looks and _restarted(self._looks[-1][1], depth):
+        if self._looks and went_back(self._looks[-1][1].sent_total, depth.sent_total):
             self._looks.clear()
         while len(self._looks) > 1 and (at - self._looks[0][0]).total_seconds() > WINDOW_SECONDS:
             self._looks.popleft()
@@ -62,6 +62,6 @@ def departures(before: Depth, after: Depth) -> int | None:
     return after.head_seq - before.head_seq
 
 
-def _restarted(before: Depth, after: Depth) -> bool:
-    """The sequence went back: emptied with a restart, or another table under the same name."""
-    return (after.sent_total or 0) < (before.sent_total or 0)
+def went_back(before: int | None, after: int | None) -> bool:
+    """Whether the sequence did: emptied with a restart, or another table under the same name."""
+    return (after or 0) < (before or 0)

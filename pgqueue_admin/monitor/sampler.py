@@ -57,6 +57,7 @@ class Sampler:
         self._connection: Connection | None = None
         self._tables: list[QueueTable] = []
         self._tracks: dict[Address, Track] = {}
+        self._oids: dict[Address, int] = {}  # of the tables that had a track, also of those that are gone
         self._evidence: discovery.Evidence = {}
         self._sizes: dict[int, int] = {}
         self._skews: dict[Address, timedelta] = {}
@@ -161,6 +162,9 @@ class Sampler:
     def _track(self, table: QueueTable) -> Track:
         if table.address not in self._tracks:
             self._tracks[table.address] = Track(self._remembered(table.address))
+        if self._oids.get(table.address, table.oid) != table.oid:  # dropped and made again
+            self._tracks[table.address].begin_anew()
+        self._oids[table.address] = table.oid
         return self._tracks[table.address]
 
     def _read_sent_at(self, connection: Connection, tables: Iterable[QueueTable]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE, Depth
-from pgqueue_admin.monitor.rates import Rates, RateWindow, departures
+from pgqueue_admin.monitor.rates import Rates, RateWindow, departures, went_back
 
 SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
 _SHARE = 50  # looking below the low water may take one in so many seconds
@@ -21,6 +21,7 @@ class Remembered:
     oldest_how: str = "estimate"
     changed_at: datetime | None = None
     left_at: datetime | None = None
+    sent_total: int | None = None
 
 
 class Track:
@@ -41,6 +42,8 @@ class Track:
     def note(self, at: datetime, depth: Depth) -> None:
         """Take in a new look at the queue."""
         self._note_water(at, depth)
+        if went_back((self.last or self.remembered).sent_total, depth.sent_total):
+            self.begin_anew()
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
         self.left_at = at if left else self.left_at
@@ -48,6 +51,12 @@ class Track:
         self._arrivals.forget_below(depth.head_seq or 0)
         self.rates = self._window.add(at, depth)
         self.last = depth
+
+    def begin_anew(self) -> None:
+        """Its numbers begin again: nothing that is known of a seq is true of the one that has its number now."""
+        self.remembered, self.last, self._sent = Remembered(), None, None
+        self._arrivals, self._window = Arrivals(), RateWindow()
+        self.low_water = self._look_again_at = None
 
     def oldest(self) -> tuple[datetime | None, str]:
         """When the first ready message arrived, and how that is known: exact, estimate, or at the latest (least)."""

@@ -74,5 +74,5 @@ def remembered(address: Address) -> Remembered | None:
     found = LatestSample.objects.filter(queue__schema=address.schema, queue__table=address.table).first()
     if found is None:
         return None
-    about = ("ready_seq", "head_seq", "oldest_at", "oldest_how", "changed_at", "left_at")
+    about = ("ready_seq", "head_seq", "oldest_at", "oldest_how", "changed_at", "left_at", "sent_total")
     return Remembered(**{name: getattr(found, name) for name in about})

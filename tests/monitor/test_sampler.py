@@ -163,6 +163,21 @@ def test_a_queue_emptied_with_a_restart(connection: Connection, sampler: Sampler
     assert samples["Q"].in_per_second is None
 
 
+def test_a_table_made_again_under_its_name(connection: Connection, sampler: Sampler, clock: Clock) -> None:
+    """Between two looks at the catalog: its seq 3 is not the 3 that the other table had."""
+    address = make(connection)
+    looked(sampler)
+    fill(connection, address, 5)
+    assert looked(sampler)["Q"].oldest_how == "exact"
+    connection.run('drop table "Q"')
+    fill(connection, make(connection), 9)
+    connection.run('delete from "Q" where seq < 3')
+    clock.now += FIND_EVERY
+    sample = looked(sampler)["Q"]
+    assert (sample.oldest_at, sample.oldest_how) == (sample.at, "least")  # these messages tell no TimeSent
+    assert (sample.in_per_second, sample.left_at) == (None, None)
+
+
 def test_names_of_every_kind(connection: Connection, sampler: Sampler) -> None:
     names = ['with "quotes"', "with.dots", "MiXed", "ünïcode 🎈", "<script>alert(1)</script>", "percent %s {brace}"]
     for name in names:

@@ -91,6 +91,40 @@ def test_a_sequence_that_went_back_starts_anew() -> None:
     assert track.rates.in_per_second is None
 
 
+def test_the_first_message_after_a_restart_is_not_dated_by_its_namesake() -> None:
+    """TRUNCATE ... RESTART IDENTITY: the new seq 2 lies where another 2 arrived long ago."""
+    track = Track(Remembered(ready_seq=2, head_seq=2, oldest_at=at(-100), oldest_how="exact", left_at=at(-5)))
+    track.note(at(0), replace(EMPTY, sent_total=1))
+    track.note(at(1), holding(2, 500))
+    track.note_sent_at(2, at(-50))
+    track.note(at(300), holding(2, 3))
+    assert track.oldest() == (None, "estimate")
+    assert track.wants_sent_at() == 2
+    track.note_sent_at(2, None)
+    assert track.oldest() == (at(300), "least")
+    assert (track.changed_at, track.left_at) == (at(300), at(0))
+    track.note(at(301), holding(4, 5))
+    assert track.oldest() == (at(301), "exact")
+
+
+def test_a_restart_while_nobody_looked() -> None:
+    before = Remembered(ready_seq=2, head_seq=1, oldest_at=at(-100), oldest_how="exact", sent_total=500)
+    track = Track(before)
+    track.note(at(0), holding(2, 3))
+    assert track.oldest() == (None, "estimate")
+    assert track.left_at is None
+    went_on = Track(before)
+    went_on.note(at(0), holding(2, 500))
+    assert went_on.oldest() == (at(-100), "exact")
+
+
+def test_a_restart_is_looked_at_from_the_bottom() -> None:
+    track = Track()
+    track.note(at(0), holding(600_001, 600_010, seconds=0.22))
+    track.note(at(1), replace(EMPTY, sent_total=3))
+    assert track.begin_at(at(2)) is None
+
+
 def test_when_a_message_last_left() -> None:
     track = Track()
     track.note(at(0), holding(1, 10))
