@@ -62,6 +62,19 @@ def departures(before: Depth, after: Depth) -> int | None:
     return after.head_seq - before.head_seq
 
 
+def someone_received(before: Depth, after: Depth) -> bool:
+    """Only what rows prove: the sequence runs ahead of those that are not committed yet, or never will be.
+
+    Of a queue that is empty both times it is all there is: received in between, open or undone. That puts off no
+    warning: what is committed later comes later.
+    """
+    if not after.depth:
+        return before.depth > 0 or (arrivals(before, after) or 0) > 0
+    if before.head_seq is not None and after.head_seq is not None and after.head_seq > before.head_seq:
+        return True
+    return before.how == after.how == "counted" and after.depth < before.depth
+
+
 def went_back(before: int | None, after: int | None) -> bool:
     """Whether the sequence did: emptied with a restart, or another table under the same name."""
     return (after or 0) < (before or 0)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE, Depth
-from pgqueue_admin.monitor.rates import Rates, RateWindow, departures, went_back
+from pgqueue_admin.monitor.rates import Rates, RateWindow, someone_received, went_back
 
 SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
 _SHARE = 50  # looking below the low water may take one in so many seconds
@@ -96,4 +96,4 @@ class Track:
     def _someone_received(self, depth: Depth) -> bool:
         if self.last is None:
             return self.remembered.head_seq not in (None, depth.head_seq)
-        return (departures(self.last, depth) or 0) > 0 or bool(self.last.depth and not depth.depth)
+        return someone_received(self.last, depth)

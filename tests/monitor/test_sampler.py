@@ -152,6 +152,21 @@ def test_when_a_message_left(connection: Connection, sampler: Sampler) -> None:
     assert looked(sampler)["Q"].left_at == sample.left_at
 
 
+def test_a_sender_at_work_is_no_receiver(
+    connection: Connection, database: str, connect: Connect, sampler: Sampler
+) -> None:
+    """What it inserts is not there before its commit, and never after a rollback; its numbers are taken at once."""
+    address = make(connection)
+    fill(connection, address, 3)
+    looked(sampler)
+    other = connect(database)
+    other.run("begin")
+    fill(other, address, 5)
+    assert looked(sampler)["Q"].left_at is None
+    other.run("rollback")
+    assert looked(sampler)["Q"].left_at is None
+
+
 def test_a_queue_emptied_with_a_restart(connection: Connection, sampler: Sampler) -> None:
     address = make(connection)
     fill(connection, address, 50)

@@ -135,6 +135,55 @@ def test_when_a_message_last_left() -> None:
     assert (track.left_at, track.changed_at) == (at(2), at(2))
 
 
+def test_numbers_taken_by_open_or_undone_inserts_are_no_departures() -> None:
+    """A sequence keeps no transaction: it runs ahead of the rows, and nobody received any."""
+    track = Track()
+    track.note(at(0), holding(1, 10))
+    track.note(at(1), replace(holding(1, 10), sent_total=15))
+    track.note(at(2), replace(holding(1, 12), sent_total=40))
+    assert track.left_at is None
+
+
+def test_who_is_sent_to_faster_than_he_receives_is_seen_by_the_head() -> None:
+    track = Track()
+    for second in range(3):
+        track.note(at(second), holding(1 + second, 100 + 50 * second))
+    assert track.left_at == at(2)
+    for second in range(3, 6):
+        track.note(at(second), holding(1 + 9 * second, 50_000 * second, how="estimate"))
+    assert track.left_at == at(5)
+
+
+def test_fewer_are_fewer_whichever_were_taken() -> None:
+    """The first is in flight for long, and others pass it."""
+    track = Track()
+    track.note(at(0), holding(1, 10))
+    track.note(at(1), replace(holding(1, 10), depth=9, ready=8, in_flight=1))
+    assert track.left_at == at(1)
+
+
+def test_an_estimate_that_fell_proves_nothing() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 50_000, how="estimate"))
+    track.note(at(1), replace(holding(1, 50_000, how="estimate"), depth=49_000))
+    assert track.left_at is None
+
+
+def test_a_queue_that_is_empty_at_every_look_is_received_from() -> None:
+    track = Track()
+    track.note(at(0), EMPTY)
+    track.note(at(1), replace(EMPTY, sent_total=120))
+    track.note(at(2), replace(EMPTY, sent_total=120))
+    assert track.left_at == at(1)
+
+
+def test_a_message_that_comes_behind_a_lower_one_is_no_departure() -> None:
+    track = Track()
+    track.note(at(0), holding(11, 20))
+    track.note(at(1), holding(9, 20))
+    assert track.left_at is None
+
+
 def test_looking_begins_at_the_bottom_while_that_is_cheap() -> None:
     track = Track()
     track.note(at(0), holding(600_001, 600_010))
