@@ -11,11 +11,12 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import depth, discovery, sizes, skew
 from pgqueue_admin.monitor.depth import CAP, Depth
 from pgqueue_admin.monitor.tables import Kind, QueueTable
-from pgqueue_admin.monitor.track import Remembered, Track
+from pgqueue_admin.monitor.track import BLIND_AFTER, Remembered, Track
 from pgqueue_admin.transport.wire import headers as wire
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
 ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
+_MISSED = 5  # looks; then nobody can say when in between a message came
 _BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
 
 Found = dict[Address, Depth | str]  # a text says why a table could not be read
@@ -41,7 +42,10 @@ class QueueSample:
 
 
 class Sampler:
-    """``connect`` opens a read-only session with a statement timeout; it is kept, and opened again when it is lost."""
+    """``connect`` opens a read-only session with a statement timeout; it is kept, and opened again when it is lost.
+
+    ``every``: seconds between two looks, as its caller means to take them.
+    """
 
     def __init__(
         self,
@@ -49,11 +53,13 @@ class Sampler:
         schemas: Sequence[str],
         *,
         cap: int = CAP,
+        every: float = 1.0,
         remembered: Callable[[Address], Remembered | None] = lambda address: None,
         monotonic: Callable[[], float] = time.monotonic,
     ):
         self._connect, self._schemas, self._cap = connect, schemas, cap
         self._remembered, self._monotonic = remembered, monotonic
+        self._blind_after = max(BLIND_AFTER, timedelta(seconds=_MISSED * every))
         self._connection: Connection | None = None
         self._tables: list[QueueTable] = []
         self._tracks: dict[Address, Track] = {}
@@ -161,7 +167,7 @@ class Sampler:
 
     def _track(self, table: QueueTable) -> Track:
         if table.address not in self._tracks:
-            self._tracks[table.address] = Track(self._remembered(table.address))
+            self._tracks[table.address] = Track(self._remembered(table.address), self._blind_after)
         if self._oids.get(table.address, table.oid) != table.oid:  # dropped and made again
             self._tracks[table.address].begin_anew()
         self._oids[table.address] = table.oid

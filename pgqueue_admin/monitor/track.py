@@ -1,12 +1,13 @@
 """What the sampler remembers of one queue from look to look."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.monitor.arrivals import Arrivals
 from pgqueue_admin.monitor.depth import LATE, Depth
 from pgqueue_admin.monitor.rates import Rates, RateWindow, someone_received, went_back
 
+BLIND_AFTER = timedelta(seconds=10)  # without a look, what came meanwhile cannot be dated by the next one
 SLOW = 0.02  # seconds; a look that takes longer wades through dead rows before the head
 _SHARE = 50  # looking below the low water may take one in so many seconds
 
@@ -27,9 +28,11 @@ class Remembered:
 class Track:
     """One queue's past: what arrived when, what left, and where looking for its head may begin."""
 
-    def __init__(self, remembered: Remembered | None = None) -> None:
+    def __init__(self, remembered: Remembered | None = None, blind_after: timedelta = BLIND_AFTER) -> None:
+        self._blind_after = blind_after
         self.remembered = remembered or Remembered()
         self.last: Depth | None = None
+        self._noted_at = datetime.min.replace(tzinfo=UTC)
         self.rates = Rates()
         self.changed_at = self.remembered.changed_at
         self.left_at = self.remembered.left_at
@@ -47,16 +50,17 @@ class Track:
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
         self.left_at = at if left else self.left_at
+        if self.last and at - self._noted_at > self._blind_after:
+            self._begin(self._known(self.last))
         self._arrivals.note(max(depth.tail_seq or 0, 0 if self.last else depth.sent_total or 0), at)
         self._arrivals.forget_below(depth.head_seq or 0)
         self.rates = self._window.add(at, depth)
-        self.last = depth
+        self.last, self._noted_at = depth, at
 
     def begin_anew(self) -> None:
         """Its numbers begin again: nothing that is known of a seq is true of the one that has its number now."""
-        self.remembered, self.last, self._sent = Remembered(), None, None
-        self._arrivals, self._window = Arrivals(), RateWindow()
-        self.low_water = self._look_again_at = None
+        self._begin(Remembered())
+        self._sent = self.low_water = self._look_again_at = None
 
     def oldest(self) -> tuple[datetime | None, str]:
         """When the first ready message arrived, and how that is known: exact, estimate, or at the latest (least)."""
@@ -83,6 +87,14 @@ class Track:
     def begin_at(self, at: datetime) -> int | None:
         """The seq to look from now. None: from the very lowest."""
         return None if self._look_again_at is None or at >= self._look_again_at else self.low_water
+
+    def _begin(self, remembered: Remembered) -> None:
+        """As a sampler that starts, with what the one before knew."""
+        self.remembered, self.last = remembered, None
+        self._arrivals, self._window = Arrivals(), RateWindow()
+
+    def _known(self, last: Depth) -> Remembered:
+        return Remembered(last.ready_seq, last.head_seq, *self.oldest(), self.changed_at, self.left_at, last.sent_total)
 
     def _note_water(self, at: datetime, depth: Depth) -> None:
         whole = self.begin_at(at) is None

@@ -63,6 +63,7 @@ class Sampling:
             self._session,
             source().schemas,
             cap=settings.PGQUEUE["CAP"],
+            every=settings.PGQUEUE["SAMPLE_SECONDS"],
             remembered=self._remembered,
             monotonic=monotonic,
         )

@@ -1,6 +1,7 @@
 """C2: all queues in one go; one that cannot be read has an error of its own and holds up nobody."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 from psycopg import sql
@@ -98,6 +99,22 @@ def test_a_locked_table_holds_up_nobody(
         assert depths(samples) == {"A": None, "B": 2}
         assert "too slow" in samples["A"].error
     assert depths(looked(sampler)) == {"A": 0, "B": 2}
+
+
+@pytest.mark.parametrize("timeout", [2.0])
+def test_what_came_while_its_table_was_locked(
+    connection: Connection, database: str, connect: Connect, sampler: Sampler
+) -> None:
+    """For an hour, by the clock of the looks: when in it is not known."""
+    address, other = make(connection), connect(database)
+    began = sampler.sample()[0].at
+    with other.transaction():
+        fill(other, address, 2)
+        other.run('lock table "Q" in access exclusive mode')
+        (blind,) = sampler.sample(began + timedelta(seconds=1))
+        assert blind.depth is None
+    (sample,) = sampler.sample(began + timedelta(hours=1))
+    assert (sample.oldest_how, sample.in_per_second) == ("least", None)
 
 
 def test_a_table_that_may_not_be_read(connection: Connection, database: str, connect: Connect) -> None:

@@ -184,6 +184,48 @@ def test_a_message_that_comes_behind_a_lower_one_is_no_departure() -> None:
     assert track.left_at is None
 
 
+def test_what_came_while_nobody_looked_is_not_dated_by_the_next_look() -> None:
+    track = Track()
+    track.note(at(0), EMPTY)
+    track.note(at(1), holding(101, 103))
+    track.note(at(1800), holding(101, 110))
+    assert track.oldest() == (at(1), "exact")  # of the one that was first before, this stays true
+    track.note(at(1801), holding(105, 112))
+    assert track.wants_sent_at() == 105
+    track.note_sent_at(105, at(900))
+    assert track.oldest() == (at(900), "estimate")
+    track.note(at(1802), holding(106, 112))
+    track.note_sent_at(106, None)
+    assert track.oldest() == (at(1800), "least")
+    track.note(at(1803), holding(111, 112))
+    assert track.oldest() == (at(1801), "exact")
+
+
+def test_rates_do_not_reach_over_a_time_when_nobody_looked() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 100))
+    track.note(at(1800), holding(1, 1900))
+    assert (track.rates.in_per_second, track.rates.out_per_second) == (None, None)
+    track.note(at(1801), holding(1, 1905))
+    assert track.rates.in_per_second == 5.0
+
+
+def test_what_changed_while_nobody_looked() -> None:
+    track = Track()
+    track.note(at(0), holding(1, 10))
+    track.note(at(1800), holding(1, 10))
+    assert (track.changed_at, track.left_at) == (at(0), None)
+    track.note(at(3600), holding(5, 10))
+    assert (track.changed_at, track.left_at) == (at(3600), at(3600))
+
+
+def test_who_looks_seldom_misses_nothing() -> None:
+    track = Track(blind_after=timedelta(seconds=300))
+    track.note(at(0), EMPTY)
+    track.note(at(60), holding(101, 160))
+    assert (track.oldest(), track.rates.in_per_second) == ((at(60), "exact"), 1.0)
+
+
 def test_looking_begins_at_the_bottom_while_that_is_cheap() -> None:
     track = Track()
     track.note(at(0), holding(600_001, 600_010))
