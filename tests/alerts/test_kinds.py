@@ -106,6 +106,7 @@ def test_who_has_just_died_is_dead_once() -> None:
 )
 def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, expected: list[str]) -> None:
     sample = {"ready": 4, "left_at": ago(left) if left else None, "oldest_at": ago(oldest)}
+    assert found("nobody_receives", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
     seen = found("nobody_receives", look(queues=[queue(sample=sample)]))
     assert [each.severity for each in seen] == expected
     assert all("seems to" in each.sentence for each in seen)

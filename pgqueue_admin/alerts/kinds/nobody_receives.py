@@ -31,7 +31,10 @@ def _quiet_ours(look: Look, endpoint: Endpoint) -> float:
 
 
 def _quiet_foreign(look: Look, queue: Queue) -> float:
-    """Since the last one left, or since the oldest came if that was later: who just came waits rightly."""
+    """Since the last one left, or since the oldest came if that was later: who just came waits rightly. None while
+    one is in hand, however long that takes: those behind it may come faster than they go."""
+    if queue.latest.in_flight:
+        return 0.0
     since = filter(None, (queue.latest.left_at or queue.first_seen_at, queue.latest.oldest_at))
     return (look.now - max(since)).total_seconds()
 
