@@ -90,7 +90,7 @@ class Evaluation:
                 self.resolve(identity)
 
     def over(self, alert: Alert, kind: Kind) -> bool:
-        if kind.by_samples and self.look.unreadable(alert.queue):
+        if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in kind.unknown(self.look)):
             return False
         return self.look.now - alert.seen_at >= kind.linger
 

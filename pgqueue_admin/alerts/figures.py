@@ -7,7 +7,7 @@ from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.wording.durations import duration, plain
-from pgqueue_admin.wording.figures import about, counted, figure, integer
+from pgqueue_admin.wording.figures import NOT_SEEN, about, counted, figure, integer
 
 
 class Line(NamedTuple):
@@ -45,10 +45,11 @@ def _dead(look: Look, alert: Alert) -> list[Line]:
 def _sampled(look: Look, queue: Queue) -> list[Line]:
     sample = queue.latest
     age = judge.age(sample, look.now)
+    none = NOT_SEEN if judge.age_is_unknown(sample) else "none waits"
     target = f"target {plain(queue.target_age_seconds)}" if queue.target_age_seconds is not None else ""
     return [
         Line("ready", figure(sample.ready, sample.how)),
-        Line("oldest ready", about(sample.oldest_how) + duration(age) if age is not None else "none waits", target),
+        Line("oldest ready", about(sample.oldest_how) + duration(age) if age is not None else none, target),
     ]
 
 

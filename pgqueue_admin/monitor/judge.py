@@ -60,7 +60,7 @@ def default_targets(kind: Kind | str) -> dict[str, int | None]:
 
 
 def against(targets: Targets, figures: Figures, now: datetime) -> Verdict:
-    """Judge one queue. A figure that is not known passes no target."""
+    """Judge one queue. A figure that is not known passes no target; the age of what waits is not within one either."""
     if figures.error:
         return Verdict(State.WARNING, "unreadable")
     return max(each(targets, figures, now), key=lambda verdict: verdict.badness)
@@ -72,7 +72,7 @@ def each(targets: Targets, figures: Figures, now: datetime) -> list[Verdict]:
         return []
     return [
         _ratio("dead", figures.dead, targets.target_dead),
-        _ratio("age", age(figures, now), targets.target_age_seconds),
+        _age(targets, figures, now),
         _ratio("depth", figures.depth, targets.target_depth),
     ]
 
@@ -82,6 +82,17 @@ def age(figures: Figures, now: datetime) -> float | None:
     if figures.oldest_at is None or not figures.ready or figures.error:
         return None
     return max(0.0, (now - figures.oldest_at).total_seconds())
+
+
+def age_is_unknown(figures: Figures) -> bool:
+    """Messages are ready, and the first of them was not reached behind what is in flight or expired, or not read."""
+    return bool(figures.ready) and figures.oldest_at is None and not figures.error
+
+
+def _age(targets: Targets, figures: Figures, now: datetime) -> Verdict:
+    if targets.target_age_seconds is not None and age_is_unknown(figures):
+        return Verdict(State.WARNING, "age", target=targets.target_age_seconds)
+    return _ratio("age", age(figures, now), targets.target_age_seconds)
 
 
 def _ratio(why: str, value: float | None, target: int | None) -> Verdict:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 UNKNOWN = "–"
+NOT_SEEN = "unknown"  # where a dash would say that there is nothing: something is there, and cannot be seen
 NBSP = "\u00a0"
 APPROXIMATE = frozenset({"estimate", "hint"})
 AT_LEAST = "least"  # it was there when looking began: longer is possible

@@ -1,6 +1,7 @@
 """How old the oldest is where nothing tells: it lay there before the sampler, and says not when it was sent."""
 
 import re
+from typing import Any
 
 from django.test import Client
 
@@ -9,6 +10,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import LatestSample
 from tests.console.pages import Connect
 from tests.console.sampled import sample, signed_in
+from tests.monitor.tables import make, out_of_sight
 
 INSERT = "insert into \"Q\" (id, headers, body) values (gen_random_uuid(), '{}', '{}')"
 
@@ -31,3 +33,19 @@ def test_it_is_at_least_as_old_as_the_sampler(console_database: str, connect: Co
     for path in ("/queues/", "/queues/public/Q/"):
         assert re.search(r"at least \d", words(client, path)), path
     assert re.search(r"since before \d\d:\d\d", words(client, "/queues/public/Q/"))
+
+
+def test_it_is_unknown_where_no_ready_one_is_reached(console_database: str, connect: Connect, settings: Any) -> None:
+    """1,000 rows at the head are looked through, all of them expired: no age is not within target."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "CAP": 1_000}
+    connection = connect(console_database)
+    out_of_sight(connection, make(connection))
+    sample()
+    client = signed_in()
+    assert "unknown / 1 min" in words(client, "/")
+    assert "within target" not in words(client, "/").replace("0 of 1 queues are within target", "")
+    assert "unknown" in words(client, "/queues/")
+    assert "unknown target 1 min, since when cannot be seen" in words(client, "/queues/public/Q/")
+    connection.run('delete from "Q"')
+    sample()
+    assert "unknown" not in words(client, "/queues/public/Q/") + words(client, "/queues/")

@@ -37,6 +37,12 @@ def made(connection: Connection, count: int = 0, table: str = "Q") -> QueueTable
     return found(connection, address)
 
 
+def out_of_sight(connection: Connection, address: Address) -> None:
+    """With a cap of 1,000: so many expired ones lie at the head that no ready one is reached."""
+    fill(connection, address, 1_200, expires="now() at time zone 'utc' - interval '1 hour'")
+    fill(connection, address, 1_800)
+
+
 def take(connection: Connection, table: QueueTable, count: int) -> None:
     """Receive as an endpoint does, in the transaction that is open."""
     locked = "select id from {table} order by seq for update skip locked limit {count}"

@@ -1,6 +1,6 @@
 """What a warning kind is: its name, how it is titled, and the function that finds it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,6 +10,10 @@ from pgqueue_admin.alerts.look import Look
 
 def always(look: Look) -> bool:
     return True
+
+
+def nothing(look: Look) -> Collection[str]:
+    return ()
 
 
 def sees_queues(look: Look) -> bool:
@@ -23,7 +27,7 @@ def sees_archive(look: Look) -> bool:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does, of a
-    kind ``by_samples``, what is open of a queue that cannot be read.
+    kind ``by_samples``, what is open of a queue that cannot be read, or whose figure is ``unknown``.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Kind:
     find: Callable[[Look], Iterable[Found]]
     can_tell: Callable[[Look], bool] = always
     by_samples: bool = False  # judges a queue by its figures
+    unknown: Callable[[Look], Collection[str]] = nothing  # addresses of queues that are read, but not this figure
     mailed: bool = False
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
 

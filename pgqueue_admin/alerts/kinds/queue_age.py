@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
-from pgqueue_admin.alerts.kinds.off_target import past
+from pgqueue_admin.alerts.kinds.off_target import not_known, past
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.wording import warnings
 
@@ -16,4 +16,9 @@ def find(look: Look) -> Iterator[Found]:
         yield Found("queue_age", address, said, verdict.state, queue=address)
 
 
-KIND = Kind("queue_age", "oldest ready", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)
+def unknown(look: Look) -> set[str]:
+    """Past the cap, behind more messages in flight or expired than are looked through, no ready one is seen."""
+    return {look.address(queue) for queue in not_known(look, "age")}
+
+
+KIND = Kind("queue_age", "oldest ready", find, can_tell=sees_queues, by_samples=True, unknown=unknown, linger=HOVERING)

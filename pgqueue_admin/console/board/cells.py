@@ -60,7 +60,7 @@ def oldest(row: Row, still: bool = False) -> SafeString:
     target = row.queue.target_age_seconds
     against = format_html(' <span class="faint">/ {}</span>', charts.target_words(target))
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
-        return format_html('<span class="fig" data-kind="unknown">{}</span>{}', figures.UNKNOWN, against)
+        return format_html('<span class="fig" data-kind="unknown">{}</span>{}', row.no_age, against)
     seconds = 0.0 if still else row.age
     said = age(row.latest.oldest_at, seconds, target, row.latest.oldest_how, row.state)
     return format_html("<span>{}{}{}</span>", said, against, charts.bullet(seconds, target))

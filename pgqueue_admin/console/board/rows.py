@@ -13,6 +13,7 @@ from pgqueue_admin.records import board as records
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.records.queues import subject
+from pgqueue_admin.wording.figures import NOT_SEEN, UNKNOWN
 from pgqueue_admin.wording.trends import Trend, trend
 
 UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
@@ -77,6 +78,11 @@ class Row:
     @cached_property
     def age(self) -> float | None:
         return judge.age(self.latest, self.now) if self.latest else None
+
+    @property
+    def no_age(self) -> str:
+        """What stands where no age is: nothing waits, or since when cannot be seen."""
+        return NOT_SEEN if self.latest and judge.age_is_unknown(self.latest) else UNKNOWN
 
     @cached_property
     def trend(self) -> Trend:

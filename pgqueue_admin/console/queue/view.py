@@ -20,7 +20,7 @@ from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.wording.durations import plain
-from pgqueue_admin.wording.figures import AT_LEAST
+from pgqueue_admin.wording.figures import AT_LEAST, NOT_SEEN
 
 HISTORY = 10
 
@@ -159,7 +159,8 @@ def _oldest(view: View) -> Figure:
     target = view.queue.target_age_seconds
     against = format_html("target {}", target_words(target))
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
-        return Figure("oldest", "Oldest ready", parts.unknown(), against)
+        unseen = ", since when cannot be seen" if row.no_age == NOT_SEEN else ""
+        return Figure("oldest", "Oldest ready", _text(row.no_age), format_html("{}{}", against, unseen))
     said = cells.age(row.latest.oldest_at, row.age, target, row.latest.oldest_how, row.state)
     past = target is not None and row.age > target
     if row.latest.oldest_how == AT_LEAST:

@@ -38,7 +38,7 @@ def ready(row: Row) -> Cell:
 
 def oldest(row: Row) -> Cell:
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
-        return Cell(UNKNOWN, "unknown")
+        return Cell(row.no_age, "unknown")
     how = row.latest.oldest_how
     about = figures.about(how)
     target = row.queue.target_age_seconds
