@@ -69,14 +69,21 @@ class Sampler:
         self._skews: dict[Address, timedelta] = {}
         self._alone: set[Address] = set()  # what failed in company is asked by itself
         self._find_at = self._ask_again_at = 0.0
+        self._unfound: DatabaseError | None = None
 
     @property
     def tables(self) -> list[QueueTable]:
         """As found last."""
         return self._tables
 
+    @property
+    def unfound(self) -> str:
+        """Why the catalog could not be read last: what is measured was found before. Nothing where it could."""
+        return str(self._unfound or "")
+
     def sample(self, now: datetime | None = None) -> list[QueueSample]:
-        """Look at every queue. Raises DatabaseDown; a queue that alone cannot be read has an error."""
+        """Look at every queue; one that alone cannot be read has an error. Raises DatabaseError where none can be seen:
+        the database is down, or too slow."""
         if self._connection:
             try:
                 return self._pass(now)
@@ -97,18 +104,32 @@ class Sampler:
 
     def _session(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = self._connect()
-            self._connection.one(postgresql().monitor.patience())
-            self._find_at = 0.0
+            connection = self._connect()
+            try:
+                connection.one(postgresql().monitor.patience())
+            except DatabaseError:
+                connection.close()  # or it would be kept without its patience
+                raise
+            self._connection, self._find_at = connection, 0.0
         return self._connection
 
     def _find(self, connection: Connection) -> None:
         clock = self._monotonic()
-        if clock < self._find_at:
-            return
+        if clock >= self._find_at:
+            self._unfound = self._find_now(connection, clock)
+            self._find_at = clock + FIND_EVERY  # also where it failed: what is too slow is not asked at every look
+        if self._unfound and not self._tables:
+            raise self._unfound.with_traceback(None)
+
+    def _find_now(self, connection: Connection, clock: float) -> DatabaseError | None:
         if clock >= self._ask_again_at:
             self._evidence = {address: told for address, told in self._evidence.items() if told}
-        self._tables = discovery.find(connection, self._schemas, self._evidence)
+        try:
+            self._tables = discovery.find(connection, self._schemas, self._evidence)
+        except DatabaseDown:
+            raise
+        except DatabaseError as error:
+            return error
         if clock >= self._ask_again_at:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
             self._skews = skew.zones(connection, self._tables, self._skews)
@@ -116,7 +137,7 @@ class Sampler:
         present = {table.address for table in self._tables}
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
         self._alone &= present
-        self._find_at = clock + FIND_EVERY
+        return None
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
         measured = [table for table in self._tables if table.has_messages or table.kind is Kind.DELAYED]

@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from pgqueue_admin.monitor.track import Remembered
 from pgqueue_admin.records import clock, notify, samples
@@ -73,6 +73,7 @@ class Sampling:
         self._history_at = datetime.min.replace(tzinfo=UTC)
         self._beat_at = 0.0
         self._blind, self._mute = "", ""  # why the queues cannot be seen; why nothing can be written
+        self._unfound = ""  # why none that is new can be seen
 
     def turn(self) -> None:
         """Look once, write once."""
@@ -90,15 +91,16 @@ class Sampling:
         connections["default"].close()
 
     def _look(self) -> list[QueueSample] | None:
-        """None while the queues' database does not answer."""
+        """None while the queues' database does not answer, or does not let us see its queues."""
         began = clock.now()
         try:
             seen = self._sampler.sample()
             self._dead.read()
-        except DatabaseDown as error:
+        except DatabaseError as error:
             self._note_blind(str(error))
             return None
         self._note_blind("")
+        self._note_unfound(self._sampler.unfound)
         if seen:
             self._ahead.note(began, seen[0].at, clock.now())
         return self._ahead.taken_off(seen)
@@ -146,11 +148,15 @@ class Sampling:
             return
         self._beat_at = self._monotonic() + HEARTBEAT_EVERY
         facts = {"role": "sampler", "state": Process.State.RUNNING, "heartbeat_at": Now()}
-        record(identity.mine(), {**facts, **vitals.facts(), "last_error": self._blind})
+        record(identity.mine(), {**facts, **vitals.facts(), "last_error": self._blind or self._unfound})
 
     def _session(self) -> Connection:
         connection = _session()
-        self._ahead.ask(connection)
+        try:
+            self._ahead.ask(connection)
+        except DatabaseError:
+            connection.close()  # each further try opens another one
+            raise
         return connection
 
     def _remembered(self, address: Address) -> Remembered | None:
@@ -167,6 +173,13 @@ class Sampling:
     def _note_blind(self, error: str) -> None:
         _tell(self._blind, error, "The queues' database")
         self._blind = error
+
+    def _note_unfound(self, error: str) -> None:
+        if error and not self._unfound:
+            log.warning("New queues are not found, and ones that are gone are not missed. %s", error)
+        elif self._unfound and not error:
+            log.warning("New queues are found again.")
+        self._unfound = error
 
     def _note_mute(self, error: str) -> None:
         _tell(self._mute, error, "The console's database")

@@ -1,0 +1,122 @@
+"""The queues' database refuses a look at its catalog: that is said of it, and asked again in peace."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import environ
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.sampler import FIND_EVERY
+from pgqueue_admin.records.models import LatestSample, Process, Queue
+from pgqueue_admin.workers.sampling import HEARTBEAT_EVERY, Sampling
+from tests.console.sampled import elsewhere
+from tests.monitor.tables import cut_sessions, fill, make
+from tests.monitor.test_sampler import Clock
+
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture
+def apart(console_database: str, queues: str, connect: Connect) -> Iterator[Connection]:
+    """A queue database of its own: what is locked there holds up no console."""
+    with elsewhere("queues", **environ.Env.db_url_config(queues)):
+        yield connect(queues)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sampling(apart: Connection, clock: Clock) -> Iterator[Sampling]:
+    clock.now = 100.0
+    sampling = Sampling(monotonic=clock)
+    yield sampling
+    sampling.close()
+
+
+@pytest.fixture
+def looks(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When the catalog was asked."""
+    when: list[float] = []
+    asked = discovery.find
+
+    def noted(*args: object) -> object:
+        when.append(clock.now)
+        return asked(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(discovery, "find", noted)
+    return when
+
+
+def told() -> str:
+    return Process.objects.get(role="sampler").last_error
+
+
+def test_a_new_sampler_says_why_it_is_blind(
+    apart: Connection, sampling: Sampling, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(apart, make(apart), 3)
+    with apart.transaction():
+        apart.run("lock table pg_sequence in access exclusive mode")
+        for _ in range(4):
+            sampling.turn()
+            clock.now += FIND_EVERY / 4 + 0.001
+        assert looks == [100.0], "not at every turn"
+        sampling.turn()
+        assert len(looks) == 2
+        assert "too slow" in told()
+    assert "The queues' database does not answer" in caplog.text
+    assert "The console's database" not in caplog.text
+    clock.now += FIND_EVERY
+    sampling.turn()
+    assert LatestSample.objects.get().depth == 3
+    clock.now += HEARTBEAT_EVERY
+    sampling.turn()
+    assert told() == ""
+
+
+def test_known_queues_are_measured_while_none_can_be_found(
+    apart: Connection, sampling: Sampling, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    address = make(apart)
+    sampling.turn()
+    fill(apart, address, 3)
+    make(apart, "New")
+    clock.now += FIND_EVERY
+    with caplog.at_level(logging.WARNING), apart.transaction():
+        apart.run("lock table pg_class in access exclusive mode")
+        sampling.turn()
+        sampling.turn()
+        assert (LatestSample.objects.get().depth, LatestSample.objects.get().error) == (3, "")
+        clock.now += HEARTBEAT_EVERY
+        sampling.turn()
+        assert "too slow" in told()
+        assert looks == [100.0, 105.0]
+    assert "The console's database" not in caplog.text
+    assert caplog.text.count("New queues are not found") == 1
+    clock.now += FIND_EVERY
+    sampling.turn()
+    assert set(Queue.objects.values_list("table", flat=True)) == {"Q", "New"}
+    clock.now += HEARTBEAT_EVERY
+    sampling.turn()
+    assert told() == ""
+
+
+def test_queues_say_that_their_database_was_too_slow(apart: Connection, sampling: Sampling, clock: Clock) -> None:
+    """The server's clock is what each look begins with."""
+    make(apart)
+    sampling.turn()
+    slow = "create function public.clock_timestamp() returns timestamptz language plpgsql volatile as"
+    apart.run(f"{slow} 'begin perform pg_sleep(60); return now(); end'")
+    name = apart.value("select current_database()")
+    apart.run(f'alter database "{name}" set search_path = public, pg_catalog')
+    cut_sessions(apart, "pgqueue sampler reads")
+    sampling.turn()
+    assert "too slow" in LatestSample.objects.get().error
+    apart.run("drop function public.clock_timestamp()")
+    sampling.turn()
+    assert LatestSample.objects.get().error == ""
