@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import depth, discovery, sizes, skew
 from pgqueue_admin.monitor.depth import CAP, Depth
@@ -68,6 +68,7 @@ class Sampler:
         self._sizes: dict[int, int] = {}
         self._skews: dict[Address, timedelta] = {}
         self._alone: set[Address] = set()  # what failed in company is asked by itself
+        self._read_again_at: dict[Address, float] = {}  # heads whose headers could not be read
         self._find_at = self._ask_again_at = 0.0
         self._unfound: DatabaseError | None = None
 
@@ -136,6 +137,7 @@ class Sampler:
             self._ask_again_at = clock + ASK_AGAIN_EVERY
         present = {table.address for table in self._tables}
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
+        self._read_again_at = {address: at for address, at in self._read_again_at.items() if address in present}
         self._alone &= present
         return None
 
@@ -195,11 +197,22 @@ class Sampler:
         return self._tracks[table.address]
 
     def _read_sent_at(self, connection: Connection, tables: Iterable[QueueTable]) -> None:
-        """For heads older than this sampler: TimeSent is the best there is, and marked as an estimate."""
+        """For heads older than this sampler: TimeSent is the best there is, and marked as an estimate. One that could
+        not be read is not known to have none: it is asked for again, and of those that are too slow one a look."""
+        clock = self._monotonic()
         for table in tables:
             track = self._track(table)
-            if (seq := track.wants_sent_at()) is not None:
+            seq = track.wants_sent_at()
+            if seq is None or clock < self._read_again_at.get(table.address, 0.0):
+                continue
+            try:
                 track.note_sent_at(seq, _sent_at(connection, table, seq))
+            except DatabaseDown:
+                raise
+            except DatabaseError as error:
+                self._read_again_at[table.address] = clock + FIND_EVERY
+                if isinstance(error, TimedOut):
+                    return
 
     def _sample(self, table: QueueTable, at: datetime, found: Found) -> QueueSample:
         looked, delayed = found.get(table.address), found.get(table.delayed) if table.delayed else None
@@ -226,8 +239,9 @@ class Sampler:
 
 
 def _sent_at(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
+    """None where the headers do not say. Raises DatabaseError where they cannot be read."""
+    text = connection.value(postgresql().browse.headers_at(table=table.address), {"seq": seq})
     try:
-        text = connection.value(postgresql().browse.headers_at(table=table.address), {"seq": seq})
         return wire.parse_time(wire.parse(text).get(wire.TIME_SENT))
-    except (DatabaseError, wire.HeadersUnreadable):
+    except wire.HeadersUnreadable:
         return None

@@ -1,13 +1,17 @@
 """C2: all queues in one go; one that cannot be read has an error of its own and holds up nobody."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime, timedelta
 
 import pytest
 from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.monitor import sampler as sampler_module
 from pgqueue_admin.monitor.sampler import FIND_EVERY, QueueSample, Sampler
+from pgqueue_admin.monitor.tables import QueueTable
 from tests.monitor.tables import cut_sessions, fill, make, take
 
 Connect = Callable[..., Connection]
@@ -216,3 +220,79 @@ def test_names_of_every_kind(connection: Connection, sampler: Sampler) -> None:
         fill(connection, make(connection, name), 1)
     assert depths(looked(sampler)) == dict.fromkeys(names, 1)
     assert {table.address for table in sampler.tables} == {Address("public", name) for name in names}
+
+
+SENT = """'{"NServiceBus.TimeSent":"2026-11-20 02:47:00:000000 Z"}'"""
+Trouble = Callable[[], AbstractContextManager[object]]
+
+
+def age_of(sampler: Sampler) -> tuple[str, str]:
+    sample = looked(sampler)["Q"]
+    return f"{sample.oldest_at:%H:%M}" if sample.oldest_at else "", sample.oldest_how
+
+
+def troubled(monkeypatch: pytest.MonkeyPatch, trouble: Trouble) -> list[int]:
+    """Whenever a head's headers are about to be read, something happens to the database; whose were asked for."""
+    asked, read = [], sampler_module._sent_at
+
+    def reading(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
+        asked.append(seq)
+        with trouble():
+            return read(connection, table, seq)
+
+    monkeypatch.setattr(sampler_module, "_sent_at", reading)
+    return asked
+
+
+def test_a_session_lost_at_the_first_head_costs_no_age(
+    connection: Connection, sampler: Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not read is not known to be missing: the head would be as old as the sampler for as long as it lies."""
+    fill(connection, make(connection), headers=SENT)
+    cuts = [lambda: cut_sessions(connection)]
+
+    def cut() -> AbstractContextManager[object]:
+        return nullcontext(cuts.pop()() if cuts else None)
+
+    asked = troubled(monkeypatch, cut)
+    with pytest.raises(DatabaseDown):
+        sampler.sample()
+    assert age_of(sampler) == ("02:47", "estimate")
+    assert asked == [1, 1]
+
+
+def test_headers_that_are_locked_are_read_later(
+    connection: Connection, sampler: Sampler, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(connection, make(connection), headers=SENT)
+    locks = [1, 2]
+
+    @contextmanager
+    def locked() -> Iterator[None]:
+        with connection.transaction() if locks else nullcontext():
+            if locks:
+                locks.pop()
+                connection.run('lock table "Q" in access exclusive mode')
+            yield
+
+    asked = troubled(monkeypatch, locked)
+    assert age_of(sampler) == ("", "estimate")
+    assert age_of(sampler) == ("", "estimate")
+    assert asked == [1], "not at every look"
+    clock.now += FIND_EVERY
+    assert age_of(sampler) == ("", "estimate")
+    clock.now += FIND_EVERY
+    assert age_of(sampler) == ("02:47", "estimate")
+    looked(sampler)
+    assert asked == [1, 1, 1]
+
+
+def test_headers_that_say_nothing_are_read_once(
+    connection: Connection, sampler: Sampler, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(connection, make(connection), headers="'{broken'")
+    asked = troubled(monkeypatch, nullcontext)
+    for _ in range(3):
+        assert age_of(sampler)[1] == "least"
+        clock.now += FIND_EVERY
+    assert asked == [1]
