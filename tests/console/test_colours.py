@@ -16,7 +16,8 @@ from tests.console.sampled import signed_in
 def queue(**figures: object) -> Queue:
     made = Queue.objects.create(schema="public", table="Billing", kind="input", target_age_seconds=60, target_dead=0)
     now = timezone.now()
-    LatestSample.objects.create(queue=made, at=now, changed_at=now, **{"ready": 1, "depth": 1, "dead": 0, **figures})
+    seen = {"ready": 1, "depth": 1, "dead": 0, "oldest_at": now, **figures}
+    LatestSample.objects.create(queue=made, at=now, changed_at=now, **seen)
     return made
 
 
