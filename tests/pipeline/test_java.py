@@ -84,7 +84,7 @@ def absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     about = {"METADATA": "Metadata-Version: 2.1\nName: pgqueue-probe\nVersion: 1.0\n", "RECORD": ""}
     about["WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     with zipfile.ZipFile(wheel, "w") as made:
-        made.writestr("pgqueue_probe.py", "")
+        made.writestr("pgqueue_probe/__init__.py", "")
         for name, text in about.items():
             made.writestr(f"pgqueue_probe-1.0.dist-info/{name}", text)
     there = tmp_path / "there"

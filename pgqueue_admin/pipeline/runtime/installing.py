@@ -3,7 +3,6 @@
 import importlib
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from subprocess import Popen
 
@@ -17,9 +16,9 @@ _PINS = ("-r", str(_ROOT / "requirements.txt"), "-c", str(_ROOT / "constraints.t
 
 
 def missing() -> str:
-    """What is not installed, as a sentence; empty when all is."""
-    importlib.invalidate_caches()
-    absent = [part for part in PARTS if find_spec(part) is None]
+    """What is not installed, as a sentence; empty when all is. Looked for on the disk: a page may ask while another
+    thread imports, and Python's own memory of folders cannot be renewed then."""
+    absent = [part for part in PARTS if not any((Path(each) / part / "__init__.py").exists() for each in sys.path)]
     return f"Not installed: {', '.join(absent)}. `make setup` brings them." if absent else ""
 
 
@@ -32,6 +31,7 @@ class Installing:
     def wanted(self) -> str:
         """Why history cannot be read yet; empty when it can. Call it from the main thread, again and again."""
         absent = missing()
+        importlib.invalidate_caches()  # what came since is imported next
         if not absent or os.environ.get("INSTALL_HISTORY") != "1":
             return absent
         if self._child is None:
