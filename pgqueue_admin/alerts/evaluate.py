@@ -1,7 +1,7 @@
 """Opens, updates and resolves warnings: one open row per kind, subject and cause."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -85,12 +85,14 @@ class Evaluation:
                 self.update(self.open[found.identity], found)
             else:
                 self.start(found, count=found.count, told=found.count if found.told is None else found.told)
-        for identity, alert in list(self.open.items()):
-            if identity[0] == kind.name and identity not in self.still and self.over(alert, kind):
+        gone = {each: alert for each, alert in self.open.items() if each[0] == kind.name and each not in self.still}
+        unknown = kind.unknown(self.look) if gone else ()  # judges each queue: once for all of them
+        for identity, alert in gone.items():
+            if self.over(alert, kind, unknown):
                 self.resolve(identity)
 
-    def over(self, alert: Alert, kind: Kind) -> bool:
-        if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in kind.unknown(self.look)):
+    def over(self, alert: Alert, kind: Kind, unknown: Collection[str]) -> bool:
+        if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in unknown):
             return False
         return self.look.now - alert.seen_at >= kind.linger
 
