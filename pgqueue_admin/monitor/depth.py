@@ -23,13 +23,14 @@ Asked = tuple[Any, dict[str, Any]]
 class Depth:
     """Depth = ready + in flight + expired, each counted, capped (at least so many) or an estimate, as ``how`` says.
 
-    In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked.
+    In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked. None where
+    it is not known, on a standby or in a copy without an index: there they count as ready.
     """
 
     at: datetime  # the server's clock, or the ``now`` that was passed
     depth: int = 0
     ready: int = 0
-    in_flight: int = 0
+    in_flight: int | None = 0
     expired: int = 0
     how: str = "counted"
     head_seq: int | None = None
@@ -98,15 +99,16 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
 def _queue(row: Any, cap: int) -> Depth:
     facts = {"head_seq": row.head, "tail_seq": row.tail, "ready_seq": row.ready_head, "sent_total": row.sent_total}
     facts["seconds"] = row.seconds
+    running = row.in_flight or 0
     if not row.more:
-        ready = row.rows - row.in_flight - row.expired
+        ready = row.rows - running - row.expired
         return Depth(row.at, row.rows, ready, row.in_flight, row.expired, "counted", **facts)
     estimate = round((row.tail - row.head + 1) * row.hits / PROBES)
     if row.hits < FEW or estimate <= cap:
-        ready = max(0, cap - row.in_flight - row.expired)
+        ready = max(0, cap - running - row.expired)
         return Depth(row.at, cap, ready, row.in_flight, row.expired, "capped", **facts)
     expired = round(estimate * row.hits_expired / row.hits)
-    ready = max(0, estimate - row.in_flight - expired)
+    ready = max(0, estimate - running - expired)
     return Depth(row.at, estimate, ready, row.in_flight, expired, "estimate", **facts)
 
 

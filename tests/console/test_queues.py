@@ -83,6 +83,16 @@ def test_a_count_that_stopped_early_is_not_said_to_be_exact(console_database: st
     assert cells == {"delayed": ["10,000+"], "dead": ["10,000+"]}
 
 
+def test_what_is_in_flight_may_be_unknown(console_database: str) -> None:
+    """As on a standby."""
+    now = timezone.now()
+    known = {"at": now, "changed_at": now, "in_flight": None, "ready": 5, "depth": 5, "expired": 0, "how": "counted"}
+    LatestSample.objects.create(queue=Queue.objects.create(schema="public", table="Sales", kind="input"), **known)
+    said = signed_in().get("/queues/public/Sales/").content.decode()
+    assert "not known here: among the ready" in said
+    assert re.search(r'In flight(?:(?!</b>).)*data-kind="unknown"', said, re.DOTALL)
+
+
 def test_nothing_found_teaches(console_database: str) -> None:
     said = signed_in().get("/queues/").content.decode()
     assert "No queue-shaped table in" in said

@@ -138,7 +138,10 @@ def _text(said: str) -> SafeString:
 
 
 def _in_flight(view: View) -> Figure:
-    return Figure("flight", "In flight", cells.in_flight(view.row), _text("a hint, read without locks"))
+    latest = view.row.latest
+    untold = latest is not None and latest.ready is not None and latest.in_flight is None
+    detail = "not known here: among the ready" if untold else "a hint, read without locks"
+    return Figure("flight", "In flight", cells.in_flight(view.row), _text(detail))
 
 
 def _delayed(view: View) -> Figure:

@@ -103,7 +103,9 @@ with clock as materialized (
     ) row
 )
 select clock.now as at, ends.head, ends.tail, probed.hits, probed.expired as hits_expired,
-       counted.rows, counted.rows >= reach.rows as more, counted.in_flight, counted.expired, counted.ready_head,
+       counted.rows, counted.rows >= reach.rows as more,
+       case when not pg_is_in_recovery() then counted.in_flight end as in_flight,  -- a standby is not told who runs
+       counted.expired, counted.ready_head,
        {sent} as sent_total,
        extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
 from clock, ends, probed, reach, counted
@@ -119,7 +121,7 @@ null::bigint
 -- name: depth_unindexed
 -- A copy has no index on seq: looking past the cap for head and tail would read all of it.
 select max(at) as at, min(seq)::bigint as head, max(seq)::bigint as tail, count(id) as rows, count(id) > {cap} as more,
-       0 as hits, 0 as hits_expired, 0 as in_flight,
+       0 as hits, 0 as hits_expired, null::bigint as in_flight,
        count(id) filter (where over) as expired, min(seq) filter (where not over)::bigint as ready_head,
        null::bigint as sent_total, 0::float8 as seconds
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock

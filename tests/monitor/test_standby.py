@@ -1,0 +1,25 @@
+"""Queues seen on a standby: it has the rows, and not who works on them."""
+
+from collections.abc import Callable
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.monitor import depth
+from tests.monitor.tables import made, take
+from tests.pipeline.followers import following, there
+from tests.waiting import until
+
+
+def test_what_is_in_flight_is_not_known(
+    server: PostgreSQL, connection: Connection, database: str, connect: Callable[..., Connection]
+) -> None:
+    table, receiver = made(connection, 5), connect(database)
+    with following(server) as follower:
+        looking = connect(there(follower, database))
+        with receiver.transaction():
+            take(receiver, table, 3)
+            behind = {"at": connection.value("select pg_current_wal_flush_lsn()")}
+            until(lambda: looking.value("select pg_last_wal_replay_lsn() >= %(at)s::pg_lsn", behind), what="it follows")
+            seen = depth.measure(looking, table)
+        looking.close()
+    assert (seen.depth, seen.ready, seen.in_flight, seen.how) == (5, 5, None, "counted")
