@@ -56,10 +56,13 @@ def message(connection: Connection, table: QueueTable, row_id: UUID | str) -> De
     return found[0] if found else None
 
 
-def spread(connection: Connection, table: Address, most: int = MOST) -> list[int]:
-    """How many of the soonest are due before, between and after the EDGES; what is never due is left out."""
+def spread(connection: Connection, table: Address, most: int = MOST, zone: timedelta = timedelta()) -> list[int]:
+    """How many of the soonest are due before, between and after the EDGES; what is never due is left out.
+
+    ``zone``: how far the due times are off, as ``skew.read`` tells.
+    """
     query = postgresql().browse.due_spread(table=table)
-    found = connection.all(query, {"edges": list(map(float, EDGES)), "most": most})
+    found = connection.all(query, {"edges": list(map(float, EDGES)), "most": most, "zone": zone})
     by_stretch = {row.stretch: row.messages for row in found}
     return [by_stretch.get(stretch, 0) for stretch in range(len(EDGES) + 1)]
 

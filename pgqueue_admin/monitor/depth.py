@@ -1,5 +1,6 @@
 """How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,8 +11,10 @@ from pgqueue_admin.monitor.tables import Kind, QueueTable
 
 CAP = 10_000
 PROBES = 192  # past the cap: so many places of the span are looked at
+PAGES = 200  # of a delayed table, which has no seq, past the cap: in so many its rows are counted
 FEW = 5  # fewer hits than this say nothing of how many rows there are
 WINDOW = 1_000  # rows from the head among which messages in flight are looked for, past the cap
+BETWEEN = 50  # rows from one mark to the next: as near as it is known how many lay below a seq
 LATE = 1_000  # seq is taken at insert, not at commit: a row may become visible so far below a newer head
 BOTTOM = -(2**63)
 NO_SKEW = timedelta()
@@ -36,6 +39,7 @@ class Depth:
     head_seq: int | None = None
     tail_seq: int | None = None
     ready_seq: int | None = None  # the first that is neither in flight nor expired
+    marks: tuple[int, ...] = ()  # seq of the first of each BETWEEN rows that were looked through
     seconds: float = 0.0  # how long the database looked
     sent_total: int | None = None  # the sequence's last value; None where the role may not read it
     delayed: int | None = None
@@ -49,6 +53,16 @@ class Depth:
         if self.head_seq is None or self.tail_seq is None:
             return 0
         return self.tail_seq - self.head_seq + 1
+
+    def below(self, seq: int) -> float:
+        """About how many of its rows lay below ``seq``: a gap between two rows holds none."""
+        passed = bisect_left(self.marks, seq)
+        if not passed:
+            return 0.0
+        known, mark = float(BETWEEN * (passed - 1)), self.marks[passed - 1]
+        if passed < len(self.marks):
+            return known + BETWEEN * (seq - mark) / (self.marks[passed] - mark)
+        return min(float(self.depth), known + (seq - mark) * self.depth / self.span)
 
 
 def measure(
@@ -79,13 +93,13 @@ def asked(
     """The statement that measures this table and its values, for a caller that asks many at once."""
     monitor = postgresql().monitor
     if table.kind is Kind.DELAYED:
-        return monitor.delayed(table=table.address, cap=cap), {"now": now, "skew": skew, "oid": table.oid}
+        return monitor.delayed(table=table.address, cap=cap, pages=PAGES), {"now": now, "skew": skew, "oid": table.oid}
     if not table.seq_indexed:
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
     parts: dict[str, Any] = {"sent": monitor.not_told}
     if table.sequence_is_readable:
         parts = {"sent": monitor.sent, "sequence": table.sequence}
-    query = monitor.depth(table=table.address, cap=cap, probes=PROBES, few=FEW, window=WINDOW, **parts)
+    query = monitor.depth(table=table.address, cap=cap, probes=PROBES, few=FEW, window=WINDOW, step=BETWEEN, **parts)
     return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
 
 
@@ -98,13 +112,13 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
 
 def _queue(row: Any, cap: int) -> Depth:
     facts = {"head_seq": row.head, "tail_seq": row.tail, "ready_seq": row.ready_head, "sent_total": row.sent_total}
-    facts["seconds"] = row.seconds
+    facts |= {"seconds": row.seconds, "marks": tuple(row.marks or ())}
     running = row.in_flight or 0
     if not row.more:
         ready = row.rows - running - row.expired
         return Depth(row.at, row.rows, ready, row.in_flight, row.expired, "counted", **facts)
-    estimate = round((row.tail - row.head + 1) * row.hits / PROBES)
-    if row.hits < FEW or estimate <= cap:
+    estimate = round((row.tail - row.head + 1) * row.hits / PROBES) if row.hits >= FEW else 0
+    if estimate <= cap:
         ready = max(0, cap - running - row.expired)
         return Depth(row.at, cap, ready, row.in_flight, row.expired, "capped", **facts)
     expired = round(estimate * row.hits_expired / row.hits)
@@ -113,6 +127,9 @@ def _queue(row: Any, cap: int) -> Depth:
 
 
 def _delayed(row: Any, cap: int) -> Depth:
-    capped = row.rows > cap
-    rows, how = (max(row.rows, row.estimate), "estimate") if capped else (row.rows, "counted")
-    return Depth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=row.overdue, next_due_at=row.next_due)
+    """Of the soonest, up to the cap, it is known which are due."""
+    rows, how = row.rows, "counted"
+    if row.rows > cap:
+        rows, how = (row.estimate, "estimate") if row.estimate > cap else (cap, "capped")
+    overdue = min(row.overdue, cap)
+    return Depth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=overdue, next_due_at=row.next_due)

@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from pgqueue_admin.monitor.depth import Depth
 
@@ -17,31 +18,39 @@ class Rates:
     out_per_second: float | None = None
 
 
+class Look(NamedTuple):
+    at: datetime
+    depth: Depth
+    left: float | None  # since the look before
+
+
 class RateWindow:
     """The looks of the last half minute; the rates are those between the oldest of them and the newest."""
 
     def __init__(self) -> None:
-        self._looks: deque[tuple[datetime, Depth]] = deque()
+        self._looks: deque[Look] = deque()
 
     def add(self, at: datetime, depth: Depth) -> Rates:
-        if self._looks and went_back(self._looks[-1][1].sent_total, depth.sent_total):
+        """In is what the sequence grew by, rolled-back inserts included; out is in minus what the queue grew by.
+
+        The table's own statistics would not do: they count receives that were rolled back.
+        """
+        if self._looks and went_back(self._looks[-1].depth.sent_total, depth.sent_total):
             self._looks.clear()
-        while len(self._looks) > 1 and (at - self._looks[0][0]).total_seconds() > WINDOW_SECONDS:
+        while len(self._looks) > 1 and (at - self._looks[0].at).total_seconds() > WINDOW_SECONDS:
             self._looks.popleft()
-        self._looks.append((at, depth))
-        then, before = self._looks[0]
-        return between(before, depth, (at - then).total_seconds())
+        self._looks.append(Look(at, depth, departures(self._looks[-1].depth, depth) if self._looks else 0))
+        seconds = (at - self._looks[0].at).total_seconds()
+        if seconds <= 0:
+            return Rates()
+        counts = arrivals(self._looks[0].depth, depth), self._left()
+        return Rates(*(None if count is None else max(0, count) / seconds for count in counts))
 
-
-def between(before: Depth, after: Depth, seconds: float) -> Rates:
-    """In is what the sequence grew by, rolled-back inserts included; out is in minus what the queue grew by.
-
-    The table's own statistics would not do: they count receives that were rolled back.
-    """
-    if seconds <= 0:
-        return Rates()
-    arrived, left = arrivals(before, after), departures(before, after)
-    return Rates(*(None if count is None else max(0, count) / seconds for count in (arrived, left)))
+    def _left(self) -> float | None:
+        """In the whole window: of each look it is known how its rows lay, and only until the next."""
+        counts = [look.left for look in self._looks][1:]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
 
 def arrivals(before: Depth, after: Depth) -> int | None:
@@ -52,14 +61,14 @@ def arrivals(before: Depth, after: Depth) -> int | None:
     return after.tail_seq - before.tail_seq
 
 
-def departures(before: Depth, after: Depth) -> int | None:
-    """From counts; where they are not counted, from how far the head moved."""
+def departures(before: Depth, after: Depth) -> float | None:
+    """From counts; where they are not counted, about how many rows the head moved over."""
     arrived = arrivals(before, after)
     if before.how == after.how == "counted" and arrived is not None:
         return arrived - (after.depth - before.depth)
     if before.head_seq is None or after.head_seq is None:
         return None
-    return after.head_seq - before.head_seq
+    return before.below(after.head_seq)
 
 
 def someone_received(before: Depth, after: Depth) -> bool:

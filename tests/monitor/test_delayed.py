@@ -52,6 +52,40 @@ def test_pages_follow_each_other_also_where_many_are_due_at_once(connection: Con
     assert all_pages(connection, table, 50) == ordered
 
 
+def kept(connection: Connection, rows: int) -> None:
+    """So many, all of them due."""
+    connection.run(
+        """insert into "Sales.Delayed" (headers, due) select repeat('h', 500), now() - i * interval '1 s'
+           from generate_series(1, %(rows)s) i""",
+        {"rows": rows},
+    )
+
+
+def test_past_the_cap_pages_tell_how_many_there_are(connection: Connection, table: QueueTable) -> None:
+    """Whatever the catalog says: never analysed, or before most of its rows went."""
+    kept(connection, 8_000)
+    seen = depth.measure(connection, table, cap=1_000)
+    assert (seen.how, seen.delayed_how) == ("estimate", "estimate")
+    assert seen.delayed == pytest.approx(8_000, rel=0.1)
+    connection.run('analyze "Sales.Delayed"')
+    connection.run("""delete from "Sales.Delayed" where due < now() - interval '3000 s'""")
+    assert depth.measure(connection, table, cap=1_000).delayed == pytest.approx(3_000, rel=0.25)
+
+
+def test_overdue_ones_are_counted_up_to_the_cap(connection: Connection, table: QueueTable) -> None:
+    kept(connection, 120)
+    seen = depth.measure(connection, table, cap=100)
+    assert (seen.overdue, seen.delayed_how) == (100, "estimate")
+
+
+def test_one_without_a_due_time_is_kept_back_too(connection: Connection, table: QueueTable) -> None:
+    kept(connection, 3)
+    connection.run('alter table "Sales.Delayed" alter due drop not null')
+    connection.run("insert into \"Sales.Delayed\" (headers) values ('{}')")
+    seen = depth.measure(connection, table)
+    assert (seen.delayed, seen.overdue) == (4, 3)
+
+
 def test_one_can_turn_back(connection: Connection, table: QueueTable) -> None:
     for hours in range(6):
         store(connection, NOON + hours * HOUR)

@@ -100,6 +100,23 @@ def test_a_table_without_index_is_read_up_to_the_cap(connection: Connection) -> 
     assert depth.measure(connection, copy).depth == 500
     capped = depth.measure(connection, copy, cap=100)
     assert (capped.how, capped.depth) == ("capped", 100)
+    assert (capped.head_seq, capped.tail_seq, capped.span) == (None, None, 0), "of those that were read"
+
+
+def test_a_message_without_any_value_is_one(connection: Connection) -> None:
+    made(connection, 5)
+    connection.run('create table "Copy" as select * from "Q"')
+    connection.run('update "Copy" set id = null where seq > 2')
+    assert depth.measure(connection, found(connection, Address("public", "Copy"))).depth == 5
+
+
+def test_which_rows_lie_below_a_number(connection: Connection) -> None:
+    table = made(connection, 20_300)
+    connection.run('delete from "Q" where seq between 101 and 10100')
+    seen = depth.measure(connection, table)
+    assert (seen.how, seen.marks[:4]) == ("estimate", (1, 51, 10_101, 10_151))
+    assert [round(seen.below(seq)) for seq in (1, 26, 51, 10_101, 10_126)] == [0, 25, 50, 100, 125]
+    assert seen.below(20_301) == pytest.approx(10_300, rel=0.1)
 
 
 def test_a_vanished_table_is_an_error_of_ours(connection: Connection) -> None:

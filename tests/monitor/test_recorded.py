@@ -73,7 +73,7 @@ def test_depth(recorded: Connection, tables: dict[Address, QueueTable], cap: int
             assert (found.ready, found.expired) == (expected["ready"], expected["expired"]), address
         else:
             assert found.ready == pytest.approx(expected["ready"], rel=0.08), address
-        assert found.in_flight == 0
+        assert not found.in_flight, address
 
 
 def test_delayed(recorded: Connection, tables: dict[Address, QueueTable]) -> None:

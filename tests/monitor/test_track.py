@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from pgqueue_admin.monitor.arrivals import Arrivals
-from pgqueue_admin.monitor.depth import LATE, Depth
+from pgqueue_admin.monitor.depth import BETWEEN, LATE, WINDOW, Depth
 from pgqueue_admin.monitor.track import Remembered, Track
 
 START = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)
@@ -18,9 +20,9 @@ def at(seconds: float) -> datetime:
 
 def holding(head: int, tail: int, **facts: Any) -> Depth:
     count = tail - head + 1
-    return replace(
-        EMPTY, depth=count, ready=count, head_seq=head, tail_seq=tail, ready_seq=head, sent_total=tail, **facts
-    )
+    ends: dict[str, Any] = {"head_seq": head, "tail_seq": tail, "ready_seq": head, "sent_total": tail}
+    marks = tuple(range(head, min(tail, head + WINDOW - 1) + 1, BETWEEN))
+    return replace(EMPTY, depth=count, ready=count, marks=marks, **ends, **facts)
 
 
 def test_a_head_arrived_when_it_was_first_seen_as_tail() -> None:
@@ -82,6 +84,22 @@ def test_past_the_cap_the_head_tells_what_left() -> None:
     track.note(at(0), holding(1, 50_000, how="estimate"))
     track.note(at(10), holding(201, 50_000, how="estimate"))
     assert track.rates.out_per_second == 20.0
+
+
+def test_past_the_cap_a_gap_behind_the_head_is_no_message_that_left() -> None:
+    """Ten were received, and 20,000 numbers behind them nobody has."""
+    gap: dict[str, Any] = {"how": "estimate", "depth": 30_010, "marks": (1, *range(20_041, 21_000, BETWEEN))}
+    track = Track()
+    track.note(at(0), replace(holding(1, 50_000), **gap))
+    track.note(at(10), replace(holding(20_001, 50_000, how="estimate"), depth=30_000))
+    assert track.rates.out_per_second == pytest.approx(1, abs=BETWEEN / 10)
+
+
+def test_past_the_cap_those_beyond_the_marks_are_as_dense_as_all() -> None:
+    track = Track()
+    track.note(at(0), replace(holding(1, 100_000, how="estimate"), depth=50_000))
+    track.note(at(10), replace(holding(20_001, 100_000, how="estimate"), depth=40_000))
+    assert track.rates.out_per_second == pytest.approx(1000, rel=0.1)
 
 
 def test_a_sequence_that_went_back_starts_anew() -> None:

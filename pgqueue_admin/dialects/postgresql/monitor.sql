@@ -92,9 +92,11 @@ with clock as materialized (
     select count(*) as rows,
            count(*) filter (where taken) as in_flight,
            count(*) filter (where over and not taken) as expired,
-           min(seq) filter (where not over and not taken)::bigint as ready_head
+           min(seq) filter (where not over and not taken)::bigint as ready_head,
+           array_agg(seq::bigint order by place) filter (where mod(place, {step}) = 1) as marks
     from (
-        select seq, coalesce(expires <= (select now at time zone 'UTC' from clock), false) as over,
+        select seq, row_number() over () as place,
+               coalesce(expires <= (select now at time zone 'UTC' from clock), false) as over,
                xmax <> '0'::xid and xmax in (select xid from running) as taken
         from (
             select seq, expires, xmax from {table} where seq >= (select head from ends) order by seq limit {cap} + 1
@@ -105,7 +107,7 @@ with clock as materialized (
 select clock.now as at, ends.head, ends.tail, probed.hits, probed.expired as hits_expired,
        counted.rows, counted.rows >= reach.rows as more,
        case when not pg_is_in_recovery() then counted.in_flight end as in_flight,  -- a standby is not told who runs
-       counted.expired, counted.ready_head,
+       counted.expired, counted.ready_head, counted.marks,
        {sent} as sent_total,
        extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
 from clock, ends, probed, reach, counted
@@ -120,24 +122,38 @@ null::bigint
 
 -- name: depth_unindexed
 -- A copy has no index on seq: looking past the cap for head and tail would read all of it.
-select max(at) as at, min(seq)::bigint as head, max(seq)::bigint as tail, count(id) as rows, count(id) > {cap} as more,
-       0 as hits, 0 as hits_expired, null::bigint as in_flight,
-       count(id) filter (where over) as expired, min(seq) filter (where not over)::bigint as ready_head,
+-- A message may be without any value that its endpoint would have written.
+select max(at) as at,
+       case when count(there) <= {cap} then min(seq)::bigint end as head,
+       case when count(there) <= {cap} then max(seq)::bigint end as tail,
+       count(there) as rows, count(there) > {cap} as more,
+       0 as hits, 0 as hits_expired, null::bigint as in_flight, null::bigint[] as marks,
+       count(there) filter (where over) as expired,
+       case when count(there) <= {cap} then min(seq) filter (where not over)::bigint end as ready_head,
        null::bigint as sent_total, 0::float8 as seconds
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    select id, seq, coalesce(expires <= at at time zone 'UTC', false) as over from {table} limit {cap} + 1
+    select true as there, seq, coalesce(expires <= at at time zone 'UTC', false) as over from {table} limit {cap} + 1
 ) up_to_cap on true
 
 -- name: delayed
 -- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): the skew takes that off again.
-select max(at) as at, count(due) as rows, count(*) filter (where due <= at) as overdue,
+-- Past the cap rows are counted in some of its pages, the same every time: what the catalog says may be days old.
+select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as overdue,
        min(due) filter (where due > '-infinity' and due < '9999-01-01') as next_due,
-       (select greatest(reltuples, 0)::bigint from pg_class where oid = %(oid)s::bigint::oid) as estimate
+       case when count(there) > {cap} then (
+           select round(count(*) / min(share))::bigint
+           from (select least(1, {pages}::float8 * current_setting('block_size')::int
+                     / nullif(pg_relation_size(%(oid)s::bigint::oid), 0)) as share) sampled,
+               {table} tablesample system ((
+                   select least(100, 100.0 * {pages} * current_setting('block_size')::int
+                       / nullif(pg_relation_size(%(oid)s::bigint::oid), 0))
+               )) repeatable (1)
+       ) end as estimate
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    select due - %(skew)s::interval as due
-    from (select due from {table} order by due limit {cap} + 1) up_to_cap
+    select there, due - %(skew)s::interval as due
+    from (select true as there, due from {table} order by due limit {cap} + 1) up_to_cap
 ) corrected on true
 
 -- name: within
