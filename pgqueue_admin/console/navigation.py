@@ -10,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from pgqueue_admin.monitor.delayed import LATE
 from pgqueue_admin.records import rail
 from pgqueue_admin.wording import times
-from pgqueue_admin.wording.figures import figure
+from pgqueue_admin.wording.figures import figure, of_sum
 
 # group, entries: url name, word on the screen, name of the count below
 GROUPS = (
@@ -75,7 +75,8 @@ class Counts:
     def delayed(self) -> tuple[str, str]:
         """How many wait for a time; amber where some are overdue and nobody seems to move them."""
         held = self._read.delayed
-        return (figure(held) if held else ""), "mild" if self._read.unmoved else ""
+        how = of_sum(self._read.delayed_how or ())
+        return (figure(held, how) if held else ""), "mild" if self._read.unmoved else ""
 
     @property
     def dead(self) -> tuple[str, str]:

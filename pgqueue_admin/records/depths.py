@@ -26,6 +26,7 @@ class Depth(NamedTuple):
     oldest_seconds: float | None = None
     oldest_at_least: bool | None = None  # it may have waited longer
     unread: int | None = None  # of all together: queues that could not be read at a look, and are in no figure of it
+    how: str | None = None  # counted, capped, estimate, about-least; None of steps folded before it was kept
     is_live: bool = False  # not folded yet, because it is not over or only just
 
 
@@ -33,9 +34,9 @@ class Depth(NamedTuple):
 def fold(now: datetime) -> int:
     """Fold what is over, forget what is too old; how many steps came. Samples may be thinned after it, not before."""
     over = now - LATE
-    made = run(_filled("fold_minutes", "figures", "of_samples", "depths"), {"until": floor(over, "minute")})
+    made = run(_filled("fold_minutes", "figures", "of_samples", "depths", "worst"), {"until": floor(over, "minute")})
     for grain in ("hour", "day"):
-        larger = _filled("fold_larger", "figures", "of_minutes")
+        larger = _filled("fold_larger", "figures", "of_minutes", "worst")
         made += run(larger, {"grain": grain, "step": STEPS[grain], "until": floor(over, grain)})
     for grain, kept in kept_for().items():
         run(postgresql().samples.forget_depths(), {"grain": grain, "before": now - kept})
@@ -44,7 +45,7 @@ def fold(now: datetime) -> int:
 
 def steps(queue: int, grain: str, since: datetime, until: datetime) -> dict[int, Depth]:
     """By the second (Unix) at which a step begins; steps without a sample are absent. ``queue``: its id, or ALL."""
-    query = _filled("depth", "figures", "of_samples", "of_minutes", "depths")
+    query = _filled("depth", "figures", "of_samples", "of_minutes", "depths", "worst")
     about: dict[str, Any] = {"queue": queue, "grain": grain, "step": STEPS[grain], "since": since, "until": until}
     upto = [max(since, each or since) for each in rows_of(postgresql().samples.folded(), about)[0]]
     rows = rows_of(query, {**about, "steps": upto[0], "minutes": max(upto)})

@@ -21,6 +21,7 @@ class Counts(NamedTuple):
     wanted: int
     up: int  # as OfEndpoint.have counts them
     delayed: int  # all delayed tables together
+    delayed_how: list[str] | None  # how each of these is known; None without any
     unmoved: int  # how many of those tables nobody seems to move from
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Min, Subquery
@@ -81,9 +82,13 @@ def history(queue: Queue, window: timedelta, until: datetime) -> list[Sample]:
     return list(queue.samples.filter(at__gt=until - window, at__lte=until).order_by("at"))
 
 
-def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[float | None, ...]]:
-    """One queue's ready, in flight, delayed, expired, in, out and dead, by number of the step (of ``step`` seconds)."""
-    found = rows_of(postgresql().samples.steps(), {"queue": queue_id, "since": since, "step": step})
+def steps(queue_id: int, since: datetime, step: int) -> dict[int, tuple[Any, ...]]:
+    """One queue's ready, in flight, delayed, expired, in, out, dead, and how its depth is known, by number of the step.
+
+    ``step``: seconds.
+    """
+    query = postgresql().samples.steps(worst=postgresql().samples.worst)
+    found = rows_of(query, {"queue": queue_id, "since": since, "step": step})
     return {row[0]: row[1:] for row in found}
 
 

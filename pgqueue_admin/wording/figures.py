@@ -1,11 +1,15 @@
 """How a number is said, and how it is known: counted, capped, estimate, hint."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 UNKNOWN = "–"
 NOT_SEEN = "unknown"  # where a dash would say that there is nothing: something is there, and cannot be seen
 NBSP = "\u00a0"
-APPROXIMATE = frozenset({"estimate", "hint"})
+COUNTED = "counted"
+ABOUT_LEAST = "about-least"  # a sum of parts that were estimated and of parts that were counted up to the cap
+APPROXIMATE = frozenset({"estimate", "hint", ABOUT_LEAST})
+_OPEN = frozenset({"capped", ABOUT_LEAST})
 AT_LEAST = "least"  # it was there when looking began: longer is possible
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 LEAST, MOST = 0.005, 99.995  # per cent: they stand for less than 0.01, and for more than 99.99
@@ -35,12 +39,21 @@ def millions(value: int) -> str:
 
 
 def figure(value: int | None, how: str = "counted") -> str:
-    """A count as a person reads it: ``2,318``, ``10,000+``, ``≈ 1.2 M``, ``–``."""
+    """A count as a person reads it: ``2,318``, ``10,000+``, ``≈ 1.2 M``, ``≈ 52,000+``, ``–``."""
     if value is None:
         return UNKNOWN
+    more = "+" if how in _OPEN else ""
     if how in APPROXIMATE:
-        return f"≈{NBSP}{integer(value, short_from=1_000_000)}"
-    return integer(value) + ("+" if how == "capped" else "")
+        return f"≈{NBSP}{integer(value, short_from=1_000_000)}{more}"
+    return integer(value) + more
+
+
+def of_sum(parts: Iterable[str]) -> str:
+    """How a sum is known, from how each of its parts is."""
+    unsure = set(parts) - {"counted"}
+    if unsure & _OPEN:
+        return "capped" if unsure == {"capped"} else ABOUT_LEAST
+    return "estimate" if unsure else "counted"
 
 
 def about(how: str) -> str:

@@ -25,7 +25,7 @@ def trend(ready: int | None, in_per_second: float | None, out_per_second: float 
     if ready is None:
         return Trend("not known")
     if in_per_second is None or out_per_second is None:
-        return Trend("needs two samples")
+        return Trend("rate not known")
     net = in_per_second - out_per_second
     if abs(net) <= max(0.05 * max(in_per_second, out_per_second), 1 / 600):
         return Trend("steady" if ready else "empty")

@@ -30,7 +30,7 @@
       if (i === null) place.textContent = "";
       else if (name in between) place.textContent = range(i, ...between[name]);
       else if (name === "at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${known(data.at[i])}`;
-      else if (name === "sampled_at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${goes_on(data.at[i]) ? ": so far" : ""}${without(data.unread[i])}`;
+      else if (name === "sampled_at") place.textContent = `from ${day(data.at[i])} ${time(data.at[i])}${goes_on(data.at[i]) ? ": so far" : ""}${data.how[i] || ""}${without(data.unread[i])}`;
       else if (name in moved) place.textContent = moving(data[name][i], data[moved[name]][i]);
       else if (name === "oldest") place.textContent = waited(i);
       else if (name.startsWith("share")) place.textContent = share(data[name][i]);

@@ -54,6 +54,15 @@ def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer: Client) -> N
     assert 'class="n mild" data-live="nav.delayed"' in html
 
 
+def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Client) -> None:
+    late = {"overdue": 10_000, "next_due_at": timezone.now() - timedelta(hours=3)}
+    kept("Sales.Delayed", delayed=40_000, delayed_how="estimate", **late)
+    html = text(as_viewer)
+    assert "one table; 10,000+ overdue" in html
+    assert re.search(r'data-live="d\d+\.overdue"><b[^>]*><span[^>]*>10,000\+<', html)
+    assert re.search(r'data-live="nav\.delayed"[^>]*>≈ 40,000<', html)
+
+
 def test_an_open_page_is_told_what_changes(as_viewer: Client) -> None:
     stuck = kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
     html, told = text(as_viewer), rows.live("")
@@ -154,6 +163,9 @@ def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded: Recorded) -> No
         recorded.connection.run(f'insert into "Sales.Delayed" (headers, due) {rows_of}')
     with_sales = delayed.spread(recorded.connection, Address("public", "Sales.Delayed"))
     assert with_sales == [3, 0, 0, 2, 0, 0, 0, 1]
+    address = Address("public", "Sales.Delayed")
+    a_zone_off = delayed.spread(recorded.connection, address, zone=timedelta(hours=1))
+    assert a_zone_off == [5, 0, 0, 0, 0, 0, 0, 1], "as the rows beside it have it"
     sample()
     html = text(recorded.operator)
     assert "When it is due" in html

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pgqueue_admin.console.overview import changes, live
 from pgqueue_admin.records import freshness
 from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Process, Queue
-from tests.console.pages import Page
+from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
 
@@ -62,6 +62,19 @@ def test_calm_is_ink_on_paper(page: Page) -> None:
     said = page()
     assert "All 2 queues are within target" in said
     assert '<li class="crit"' not in said
+
+
+def test_what_was_not_counted_to_its_end_makes_its_sum_open(page: Page) -> None:
+    """2,598 and at least 10,000 are no estimate of both; with one it is both."""
+    queue("Billing", ready=2_598, depth=2_598)
+    queue("Sales", ready=10_000, depth=10_000, how="capped")
+    assert ready_of(page()) == "12,598+"
+    queue("Shipping", ready=50_000, depth=50_000, how="estimate")
+    assert ready_of(page()) == "≈\u00a062,598+"
+
+
+def ready_of(said: str) -> str:
+    return matched(r'data-live="total.ready"[^>]*><span[^>]*>([^<]+)<', said)
 
 
 def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> None:

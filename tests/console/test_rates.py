@@ -124,6 +124,21 @@ def test_the_same_as_csv(page: Page, hours: None) -> None:
     ]
 
 
+def test_depths_say_how_they_are_known(page: Page, sales: Queue) -> None:
+    """Sentence, line beside the chart, table and CSV alike."""
+    for hour, how in enumerate(("counted", "capped", None)):
+        folded(sales, hour, how=how)
+    DepthStep.objects.filter(how="capped").update(high=10_000)
+    assert "At most 10,000+ lay there" in page()
+    assert drawn(page())["how"] == ["", ", at least", ""]
+    assert re.search(r'data-kind="capped">10,000\+<', page(table="depth"))
+    assert [row["depth_known"] for row in csv.DictReader(page(format="depth").splitlines())] == [
+        "counted",
+        "capped",
+        "",
+    ]
+
+
 def test_without_rates_and_ages_it_is_said_and_nothing_empty_is_drawn(page: Page, sales: Queue) -> None:
     folded(sales, 1)
     text = page()

@@ -202,7 +202,10 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
         assert "behind the dotted line live samples" in text
     rows = page(as_viewer, at="", format="depth").splitlines()
     assert rows[0].startswith("at,least,median,most,live,median_week_before,")
-    assert [row.partition(",")[2] for row in rows[1:]] == ["4,4,4,False,,,,,,,,0,whole", "9,9,9,True,,,,,,,,0,whole"]
+    assert [row.partition(",")[2] for row in rows[1:]] == [
+        "4,4,4,False,,,,,,,,0,counted,whole",
+        "9,9,9,True,,,,,,,,0,counted,whole",
+    ]
 
 
 def test_what_succeeded_after_retries_is_counted_by_message(as_viewer: Client, database: Connection) -> None:
@@ -240,7 +243,7 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_
     assert len(drawn(page(as_viewer, w=length))["at"]) == len(data["median_before"])
     (row,) = page(as_viewer, w=length, m="delivery", format="steps").splitlines()[1:]
     assert row.endswith(f",4,2,{round(value(101), 1)},0,whole")
-    assert page(as_viewer, w=length, format="depth").splitlines()[1].endswith("1,5,9,False,6,,,,,,,,whole")
+    assert page(as_viewer, w=length, format="depth").splitlines()[1].endswith("1,5,9,False,6,,,,,,,,,whole")
 
 
 @pytest.mark.parametrize("wrong", ["since:yesterday", "until:2026-99-99", "since:"])

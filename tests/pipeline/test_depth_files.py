@@ -23,7 +23,13 @@ def folded(queue: int, at: datetime, *figures: int, **known: Any) -> None:
 
 def test_a_day_that_is_over_becomes_a_file(tmp_path: Path) -> None:
     sales = Queue.objects.create(schema="public", table="Sales", kind="input")
-    known = {"in_per_second": 2.5, "out_per_second": 0.0, "oldest_seconds": 42.5, "oldest_at_least": False}
+    known = {
+        "how": "capped",
+        "in_per_second": 2.5,
+        "out_per_second": 0.0,
+        "oldest_seconds": 42.5,
+        "oldest_at_least": False,
+    }
     folded(sales.pk, NOON, 4, 5, 6, rated_minutes=1, **known)
     folded(0, NOON, unread=2)
     assert depth_files.keep(tmp_path) is None  # nothing says that the day is over
@@ -32,10 +38,19 @@ def test_a_day_that_is_over_becomes_a_file(tmp_path: Path) -> None:
     assert depth_files.keep(tmp_path) is None
     file = HistoryFile.objects.get()
     assert (file.dataset, file.day, file.rows, file.source) == ("depth", NOON.date(), 2, None)
-    assert file.path.startswith("depth-v3/")
+    assert file.path.startswith("depth-v4/")
     assert pyarrow.parquet.read_table(tmp_path / file.path).to_pylist() == [
         {"at": NOON, "queue": "", "low": 1, "median": 2, "high": 3, **dict.fromkeys(known), "unread": 2},
-        {"at": NOON, "queue": '"public"."Sales"', "low": 4, "median": 5, "high": 6, **known, "unread": None},
+        {
+            "at": NOON,
+            "queue": '"public"."Sales"',
+            "low": 4,
+            "median": 5,
+            "high": 6,
+            **known,
+            "unread": None,
+            "how": "capped",
+        },
     ]
 
 

@@ -62,6 +62,31 @@ def test_all_input_queues_are_added_look_by_look(sales: Queue) -> None:
 
 
 @pytest.mark.parametrize("is_folded", [False, True])
+def test_a_step_is_known_as_the_worst_of_its_looks_and_a_sum_as_its_parts(sales: Queue, is_folded: bool) -> None:
+    mail = Queue.objects.create(schema="public", table="Mail", kind="input")
+    for queue, hows in ((sales, ("counted", "capped", "counted")), (mail, ("counted", "counted", "estimate"))):
+        looked(queue, TEN, *({"how": how} for how in hows))
+    looked(sales, TEN + MINUTE, {})
+    looked(mail, TEN + MINUTE, {})
+    if is_folded:
+        depths.fold(TEN + HOUR + MINUTE)
+    told = {
+        grain: [[depth.how for depth in depths.steps(queue, grain, TEN - DAY, TEN + DAY).values()] for queue in asked]
+        for grain, asked in (("minute", (sales.pk, mail.pk, ALL)), ("hour", (ALL,)))
+    }
+    assert told["minute"] == [["capped", "counted"], ["estimate", "counted"], ["about-least", "counted"]]
+    assert told["hour"] == [["about-least"]]
+
+
+def test_how_is_not_known_where_it_was_not_kept(sales: Queue) -> None:
+    for minutes, how in enumerate((None, "counted")):
+        known = {"low": 1, "median": 1, "high": 1, "how": how}
+        DepthStep.objects.create(grain="minute", at=TEN + minutes * MINUTE, queue=sales.pk, **known)
+    told = depths.steps(sales.pk, "hour", TEN - DAY, TEN + DAY).values()
+    assert [depth.how for depth in told] == [None]
+
+
+@pytest.mark.parametrize("is_folded", [False, True])
 def test_a_sum_that_lacks_queues_says_how_many(sales: Queue, is_folded: bool) -> None:
     """They have a sample without figures; where none could be read nothing is told, and an age is one at least."""
     mail, bills = (Queue.objects.create(schema="public", table=name, kind="input") for name in ("Mail", "Bills"))
@@ -93,7 +118,9 @@ def test_nothing_is_thinned_that_was_not_folded(sales: Queue) -> None:
     began = clock.now().replace(minute=0, second=0, microsecond=0) - 5 * HOUR
     sampled(sales, began, 50, 1, 99, 50, 50, 50)
     assert tasks.thin_samples() == 5
-    assert depths.steps(sales.pk, "minute", began, began + HOUR) == {int(began.timestamp()): Depth(1, 50, 99)}
+    assert depths.steps(sales.pk, "minute", began, began + HOUR) == {
+        int(began.timestamp()): Depth(1, 50, 99, how="counted")
+    }
 
 
 def looked(queue: Queue, at: datetime, *samples: dict[str, Any]) -> None:

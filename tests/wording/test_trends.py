@@ -13,7 +13,7 @@ from pgqueue_admin.wording.trends import trend
         (0, 38.0, 38.0, "input", "empty"),
         (1_200_000, 0.0, 214.0, "input", "empty in ≈\u00a01\u00a0h\u00a033\u00a0min"),
         (88_214, 240.0, 0.0, "audit", "grows, by design"),
-        (10, None, None, "input", "needs two samples"),
+        (10, None, None, "input", "rate not known"),
         (None, None, None, "input", "not known"),
         (10_000_000, 0.0, 0.01, "input", "hardly empties"),
         (116, None, None, "delayed", "–"),

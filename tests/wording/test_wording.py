@@ -21,6 +21,7 @@ NOW = datetime(2026, 11, 20, 2, 12, 44, tzinfo=UTC)
         (10_000, "capped", "10,000+"),
         (1_200_000, "estimate", "≈ 1.2 M"),
         (64, "hint", "≈ 64"),
+        (52_000, "about-least", "≈ 52,000+"),
         (2_147_483_647, "counted", "2.1 G"),
         (99_999_999, "counted", "99,999,999"),
         (None, "counted", "–"),
@@ -29,6 +30,21 @@ NOW = datetime(2026, 11, 20, 2, 12, 44, tzinfo=UTC)
 )
 def test_a_figure_says_how_it_is_known(value: int | None, how: str, said: str) -> None:
     assert figures.figure(value, how) == said.replace(" ", NBSP)
+
+
+@pytest.mark.parametrize(
+    ("parts", "how"),
+    [
+        ([], "counted"),
+        (["counted", "counted"], "counted"),
+        (["counted", "capped"], "capped"),
+        (["counted", "estimate"], "estimate"),
+        (["capped", "estimate"], "about-least"),
+        (["about-least", "counted"], "about-least"),
+    ],
+)
+def test_a_sum_is_known_as_its_parts_are(parts: list[str], how: str) -> None:
+    assert figures.of_sum(parts) == how
 
 
 @given(st.integers(0, 99_999_999))

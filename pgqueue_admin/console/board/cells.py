@@ -44,14 +44,13 @@ def span(row: Row) -> SafeString:
 
 
 def entering(row: Row) -> SafeString:
-    return _rate(row.latest.in_per_second if row.latest else None)
+    return _rate(row.entering)
 
 
 def leaving(row: Row) -> SafeString:
-    figures_ = row.latest
-    said = _rate(figures_.out_per_second if figures_ else None)
+    said = _rate(row.leaving, row.leaving_how)
     stuck = row.consumers.nobody and row.waiting
-    return format_html('<b class="crit-t">{}</b>', said) if stuck and figures_ and not figures_.out_per_second else said
+    return format_html('<b class="crit-t">{}</b>', said) if stuck and not row.leaving else said
 
 
 def oldest(row: Row, still: bool = False) -> SafeString:
@@ -105,11 +104,16 @@ def spark(row: Row) -> SafeString:
     return charts.spark(row.points, row.address.table, since)
 
 
-def _rate(per_second: float | None) -> SafeString:
+def _rate(per_second: float | None, how: str = "counted") -> SafeString:
+    kind = "unknown" if per_second is None else how
+    return format_html('<span class="fig" data-kind="{}">{}</span>', kind, rate_words(per_second, how))
+
+
+def rate_words(per_second: float | None, how: str = "counted") -> str:
+    """In a column whose head says /s."""
     said = figures.rate(per_second)
-    kind = "unknown" if per_second is None else "counted"
     unit = said.unit.removeprefix("/s")
-    return format_html('<span class="fig" data-kind="{}">{}{}</span>', kind, said.number, f" {unit}" if unit else "")
+    return f"{figures.about(how) if per_second is not None else ''}{said.number}{f' {unit}' if unit else ''}"
 
 
 def _not_yet() -> SafeString:

@@ -94,9 +94,22 @@ class Row:
         return trend(figures.ready, figures.in_per_second, figures.out_per_second, self.queue.kind)
 
     @property
+    def entering(self) -> float | None:
+        """Messages per second; None where it is not known, or not any more."""
+        return self.latest.in_per_second if self.latest and not self.latest.error else None
+
+    @property
+    def leaving(self) -> float | None:
+        return self.latest.out_per_second if self.latest and not self.latest.error else None
+
+    @property
+    def leaving_how(self) -> str:
+        """Past the cap it is told by how far the head moved."""
+        return "counted" if self.latest is None or self.latest.how == "counted" else "estimate"
+
+    @property
     def growth(self) -> float:
-        figures = self.latest
-        return (figures.in_per_second or 0.0) - (figures.out_per_second or 0.0) if figures else 0.0
+        return (self.entering or 0.0) - (self.leaving or 0.0)
 
     @property
     def span(self) -> int | None:

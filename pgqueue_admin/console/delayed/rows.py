@@ -11,10 +11,11 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import parts
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import delayed
+from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import LatestSample, Queue
-from pgqueue_admin.wording.figures import counted, in_words, integer
+from pgqueue_admin.wording.figures import figure, in_words, of_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,18 @@ def next_due(row: Row) -> SafeString:
 
 def overdue(row: Row) -> SafeString:
     count = row.latest.overdue if row.latest else None
-    said = parts.figure(count)
+    said = late(row.latest)
     return format_html('<b class="warn-t">{}</b>', said) if count and row.unmoved_since else said
+
+
+def late(known: LatestSample | None) -> SafeString:
+    """How many are overdue. The soonest are looked through up to the cap: all of those may be."""
+    return parts.figure(known.overdue if known else None, _how_late(known))
+
+
+def _how_late(known: LatestSample | None) -> str:
+    stopped = known and known.delayed_how != "counted" and (known.overdue or 0) >= CAP
+    return "capped" if stopped else "counted"
 
 
 def mover(row: Row) -> SafeString:
@@ -102,13 +113,18 @@ CELLS: dict[str, Callable[[Row], SafeString]] = {
 def verdict(rows: list[Row]) -> tuple[str, str]:
     """State and sentence that open the page."""
     stuck = [row for row in rows if row.unmoved_since]
-    late, held_back = sum(row.latest.overdue or 0 for row in stuck if row.latest), sum(map(_count, rows))
+    held_back = figure(sum(map(_count, rows)), of_sum(row.latest.delayed_how for row in rows if row.latest))
     if stuck:
         tables = f"{in_words(len(stuck))} {'table' if len(stuck) == 1 else 'tables'}"
-        return "warn", f"Nobody seems to move what is due in {tables}; {integer(late)} overdue"
-    if not held_back:
+        return "warn", f"Nobody seems to move what is due in {tables}; {_all_late(stuck)} overdue"
+    if held_back == "0":
         return "good", "Nothing is delayed"
-    return "good", f"{counted(held_back, 'message waits', 'messages wait')} for a time; none is overdue"
+    return "good", f"{held_back} {'message waits' if held_back == '1' else 'messages wait'} for a time; none is overdue"
+
+
+def _all_late(rows: list[Row]) -> str:
+    total = sum(row.latest.overdue or 0 for row in rows if row.latest)
+    return figure(total, of_sum(_how_late(row.latest) for row in rows))
 
 
 def live(_: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.records import board
 from pgqueue_admin.records.models import Alert
 from pgqueue_admin.records.processes import OfEndpoint
-from pgqueue_admin.wording.figures import counted, figure, integer
+from pgqueue_admin.wording.figures import counted, figure, integer, of_sum
 
 WORK = frozenset({"input", "lease"})
 
@@ -47,9 +47,11 @@ class Totals:
 
     def ready(self) -> Total:
         value = self._sum(row.latest.ready for row in self.work if row.latest)
-        how = _how(row.latest.how for row in self.work if row.latest)
+        how = of_sum(row.latest.how for row in self.work if row.latest)
         backlog = sum(1 for row in self.work if row.waiting)
         detail = f"in {backlog} of {counted(len(self.work), 'input queue')}"
+        if unread := sum(1 for row in self.work if row.latest and row.latest.error):
+            detail += f"; {integer(unread)} cannot be read: as last seen"
         return Total("ready", "Ready", parts.figure(value, how), _text(detail), series="ready")
 
     def in_flight(self) -> Total:
@@ -65,7 +67,7 @@ class Totals:
         value = self._sum(row.latest.delayed for row in kept if row.latest)
         due = min((row.latest.next_due_at for row in kept if row.latest and row.latest.next_due_at), default=None)
         detail = parts.due(due, self.now) if due and value else _text("nothing delayed")
-        how = _how(row.latest.delayed_how for row in kept if row.latest)
+        how = of_sum(row.latest.delayed_how for row in kept if row.latest)
         return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
 
     def dead(self) -> Total:
@@ -79,19 +81,27 @@ class Totals:
         return Total(
             "dead",
             "Dead",
-            parts.figure(value, _how(row.dead_how for row in lying)),
+            parts.figure(value, of_sum(row.dead_how for row in lying)),
             _text(detail),
             series="dead",
             tone=tone,
         )
 
     def entering(self) -> Total:
-        value = self._sum(row.latest.in_per_second for row in self.work if row.latest)
-        return Total("in", "In", parts.rate(value), _text("into input queues"), icon="in")
+        known = [row.entering for row in self.work]
+        return Total("in", "In", parts.rate(self._sum(known)), _text(f"into {self._of_all(known)}"), icon="in")
 
     def leaving(self) -> Total:
-        value = self._sum(row.latest.out_per_second for row in self.work if row.latest)
-        return Total("out", "Out", parts.rate(value), _text("out of input queues"), icon="up")
+        known = [row.leaving for row in self.work]
+        value = parts.rate(self._sum(known), of_sum(row.leaving_how for row in self.work))
+        return Total("out", "Out", value, _text(f"out of {self._of_all(known)}"), icon="up")
+
+    @staticmethod
+    def _of_all(known: Sequence[float | None]) -> str:
+        """Whose rates are in the sum."""
+        missing = sum(rate is None for rate in known)
+        of_all = f"{integer(len(known) - missing)} of {integer(len(known))} " if missing else ""
+        return f"{of_all}input queues"
 
     @staticmethod
     def _sum(values: Iterable[Any]) -> Any:
@@ -109,8 +119,3 @@ def _grown(value: int | None, known: board.Dead) -> str:
 
 def _text(said: str) -> SafeString:
     return format_html("{}", said) if said else mark_safe("")
-
-
-def _how(known: Iterable[str]) -> str:
-    """One figure that was not counted to its end makes the sum an estimate."""
-    return "counted" if set(known) <= {"counted"} else "estimate"

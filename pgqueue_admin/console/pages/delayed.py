@@ -1,5 +1,7 @@
 """What comes later, and is it late? Every delayed table; its messages have their page where all messages have it."""
 
+from datetime import timedelta
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -32,7 +34,8 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _look(connection: Connection, tables: list[Address]) -> tuple[dict[Address, Skew | None], Spread]:
     skews = {table: skew.read(connection, table) for table in tables}
-    return skews, spread.added_up([delayed.spread(connection, table) for table in tables])
+    zones = {table: told.zone if told else timedelta() for table, told in skews.items()}
+    return skews, spread.added_up([delayed.spread(connection, table, zone=zones[table]) for table in tables])
 
 
 urlpatterns = [path("delayed/", page, name="delayed")]

@@ -122,7 +122,8 @@ def _rounded(band: Band | None) -> tuple[object, object]:
 def _depth(view: View) -> HttpResponse:
     """What samples tell of each step; rates, numbers and age about, and blank where they are not known."""
     heads = ["at", "least", "median", "most", "live", "median_week_before", "in_per_second", "out_per_second"]
-    heads += ["came_in", "went_out", "oldest_seconds", "oldest_at_least", "queues_unread", "known"]
+    heads += ["came_in", "went_out", "oldest_seconds", "oldest_at_least", "queues_unread"]
+    heads += ["depth_known", "known"]
     return _csv(f"{view.window.file_name}-depth", heads, map(_sampled, reversed(view.depth.rows)))
 
 
@@ -131,7 +132,7 @@ def _sampled(row: Row) -> list[object]:
     depths = [depth.low, depth.median, depth.high, depth.is_live, _or_nothing(row.before)]
     rates = [_or_nothing(depth.in_per_second, 6), _or_nothing(depth.out_per_second, 6), row.came_in, row.went_out]
     age = [_or_nothing(depth.oldest_seconds), "" if depth.oldest_seconds is None else row.is_at_least]
-    return [times.iso(row.at), *depths, *rates, *age, _or_nothing(depth.unread), known]
+    return [times.iso(row.at), *depths, *rates, *age, _or_nothing(depth.unread), depth.how or "", known]
 
 
 def _heat(view: View) -> HttpResponse:

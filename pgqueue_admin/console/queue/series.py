@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.records import clock, samples
 from pgqueue_admin.wording import times
-from pgqueue_admin.wording.figures import UNKNOWN, integer, rate
+from pgqueue_admin.wording.figures import COUNTED, UNKNOWN, figure, integer, rate
 
 # window: its length and its step, which holds two samples or more: a gap in the drawing is a gap in the samples
 WINDOWS = {
@@ -33,6 +33,7 @@ class Series:
     step: int
     at: list[int]
     values: dict[str, list[float | None]]
+    how: list[str | None]  # the depth is known
 
     def as_json(self) -> dict[str, Any]:
         return {"step": self.step, "at": self.at, **self.values}
@@ -45,13 +46,16 @@ class Series:
             return "Not enough samples yet to tell a shape."
         top_at, top = max(ready, key=lambda point: point[1])
         said = (
-            f"Ready messages, {_clock(ready[0][0])} to {_clock(ready[-1][0])}: from {integer(int(ready[0][1]))} "
-            f"to {integer(int(ready[-1][1]))}, at most {integer(int(top))} at {_clock(top_at)}."
+            f"Ready messages, {_clock(ready[0][0])} to {_clock(ready[-1][0])}: from {self._said(*ready[0])} "
+            f"to {self._said(*ready[-1])}, at most {self._said(top_at, top)} at {_clock(top_at)}."
         )
         delayed = [value for value in self.values["delayed"] if value is not None]
         if not delayed or not max(delayed):
             return said
         return f"{said} Delayed between {integer(int(min(delayed)))} and {integer(int(max(delayed)))}."
+
+    def _said(self, at: int, ready: float) -> str:
+        return figure(int(ready), self.how[self.at.index(at)] or COUNTED)
 
     @property
     def rate_sentence(self) -> str:
@@ -68,7 +72,8 @@ class Series:
         return [(_instant(self.at[place]), self._cells(place)) for place in chosen]
 
     def _cells(self, place: int) -> SafeString:
-        said = (_number(self.values[name][place]) for name in NAMES)
+        said = [_number(self.values[name][place]) for name in NAMES]
+        said[0] = self._said(self.at[place], self.values["ready"][place] or 0)
         return mark_safe("".join(f'<td class="num">{each}</td>' for each in said))
 
 
@@ -79,11 +84,12 @@ def load(queue_id: int, window: str, now: datetime) -> Series:
     found = samples.steps(queue_id, now - length - timedelta(seconds=step), step)
     at = [(first + place) * step for place in range(count)]
     rows = [found.get(first + place, _NOTHING) for place in range(count)]
-    values = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-    return Series(window, step, at, {**values, "dead": _deaths(values["dead"])})
+    *figures, how = map(list, zip(*rows, strict=True))
+    values = dict(zip(NAMES, figures, strict=True))
+    return Series(window, step, at, {**values, "dead": _deaths(values["dead"])}, how)
 
 
-_NOTHING = (None,) * len(NAMES)
+_NOTHING = (None,) * (len(NAMES) + 1)
 
 
 def _deaths(lying: Sequence[float | None]) -> list[float | None]:

@@ -172,18 +172,15 @@ def _oldest(view: View) -> Figure:
 
 
 def _in(view: View) -> Figure:
-    latest = view.row.latest
-    value = latest.in_per_second if latest else None
-    detail = "sent to it" if value is not None else "needs two samples"
+    value = view.row.entering
+    detail = "sent to it" if value is not None else "not known"
     return Figure("in", "In", parts.rate(value), _text(detail))
 
 
 def _out(view: View) -> Figure:
-    latest = view.row.latest
-    value = latest.out_per_second if latest else None
     row = view.row
     detail = row.trend.words if row.trend.tone == "empties" else _does_not_empty(row) or row.trend.words
-    return Figure("out", "Out", parts.rate(value), _text(detail))
+    return Figure("out", "Out", parts.rate(row.leaving, row.leaving_how), _text(detail))
 
 
 def _does_not_empty(row: board.Row) -> str:

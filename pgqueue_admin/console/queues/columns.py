@@ -6,6 +6,7 @@ Cells are bare text, one element each: two hundred rows stay under three thousan
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.wording import figures, times
@@ -52,17 +53,15 @@ def target(row: Row) -> Cell:
 
 
 def entering(row: Row) -> Cell:
-    return _rate(row.latest.in_per_second if row.latest else None)
+    return _rate(row.entering)
 
 
 def leaving(row: Row) -> Cell:
-    return _rate(row.latest.out_per_second if row.latest else None)
+    return _rate(row.leaving, row.leaving_how)
 
 
-def _rate(per_second: float | None) -> Cell:
-    said = figures.rate(per_second)
-    unit = said.unit.removeprefix("/s")
-    return Cell(f"{said.number} {unit}".rstrip(), "unknown" if per_second is None else "counted")
+def _rate(per_second: float | None, how: str = "counted") -> Cell:
+    return Cell(cells.rate_words(per_second, how), "unknown" if per_second is None else how)
 
 
 def trend(row: Row) -> Cell:

@@ -15,6 +15,7 @@ from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
 from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import LatestSample
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import acts, durations, figures, history, skews, times, visible
 from pgqueue_admin.wording.pieces import Piece
@@ -155,6 +156,12 @@ def process_cell(row: Row, name: str) -> SafeString:
 @register.simple_tag
 def staff_cell(staff: OfEndpoint, name: str) -> SafeString:
     return process_cells.STAFF[name](staff)
+
+
+@register.simple_tag
+def overdue(known: LatestSample | None) -> SafeString:
+    """How many messages of a delayed table are."""
+    return delayed.late(known)
 
 
 @register.simple_tag

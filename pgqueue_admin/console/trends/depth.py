@@ -17,7 +17,7 @@ from pgqueue_admin.records.depths import Depth
 from pgqueue_admin.records.models import Endpoint, Queue
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import nearest
-from pgqueue_admin.wording.figures import counted, integer
+from pgqueue_admin.wording.figures import COUNTED, counted, figure
 
 
 class Depths:
@@ -82,7 +82,8 @@ class Depths:
             return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
         when = parts.told(datetime.fromtimestamp(worst, UTC))
-        return f"At most {integer(depth.high)} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
+        most = figure(depth.high, depth.how or COUNTED)
+        return f"At most {most} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
 
     @property
     def _without(self) -> str:
@@ -130,6 +131,7 @@ class Depths:
         return clock.now().timestamp()
 
 
+_ABOUT = {"capped": ", at least", "estimate": ", about", "about-least": ", about, or more"}
 _LINES: dict[str, Callable[[Row], Any]] = {
     "low": lambda row: row.depth.low,
     "median": lambda row: row.depth.median,
@@ -140,6 +142,7 @@ _LINES: dict[str, Callable[[Row], Any]] = {
     "went_out": lambda row: row.went_out,
     "oldest": lambda row: _as_said(row.depth.oldest_seconds),
     "unread": lambda row: row.depth.unread or 0,
+    "how": lambda row: _ABOUT.get(row.depth.how or COUNTED, ""),
     "oldest_at_least": lambda row: row.depth.oldest_at_least,
 }
 

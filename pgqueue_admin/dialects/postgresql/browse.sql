@@ -88,7 +88,7 @@ select {columns} from {table} where id = %(id)s::uuid
 
 -- name: due_spread
 -- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
-select width_bucket(extract(epoch from due - now())::float8, %(edges)s::float8[]) as stretch, count(*) as messages
+select width_bucket(extract(epoch from due - %(zone)s::interval - now())::float8, %(edges)s::float8[]) as stretch, count(*) as messages
 from (select due from {table} where isfinite(due) order by due limit %(most)s) soonest
 group by 1
 

@@ -13,9 +13,9 @@ select
     (select count(*) from pgqueue_process
      where role = 'endpoint' and ended_at is null and state <> 'draining'
          and heartbeat_at >= now() - %(lost)s * interval '1 s') as up,
-    kept.delayed, kept.unmoved
+    kept.delayed, kept.delayed_how, kept.unmoved
 from (
-    select coalesce(sum(l.delayed), 0)::int8 as delayed,
+    select coalesce(sum(l.delayed), 0)::int8 as delayed, array_agg(distinct l.delayed_how) as delayed_how,
            count(*) filter (where l.overdue > 0 and l.next_due_at < now() - %(late)s * interval '1 s') as unmoved
     from pgqueue_queue q join pgqueue_latestsample l on l.queue_id = q.id
     where q.kind = 'delayed' and q.gone_since is null

@@ -3,7 +3,7 @@
 select
     floor(extract(epoch from at) / %(step)s)::int8 as step,
     max(ready), max(in_flight), max(delayed), max(expired),
-    round(avg(in_per_second)::numeric, 3)::float8, round(avg(out_per_second)::numeric, 3)::float8, max(dead)
+    round(avg(in_per_second)::numeric, 3)::float8, round(avg(out_per_second)::numeric, 3)::float8, max(dead), {worst}
 from pgqueue_sample
 where queue_id = %(queue)s and at > %(since)s
 group by 1
@@ -22,7 +22,8 @@ select
     queue_id as queue, at, depth, in_per_second, out_per_second,
     case when ready > 0 and oldest_at is not null then greatest(0, extract(epoch from at - oldest_at)) end::float8
         as oldest_seconds,
-    case when ready > 0 and oldest_at is not null then oldest_how = 'least' end as oldest_at_least, null::int4 as unread
+    case when ready > 0 and oldest_at is not null then oldest_how = 'least' end as oldest_at_least, null::int4 as unread,
+    how
 from pgqueue_sample where depth is not null
 union all
 select
@@ -36,26 +37,35 @@ select
     (array_agg(sample.oldest_how = 'least' order by sample.oldest_at)
         filter (where sample.ready > 0 and sample.oldest_at is not null))[1]
         or bool_or(sample.depth is null or sample.ready > 0 and sample.oldest_at is null),
-    count(*) filter (where sample.depth is null)::int4
+    count(*) filter (where sample.depth is null)::int4, {worst}
 from pgqueue_sample sample join pgqueue_queue queue on queue.id = sample.queue_id
 where queue.kind = 'input'
 group by sample.at having count(sample.depth) > 0
 
 -- name: figures
 -- The figures of a step, as the two statements below name them.
-low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least, unread
+low, median, high, in_per_second, out_per_second, rated_minutes, oldest_seconds, oldest_at_least, unread, how
+
+-- name: worst
+-- How what is made of several figures is known, as wording.figures.of_sum has it; null where it was not kept of one.
+case
+    when bool_or(how in ('capped', 'about-least')) then
+        case when bool_or(how in ('estimate', 'about-least')) then 'about-least' else 'capped' end
+    when bool_or(how = 'estimate') then 'estimate'
+    when bool_and(how is not null) then 'counted'
+end
 
 -- name: of_samples
 -- A minute's figures from its samples.
 min(depth), percentile_disc(0.5) within group (order by depth), max(depth),
     avg(in_per_second), avg(out_per_second), case when count(coalesce(in_per_second, out_per_second)) > 0 then 1 end,
-    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread)
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread), {worst}
 
 -- name: of_minutes
 -- An hour's or a day's from its minutes: the least, the minute in the middle, the most, and what is known of the others.
 min(low), percentile_disc(0.5) within group (order by median), max(high),
     avg(in_per_second), avg(out_per_second), sum(rated_minutes)::int4,
-    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread)
+    max(oldest_seconds), (array_agg(oldest_at_least order by oldest_seconds desc nulls last))[1], max(unread), {worst}
 
 -- name: fold_minutes
 -- Minutes that are over and not folded yet. Done before samples are thinned: of a minute none is missing.

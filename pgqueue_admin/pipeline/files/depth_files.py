@@ -20,7 +20,7 @@ _DAY = timedelta(days=1)
 _KEPT = HistoryFile.Dataset.DEPTH
 _DEPTHS = ("low", "median", "high")
 _RATES_AND_AGE = ("in_per_second", "out_per_second", "oldest_seconds")
-_COLUMNS = ("at", "queue", *_DEPTHS, *_RATES_AND_AGE, "oldest_at_least", "unread")
+_COLUMNS = ("at", "queue", *_DEPTHS, *_RATES_AND_AGE, "oldest_at_least", "unread", "how")
 
 
 def keep(folder: Path) -> date | None:
@@ -63,7 +63,7 @@ def _write(day: date, path: Path) -> int:
     columns = list(zip(*steps.values_list(*_COLUMNS), strict=True))
     columns[1] = tuple(names.get(queue) for queue in columns[1])
     figures = [*(pa.int64() for _ in _DEPTHS), *(pa.float64() for _ in _RATES_AND_AGE)]
-    kinds = [pa.timestamp("us", "UTC"), pa.string(), *figures, pa.bool_(), pa.int64()]
+    kinds = [pa.timestamp("us", "UTC"), pa.string(), *figures, pa.bool_(), pa.int64(), pa.string()]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     table = pa.Table.from_arrays(arrays, list(_COLUMNS))
     pyarrow.parquet.write_table(table, path, compression="zstd")

@@ -142,6 +142,7 @@ class DepthStep(models.Model):
     oldest_seconds = models.FloatField(null=True, help_text="The longest that a first ready message was seen waiting.")
     oldest_at_least = models.BooleanField(null=True, help_text="It was there when looking began: maybe longer.")
     unread = models.IntegerField(null=True, help_text="Of all together: the most that could not be read at a look.")
+    how = models.CharField(max_length=11, null=True, help_text="How its depths are known, the worst of them.")  # noqa: DJ001
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "grain", "at"], name="one_depth_a_step")]
