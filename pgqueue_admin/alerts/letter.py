@@ -13,12 +13,12 @@ from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.mailbox import Mailbox
 from pgqueue_admin.records.models import Alert, AlertMail
+from pgqueue_admin.wording.colours import COLOURS
 from pgqueue_admin.wording.durations import duration
 from pgqueue_admin.wording.figures import NBSP
 from pgqueue_admin.wording.times import local, zone_name
 
 COLUMNS = 72
-COLOURS = {"plum": "#6e2a5d", "ocean": "#0b5394", "slate": "#475569", "brown": "#6b4423", "violet": "#5b3fa0"}
 About = AlertMail.About
 
 
@@ -39,7 +39,7 @@ def write(look: Look, alert: Alert, about: About, last_in_hour: bool = False) ->
 
 
 def write_test(mail: Mailbox, person: str, colour: str) -> AlertMail:
-    context = {"environment": mail.environment or "unnamed", "person": person, "colour": colour_of(colour)}
+    context = {"environment": mail.environment or "unnamed", "person": person, "colour": COLOURS[colour]}
     context["settings_url"] = links.absolute("alert_mails")
     return AlertMail.objects.create(
         about=About.TEST,
@@ -75,7 +75,7 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
     opened = local(alert.opened_at, timezone.get_default_timezone())
     return {
         "environment": look.environment or "unnamed",
-        "colour": colour_of(look.colour),
+        "colour": COLOURS[look.colour],
         "severity": "resolved" if about == About.RESOLVED else alert.severity,
         "resolved": about == About.RESOLVED,
         "where": subject.one_line(places.where(alert)),
@@ -98,10 +98,6 @@ def both_zones(opened: datetime) -> str:
     utc = opened.astimezone(timezone.get_fixed_timezone(0))
     said = f"{opened.day} {opened:%b %H:%M:%S} {zone_name(opened)}"
     return said if opened.utcoffset() == utc.utcoffset() else f"{said} ({utc:%H:%M:%S} UTC)"
-
-
-def colour_of(name: str) -> str:
-    return COLOURS.get(name, COLOURS["plum"])
 
 
 def render(template: str, context: dict[str, Any]) -> str:

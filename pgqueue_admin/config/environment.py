@@ -1,4 +1,4 @@
-"""What the environment says, and the embedded servers where it is silent."""
+"""What the environment says, and the embedded servers where it is silent. A variable set to nothing says nothing."""
 
 import os
 from email.utils import formataddr, parseaddr
@@ -58,12 +58,32 @@ def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry["URL_OPTIONS"], only)}}
 
 
-def one_of(name: str, default: str, *others: str) -> str:
-    """A variable that may be one of a few words."""
-    said: str = env(name, default="") or default
-    if said not in (default, *others):
-        raise SystemExit(f"{name} must be {' or '.join((default, *others))}; it is {said}.")
+def one_of(name: str, *words: str) -> str:
+    """A variable that may be one of a few words, of which the first is meant without it."""
+    said: str = env(name, default="") or words[0]
+    if said not in words:
+        raise SystemExit(f"{name} must be {' or '.join(words)}; it is {said}.")
     return said
+
+
+def days(name: str, default: int) -> int:
+    """How long something is kept."""
+    said: str = env(name, default="").strip() or str(default)
+    if not (said.isascii() and said.isdecimal()):
+        raise SystemExit(f"{name} must be a number of days, or 0 for ever; it is {said}.")
+    return int(said)
+
+
+def seconds(name: str, default: float) -> float:
+    """How often, or after how long."""
+    said: str = env(name, default="") or str(default)
+    try:
+        found = float(said)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise SystemExit(f"{name} must be a number of seconds above 0; it is {said}.")
+    return found
 
 
 def zone(name: str) -> str:
@@ -76,7 +96,8 @@ def zone(name: str) -> str:
 
 def listed(name: str, default: str = "") -> list[str]:
     """A comma-separated variable, without blanks and empty entries."""
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+    said = os.environ.get(name, "").strip() or default
+    return [part.strip() for part in said.split(",") if part.strip()]
 
 
 def addresses(name: str) -> list[str]:

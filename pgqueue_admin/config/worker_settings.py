@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 
 from pgqueue_admin.config import environment as given
+from pgqueue_admin.wording.colours import COLOURS
 
 env = given.env
 
@@ -34,22 +35,22 @@ USE_I18N = False
 
 PGQUEUE = {
     "SCHEMAS": given.listed("QUEUE_SCHEMAS", "public,Legacy,demo" if given.EMBEDDED else "public"),
-    "ENVIRONMENT": env("ENVIRONMENT", default="demo" if given.EMBEDDED else ""),
-    "ENVIRONMENT_COLOUR": env("ENVIRONMENT_COLOUR", default="plum"),
-    "SAMPLE_SECONDS": float(env("SAMPLE_SECONDS", default="") or 1.0),
-    "HUNG_SECONDS": float(env("HUNG_SECONDS", default="") or 60.0),
+    "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
+    "ENVIRONMENT_COLOUR": given.one_of("ENVIRONMENT_COLOUR", *COLOURS),
+    "SAMPLE_SECONDS": given.seconds("SAMPLE_SECONDS", 1.0),
+    "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0),
     "ALERT_TO": given.addresses("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,
-    "ARCHIVE_DAYS": env.int("ARCHIVE_DAYS", default=0),
-    "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),
+    "ARCHIVE_DAYS": given.days("ARCHIVE_DAYS", 0),
+    "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
     "HISTORY_URL": env("HISTORY_URL", default=""),
-    "HISTORY_DAYS": env.int("HISTORY_DAYS", default=0),
-    "TRENDS_MINUTE_DAYS": env.int("TRENDS_MINUTE_DAYS", default=30),
-    "TRENDS_HOUR_DAYS": env.int("TRENDS_HOUR_DAYS", default=800),
-    "HISTORY_BODIES": env("HISTORY_BODIES", default="cut"),
-    "USUAL_ZONE": given.zone(env("USUAL_ZONE", default="UTC")),
+    "HISTORY_DAYS": given.days("HISTORY_DAYS", 0),
+    "TRENDS_MINUTE_DAYS": given.days("TRENDS_MINUTE_DAYS", 30),
+    "TRENDS_HOUR_DAYS": given.days("TRENDS_HOUR_DAYS", 800),
+    "HISTORY_BODIES": given.one_of("HISTORY_BODIES", "cut", "keep", "hash", "drop"),
+    "USUAL_ZONE": given.zone(env("USUAL_ZONE", default="") or "UTC"),
     "MASKED_HEADERS": given.listed("MASKED_HEADERS"),
     "CAP": 10_000,  # C2: counted exactly up to here
     "EMBEDDED": given.EMBEDDED,
@@ -81,7 +82,7 @@ LOGGING = {
         "json": {"()": "pgqueue_admin.transport.logs.JsonLines"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
-    "root": {"handlers": ["stderr"], "level": env("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": given.one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},
     # what these would say by handlers of their own
     "loggers": {name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},
 }

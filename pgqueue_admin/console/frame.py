@@ -12,7 +12,6 @@ from pgqueue_admin.live import person
 from pgqueue_admin.records import clock, freshness, role
 
 THEMES = ("system", "light", "dark")
-COLOURS = ("plum", "ocean", "slate", "brown", "violet")  # none of them red, amber or green
 
 
 class Frame:
@@ -27,8 +26,7 @@ class Frame:
 
     @property
     def colour(self) -> str:
-        wanted = settings.PGQUEUE["ENVIRONMENT_COLOUR"]
-        return wanted if wanted in COLOURS else COLOURS[0]
+        return str(settings.PGQUEUE["ENVIRONMENT_COLOUR"])
 
     @property
     def theme(self) -> str:

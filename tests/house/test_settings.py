@@ -1,6 +1,7 @@
 """What the settings promise: an asynchronous stack, one policy on every page, no console on engine children."""
 
 import inspect
+import re
 
 import pytest
 from django.conf import settings
@@ -8,6 +9,9 @@ from django.test import Client
 from django.utils.module_loading import import_string
 
 from pgqueue_admin.config import environment
+from pgqueue_admin.pipeline.sources.selects import BODIES
+from pgqueue_admin.wording.colours import COLOURS
+from tests.house.test_deployment import ROOT, run
 
 POLICY = {
     "default-src 'none'",
@@ -95,3 +99,44 @@ def test_addresses_are_taken_as_they_are_said(monkeypatch: pytest.MonkeyPatch) -
     assert environment.address("EMAIL_FROM", "pgqueue@localhost") == "Queue watch <pgqueue@x.org>"
     monkeypatch.setenv("EMAIL_FROM", "")
     assert environment.address("EMAIL_FROM", "pgqueue@localhost") == "pgqueue@localhost"
+
+
+PRINTED = "from django.conf import settings; s = settings; print(s.PGQUEUE, s.LOGGING, s.ALLOWED_HOSTS, s.DATABASES)"
+VARIABLES = re.findall(r"`([A-Z_]{4,})`", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
+
+
+def test_a_variable_set_to_nothing_is_as_one_left_out() -> None:
+    without = {"PGQUEUE_VAR", "SPARK_MASTER"}  # a folder of tests; no history
+    nothing = run("-c", PRINTED, **dict.fromkeys({*VARIABLES} - without, ""))
+    assert nothing.stdout == run("-c", PRINTED).stdout, nothing.stderr
+    assert "local[2,4]" in nothing.stdout
+
+
+def test_no_history_is_kept_where_spark_has_nowhere_to_run() -> None:
+    assert "'SPARK_MASTER': ''" in run("-c", PRINTED, SPARK_MASTER="").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "why"),
+    [
+        ("ARCHIVE_DAYS", "a month", "ARCHIVE_DAYS must be a number of days, or 0 for ever; it is a month."),
+        ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
+        ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),
+        ("HUNG_SECONDS", "1m", "HUNG_SECONDS must be a number of seconds above 0; it is 1m."),
+        ("HISTORY_BODIES", "kept", "HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
+        ("LOG_LEVEL", "info", "LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
+        ("ENVIRONMENT_COLOUR", "red", f"ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_sentence(name: str, said: str, why: str) -> None:
+    refused = run("-c", PRINTED, **{name: said})
+    assert (refused.returncode, refused.stderr.strip()) == (1, why)
+
+
+def test_bodies_and_colours_are_those_that_the_page_names() -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    for name, words in (("HISTORY_BODIES", BODIES), ("ENVIRONMENT_COLOUR", COLOURS)):
+        (row,) = re.findall(rf"^\| `{name}` \| `(\w+)` \|(.*)", page, re.MULTILINE)
+        assert set(re.findall(r"`(\w+)`", row[1])) == set(words)
+        assert run("-c", PRINTED, **{name: [*words][-1]}).returncode == 0
+        assert f"'{name}': '{row[0]}'" in run("-c", PRINTED).stdout
