@@ -4,8 +4,12 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_READ = re.compile(r'(?:env(?:\.\w+)?|listed|address(?:es)?|environ\.get)\(\s*"([A-Z][A-Z_]+)"')
-_NOT_OURS = {"PYTHONPATH"}  # Python's own, handed on to the processes that are started
+_CALLS = r"(?:env(?:\.\w+)?|environ\.\w+|listed|address(?:es)?|one_of|days|seconds)\(\s*"
+_READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')
+_NOT_OURS = {
+    "PYTHONPATH",
+    "DJANGO_SETTINGS_MODULE",
+}  # Python's and Django's own, handed on to processes that are started
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
 
 
