@@ -109,7 +109,8 @@ def test_a_service_says_what_the_compose_specification_knows(name: str) -> None:
     service = COMPOSE["services"][name]
     assert service.keys() <= SERVICE.keys()
     assert [key for key, value in service.items() if not isinstance(value, SERVICE[key])] == []
-    texts = [*service.get("command", []), *service.get("environment", {}).values(), *service.get("ports", [])]
+    given = [value for value in service.get("environment", {}).values() if value is not None]  # None: .env has it
+    texts = [*service.get("command", []), *given, *service.get("ports", [])]
     assert all(isinstance(text, str) for text in texts), "a bare no, 2 or 8000:8000 is no text in YAML"
     for other, asked in service.get("depends_on", {}).items():
         assert set(asked) == {"condition"}

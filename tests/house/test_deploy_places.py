@@ -163,6 +163,11 @@ def test_the_set_up_runs_the_steps_of_the_documentation() -> None:
     assert [step[2] for step in steps] == [name for name in documented if name != "createsuperuser"]
 
 
+def test_an_upgrade_brings_both_kinds_of_tables_up_to_date() -> None:
+    upgrade = DOCS.partition("\nA new version: ")[2].partition("\n\n")[0]
+    assert {"`manage.py migrate`", "`manage.py engine_schema`"} <= set(re.findall(r"`[^`]+`", upgrade))
+
+
 def test_the_console_finds_logs_and_is_found() -> None:
     web = SERVICES["web"]
     assert web["environment"]["PGQUEUE_HOST"] == SERVICES["supervisor"]["hostname"]
