@@ -9,7 +9,7 @@ from pgqueue_admin.transport.handling.context import MessageContext
 from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.handling.replies import NoReply, Reply
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
-from pgqueue_admin.transport.recoverability.policy import Attempted
+from pgqueue_admin.transport.recoverability.policy import Attempted, standard
 from pgqueue_admin.transport.sessions.breaker import Trouble
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.tracing import Tracing
@@ -42,4 +42,5 @@ __all__ = [
     "Trouble",
     "Unobserved",
     "Unrecoverable",
+    "standard",
 ]

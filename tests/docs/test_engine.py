@@ -1,7 +1,9 @@
 """Every setting and mode of the engine is documented, and the example in the page is the one that is tested."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -33,3 +35,8 @@ def test_every_call_of_an_endpoint_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", ["concurrency", "peek_delay", "max_records_to_peek", "immediate_retries"])
 def test_tuning_names_what_can_be_tuned(name: str) -> None:
     assert f"`{name}`" in TUNING
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)", ENGINE))))
+def test_what_is_named_by_its_module_is_there(name: str) -> None:
+    assert resolve_name(f"pgqueue_admin.{name}")

@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
-from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable
+from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable, standard
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
 from tests.transport.spy import finished, rows
@@ -211,3 +211,10 @@ def test_a_policy_that_fails_leaves_it_to_the_settings(judged, caplog):
     until(lambda: rows(endpoint.dsn, "error"))
     assert len(judged.given) == 2
     assert "policy failed" in caplog.text
+
+
+def test_a_policy_may_leave_what_it_does_not_decide_to_the_settings(judged):
+    endpoint = judged(standard, settings=replace(ALONE, immediate_retries=2))
+    run(endpoint, 1)
+    until(lambda: rows(endpoint.dsn, "error"))
+    assert len(judged.given) == 3
