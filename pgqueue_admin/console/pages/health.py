@@ -1,22 +1,18 @@
 """For machines: ``/healthz`` (this process answers) and ``/readyz`` (databases, sampler and workers are fresh)."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import Error
 from django.db.models import Sum
-from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
 from pgqueue_admin.dialects import errors
-from pgqueue_admin.records import freshness, rail
+from pgqueue_admin.records import freshness, processes, rail
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
-
-FRESH_HEARTBEAT = timedelta(seconds=15)
 
 
 @login_not_required
@@ -59,10 +55,9 @@ def _sampler() -> str:
 
 def _workers() -> str:
     wanted = Endpoint.objects.filter(ours=True).aggregate(all=Sum("desired_processes"))["all"] or 0
-    fresh = Now() - FRESH_HEARTBEAT
-    up = Process.objects.filter(role="endpoint", ended_at=None, heartbeat_at__gte=fresh).count()
-    if not Process.objects.filter(role="supervisor", ended_at=None, heartbeat_at__gte=fresh).exists():
-        return "no supervisor has reported for 15 s"
+    up = processes.heard_of().filter(role="endpoint").count()
+    if not processes.heard_of().filter(role="supervisor").exists():
+        return f"no supervisor has reported for {duration(processes.HEARTBEAT_LOST.total_seconds())}"
     return "ok" if up >= wanted else f"{up} of {wanted} processes run"
 
 
