@@ -7,7 +7,8 @@ from pgqueue_admin.alerts import kinds
 from pgqueue_admin.alerts.checks import IDS
 from pgqueue_admin.alerts.kinds import KINDS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/warnings.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/warnings.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^\| `([a-z_]+)` \|(.*)$", PAGE.partition("## Mail")[0], re.MULTILINE)
 ROWS = dict(LISTED)
 
@@ -18,6 +19,22 @@ def test_every_kind_has_its_row_once() -> None:
 
 def test_the_rows_say_which_are_mailed() -> None:
     assert {name for name, row in ROWS.items() if "**mail**" in row} == {kind.name for kind in KINDS if kind.mailed}
+
+
+def test_the_page_says_which_warnings_outlive_their_cause() -> None:
+    said = PAGE.partition("\nFigures go up and down, so ")[2].partition(
+        " end only when their cause has been gone for 30 s."
+    )[0]
+    assert set(re.findall(r"`(\w+)`", said)) == {kind.name for kind in KINDS if kind.linger}
+
+
+def test_a_test_mail_says_which_are_mailed() -> None:
+    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "fatal_message"]
+    for ending in ("txt", "html"):
+        mail = (ROOT / f"templates/pgqueue_admin/mail/test.{ending}").read_text(encoding="utf-8")
+        said = " ".join(mail.split())
+        assert "Two kinds of warnings are mailed to you from this environment: dead messages," in said
+        assert "; and a message that ends its process." in said
 
 
 def test_the_rows_name_the_checks() -> None:
