@@ -11,7 +11,7 @@ PAGE = ROOT / "docs/glossary.md"
 ROWS = re.findall(r"^\| ([^|]+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 CITED = {
     "": re.compile(r"(?<![\w%])([TC]\d{1,2})\b"),  # not the bytes of %C0
-    "sheet": re.compile(r"\bwire(?: sheet)? (\d+(?:\.\d+)?)", re.IGNORECASE),
+    "sheet": re.compile(r"\bwire(?: sheet)? (\d+(?:\.\d+)?(?:(?:,| and|, and) \d+(?:\.\d+)?)*)", re.IGNORECASE),
     "CONSOLE ": re.compile(r"\bCONSOLE(?:\.md)? (?:section )?(\d+(?:\.\d+)?)"),
     "DESIGN decision ": re.compile(r"\bDESIGN decision (\d+)"),
 }
@@ -34,7 +34,7 @@ def tree() -> str:
 @pytest.mark.parametrize("family", CITED, ids=["requirements", "wire sheet", "CONSOLE", "DESIGN"])
 def test_every_code_of_the_tree_has_its_row(tree: str, family: str) -> None:
     prefix = family.removeprefix("sheet")
-    cited = {prefix + number for number in CITED[family].findall(tree)}
+    cited = {prefix + each for found in CITED[family].findall(tree) for each in re.split(r",? and |, ", found)}
     assert cited
     assert cited - set(ROWS) == set()
 
