@@ -116,7 +116,7 @@ class OfEndpoint:
 
     @property
     def breakers(self) -> list[tuple[Any, dict[str, Any]]]:
-        """Circuit breakers that are not closed, each with its process."""
+        """Circuit breakers that are open, each with its process."""
         return [(process, breaker) for process in self.running for breaker in process.breakers]
 
     def total(self, field: str) -> Any:

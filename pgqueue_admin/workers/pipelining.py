@@ -1,4 +1,4 @@
-"""Keeps history complete: asks each minute, or when told, whether something is to be read, and runs the driver."""
+"""Keeps history complete: asks twice a minute, or when told, whether something is to be read, and runs the driver."""
 
 import logging
 import threading

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.utils.html import format_html
 
 from pgqueue_admin.console import parts
@@ -11,6 +12,7 @@ from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.console.overview.needs import Need
 from pgqueue_admin.records.models import Alert
 from pgqueue_admin.wording import figures, names
+from pgqueue_admin.wording.durations import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def _within(rows: Sequence[Row], needs: Sequence[Need]) -> str:
 def _calm(rows: Sequence[Row], acknowledged: Sequence[Alert]) -> Verdict:
     measured = _measured(rows)
     if rows and not measured:
-        return Verdict("blind", "No queue was measured yet", "No sample", "The sampler looks once a second.")
+        often = f"The sampler looks every {plain(settings.PGQUEUE['SAMPLE_SECONDS'])}."
+        return Verdict("blind", "No queue was measured yet", "No sample", often)
     fine = sum(row.verdict.state == "ok" for row in measured)
     quiet = "acknowledged warning stays quiet", "acknowledged warnings stay quiet"
     rest = f"{figures.counted(len(acknowledged), *quiet)}." if acknowledged else ""

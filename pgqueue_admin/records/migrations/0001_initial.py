@@ -235,7 +235,7 @@ class Migration(migrations.Migration):
                 ('last_expired_at', models.DateTimeField(null=True)),
                 ('memory_bytes', models.BigIntegerField(default=0)),
                 ('last_error', models.TextField(blank=True)),
-                ('breakers', models.JSONField(blank=True, default=list, help_text='Circuit breakers that are not closed.')),
+                ('breakers', models.JSONField(blank=True, default=list, help_text='Circuit breakers that are open.')),
                 ('started_at', models.DateTimeField()),
                 ('heartbeat_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(null=True)),

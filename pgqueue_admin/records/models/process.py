@@ -34,7 +34,7 @@ class Process(models.Model):
     received = models.BigIntegerField(default=0)
     handled = models.BigIntegerField(default=0)
     handled_per_second = models.FloatField(null=True)
-    critical_p50_ms = models.FloatField(null=True)  # of the last minute: sent until handled
+    critical_p50_ms = models.FloatField(null=True)  # of the last minute, or of its last 2,000: sent until handled
     critical_p95_ms = models.FloatField(null=True)
     processing_p95_ms = models.FloatField(null=True)
     failed = models.BigIntegerField(default=0)
@@ -44,7 +44,7 @@ class Process(models.Model):
     memory_bytes = models.BigIntegerField(default=0)
     last_error = models.TextField(blank=True)
     last_error_at = models.DateTimeField(null=True, help_text="When that was. Null: it was not told.")
-    breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are not closed.")
+    breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are open.")
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
