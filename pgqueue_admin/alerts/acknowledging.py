@@ -1,4 +1,4 @@
-"""Acknowledging a warning: somebody knows. One service for page, admin and API, guarded and audited."""
+"""Acknowledging a warning: somebody knows. One service for page and admin, guarded and audited."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction

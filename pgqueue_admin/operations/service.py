@@ -1,4 +1,4 @@
-"""The one way to act on dead messages, for page, Django admin, command line and API (DESIGN decision 5)."""
+"""The one way to act on dead messages, for page, Django admin and command line (DESIGN decision 5)."""
 
 from pgqueue_admin.operations.acting import act
 from pgqueue_admin.operations.deciding import cancel, lapses_in, start

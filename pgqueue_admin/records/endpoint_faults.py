@@ -16,7 +16,7 @@ LONGEST_DRAIN_SECONDS = 3600
 MOST_MEMORY_MB = 1_000_000
 LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
 LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
-PEEK_RANGE_MS = (100, 10_000)  # T14: the recommended range; outside it only strict_peek_range refuses
+PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; outside it only strict_peek_range refuses
 
 
 class _Range(NamedTuple):

@@ -1,7 +1,7 @@
 """Acts on endpoints: settings and desired state, each audited and announced to workers in one transaction.
 
 Whether a person may is asked before, by ``operations.rights``; whether the row is still as they read it, in here.
-``person`` is a Django user or a name, ``origin`` one of console, admin, command, api.
+``person`` is a Django user or a name, ``origin`` one of console, admin, command.
 """
 
 from collections.abc import Mapping

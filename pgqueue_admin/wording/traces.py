@@ -16,7 +16,7 @@ _END_OF_INNER = re.compile(r"\s*--- End of .*---\s*")
 _NET_FRAMEWORK = re.compile(r"(NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method")
 _PYTHON_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+?)(?:\.py)?(?:/|$)")
 _PYTHON_ITSELF = re.compile(r"/lib/python\d[^/]*/|<frozen ")
-_ENGINE = re.compile(r"(?:^|/)pgqueue_admin/(?:transport|workers|archive|dialects|outbox)/")
+_ENGINE = re.compile(r"(?:^|/)pgqueue_admin/(?:transport|workers|archive|dialects)/")
 
 
 class Line(NamedTuple):

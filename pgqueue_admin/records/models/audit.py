@@ -15,7 +15,7 @@ class AuditEntry(models.Model):
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     reason = models.TextField(blank=True)
-    origin = models.CharField(max_length=20)  # console, admin, command, api
+    origin = models.CharField(max_length=20)  # console, admin, command
     operation_id = models.BigIntegerField(null=True)
 
     class Meta:
