@@ -7,11 +7,13 @@ from pkgutil import resolve_name
 
 import pytest
 
+from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.transport.settings import _CHOICES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ENGINE = (DOCS / "engine.md").read_text(encoding="utf-8")
+BY_MODULE = re.compile(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)")
 TUNING = (DOCS / "tuning.md").read_text(encoding="utf-8")
 
 
@@ -37,6 +39,18 @@ def test_tuning_names_what_can_be_tuned(name: str) -> None:
     assert f"`{name}`" in TUNING
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)", ENGINE))))
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)", ENGINE)))
+)
 def test_what_is_named_by_its_module_is_there(name: str) -> None:
     assert resolve_name(f"pgqueue_admin.{name}")
+
+
+def test_a_row_has_the_engine_s_defaults_save_its_concurrency() -> None:
+    """docs/workers.md sends its reader here for them."""
+    row, engine, workers = Row(), EndpointSettings(), (DOCS / "workers.md").read_text(encoding="utf-8")
+    same = {field.name for field in fields(EndpointSettings)} & {field.name for field in Row._meta.fields}
+    assert {name for name in same if getattr(row, name) != getattr(engine, name)} - {"concurrency"} == {"error_queue"}
+    assert row.peek_delay_ms == engine.peek_delay * 1000
+    assert row.delayed_retry_step_ms == engine.delayed_retry_step * 1000
+    assert f"concurrency of an endpoint that is run here is {row.concurrency} in each process" in workers
