@@ -53,6 +53,12 @@ _CHOICES = {
 }
 
 
+def allowed(field: str) -> str:
+    """``1 to 64``: for whoever is about to say it, by the same numbers that it is judged by."""
+    _, least, most, said, _ = _NUMBERS[field]
+    return f"{said(least)} to {said(most)}"
+
+
 def faults(row: Endpoint) -> dict[str, str]:
     """A sentence for each field that cannot stay as it is."""
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
@@ -77,8 +83,8 @@ def _whole(value: object) -> bool:
 
 
 def _choice(row: Endpoint, field: str) -> str | None:
-    allowed = _CHOICES[field].values
-    return None if getattr(row, field) in allowed else f"Choose one of {', '.join(allowed)}."
+    words = _CHOICES[field].values
+    return None if getattr(row, field) in words else f"Choose one of {', '.join(words)}."
 
 
 def _memory(row: Endpoint) -> dict[str, str]:

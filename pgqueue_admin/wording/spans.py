@@ -24,7 +24,7 @@ def seconds(text: str, unit: str = "") -> float | None:
 
 def written(length: float) -> str:
     """As a person would type it, and read again it is the same to the millisecond: ``1 s``, ``12.345 s``."""
-    said = plain(length)
+    said = plain(length).replace(",", "")  # 3650 d: nobody types the comma
     read = seconds(said)
     if read is not None and round(read * 1000) == round(length * 1000):
         return said

@@ -6,13 +6,15 @@ import re
 import pytest
 from django.test import Client
 
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.console.forms.endpoint_groups import ALLOWED
+from pgqueue_admin.records import endpoint_faults, endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
 from tests.console.pages import Answer, Connect, matched
 from tests.console.test_endpoints import PAGE, SETTINGS, save, text
 
+COUNT = "PositiveIntegerField"
 NEW = {
     "batch_size": ("50", 50),
     "repeek_after": ("handlers", "handlers"),
@@ -171,3 +173,12 @@ def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator:
     Endpoint.objects.update(ours=False)
     assert "transaction mode" not in text(as_operator).lower()
     assert "id_batch_size" not in text(as_operator, f"{PAGE}?edit=1")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ALLOWED if Endpoint._meta.get_field(name).get_internal_type() == COUNT]
+)
+def test_the_column_allowed_has_the_numbers_that_refuse(name: str) -> None:
+    refused = endpoint_faults.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
+    (span,) = re.findall(r" from (.* to .*);", refused)
+    assert ALLOWED[name].startswith(span)
