@@ -1,5 +1,6 @@
-"""Every setting of the console that is not a row: its value, and who decides it."""
+"""Settings of the console that are no rows, each with its value and who decides it: as this web process has them."""
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from django.conf import settings
 from pgqueue_admin.records.source import console_dsn, source
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import integer
+from pgqueue_admin.wording.keeping import kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,19 @@ def _setting(name: str, variable: str, value: Callable[[], str], hint: str = "")
 def _where(variable: str) -> str:
     if not variable:
         return "fixed"
-    return f"environment: {variable}" if os.environ.get(variable) else f"default; set {variable} to change it"
+    is_said = variable in os.environ if variable == "SPARK_MASTER" else os.environ.get(variable)  # empty: no history
+    return f"environment: {variable}" if is_said else f"default; set {variable} to change it"
 
 
 def _given(name: str) -> Any:
     return settings.PGQUEUE[name]
+
+
+def _read_from() -> str:
+    try:
+        return without_password(_given("HISTORY_URL") or source().dsn)
+    except ValueError:  # a port that is none: Pipeline has the trouble, this page its other settings
+        return "not an address"
 
 
 def _mail() -> str:
@@ -83,6 +93,41 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         [
             ("A sample every", "SAMPLE_SECONDS", lambda: plain(_given("SAMPLE_SECONDS"))),
             ("Counted exactly up to", "", lambda: integer(_given("CAP")), "beyond it a figure is an estimate, with ≈"),
+        ],
+    ),
+    (
+        "Processes",
+        [
+            ("Hung after", "HUNG_SECONDS", lambda: plain(_given("HUNG_SECONDS")), "without a sign of life: killed"),
+            ("Applications with handlers", "HANDLER_APPS", lambda: os.environ.get("HANDLER_APPS") or "none"),
+            ("Folder of logs", "PGQUEUE_VAR", lambda: str(_given("VAR") / "log")),
+            ("Log level", "LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),
+            ("Log format", "LOG_FORMAT", lambda: settings.LOG_FORMAT),
+        ],
+    ),
+    (
+        "Archive",
+        [
+            (
+                "Decided messages stay",
+                "ARCHIVE_DAYS",
+                lambda: kept(_given("ARCHIVE_DAYS")),
+                "dead ones are never removed",
+            )
+        ],
+    ),
+    (
+        "History",
+        [
+            ("Spark runs", "SPARK_MASTER", lambda: _given("SPARK_MASTER") or "nowhere: no history is kept"),
+            ("Folder of files", "HISTORY_DIR", lambda: str(_given("HISTORY_DIR"))),
+            ("Rows are read from", "HISTORY_URL", _read_from),
+            ("Files stay", "HISTORY_DAYS", lambda: kept(_given("HISTORY_DAYS"))),
+            ("Figures by the minute stay", "TRENDS_MINUTE_DAYS", lambda: kept(_given("TRENDS_MINUTE_DAYS"))),
+            ("Figures by the hour stay", "TRENDS_HOUR_DAYS", lambda: kept(_given("TRENDS_HOUR_DAYS")), "failures, too"),
+            ("Bodies", "HISTORY_BODIES", lambda: _given("HISTORY_BODIES"), "cut: their first 4,096 bytes"),
+            ("Headers masked", "MASKED_HEADERS", lambda: ", ".join(_given("MASKED_HEADERS")) or "none"),
+            ("Hours are compared in", "USUAL_ZONE", lambda: _given("USUAL_ZONE")),
         ],
     ),
     (

@@ -1,6 +1,10 @@
-"""How long what was decided stays in the archive. Pure: ``days`` is ARCHIVE_DAYS, 0 for ever."""
+"""How long something is kept, and what was decided in the archive. Pure: ``days`` as ARCHIVE_DAYS, 0 for ever."""
 
 from pgqueue_admin.wording.figures import counted
+
+
+def kept(days: int) -> str:
+    return counted(days, "day") if days else "for ever"
 
 
 def removed(days: int) -> str:

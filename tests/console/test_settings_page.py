@@ -1,14 +1,17 @@
 """Settings: what is decided where, and targets of queues with the way back."""
 
 import re
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from pgqueue_admin.console import settings_list
 from pgqueue_admin.records import queues
 from pgqueue_admin.records.models import AuditEntry, Queue
 from tests.console.pages import matched, shown
+from tests.house.test_deploy_variables import DOCUMENTED
 
 PAGE = "/settings/queues/public/Billing/"
 ERROR = "/settings/queues/public/error/"
@@ -32,6 +35,36 @@ def test_each_setting_names_who_decides_it(
     assert "environment: QUEUE_SCHEMAS" in html
     assert "default; set ALERT_TO to change it" in html
     assert "1 min" in html
+
+
+NOT_SHOWN = {
+    *("BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: who reads the page has reached it
+    *("SECRET_KEY", "CELERY_BROKER_URL"),  # secrets, or beside one
+    *("PGQUEUE_HOST", "CODE_VERSION"),  # of each process: on Workers
+    *("PG_BIN", "INSTALL_HISTORY", "JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"),  # of each machine
+}
+
+
+def test_every_documented_variable_is_shown_or_is_none_of_the_page() -> None:
+    shown_there = {row[1] for _, rows in settings_list._GROUPS for row in rows} - {""}
+    assert shown_there | NOT_SHOWN == DOCUMENTED
+    assert not shown_there & NOT_SHOWN
+
+
+def test_what_history_keeps_and_masks_is_shown(
+    as_operator: Client, console_database: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_MASTER", "")
+    given = {
+        "MASKED_HEADERS": ["Customer", "Card"],
+        "ARCHIVE_DAYS": 30,
+        "HISTORY_URL": "postgresql://me:secret@far:x/db",
+    }
+    settings.PGQUEUE = {**settings.PGQUEUE, **given}
+    html = shown(as_operator, "/settings/").replace("\N{NO-BREAK SPACE}", " ")
+    for said in ("Customer, Card", "30 days", "for ever", "not an address", "environment: SPARK_MASTER"):
+        assert said in html
+    assert "secret" not in html
 
 
 def test_no_password_is_shown(as_operator: Client, console_database: str) -> None:
