@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from pgqueue_admin.records import samples
+from pgqueue_admin.workers import ledger, run_folder
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 _CALLS = r"(?:env(?:\.\w+)?|environ\.\w+|listed|address(?:es)?|one_of|days|seconds)\(\s*"
 _READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')
@@ -18,6 +21,16 @@ def test_the_page_lists_what_the_package_reads() -> None:
     read = {name for path in files for name in _READ.findall(path.read_text(encoding="utf-8"))} - _NOT_OURS
     rows = _ROW.findall((ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
     assert sorted(name for row in rows for name in re.findall("[A-Z_]+", row)) == sorted(read)
+
+
+def test_how_long_samples_and_logs_are_kept_is_what_is_said() -> None:
+    said = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    every, fine, kept = samples.HISTORY_EVERY.seconds, samples.FINE_FOR.seconds // 3600, samples.KEPT_FOR.days
+    assert f"one each {every} s for {fine} hours, then one a minute, up to {kept} days" in said
+    assert f"at a death | {ledger.KEPT.days} days |" in said
+    assert f"above {run_folder.LARGEST_LOG // 1_000_000} MB when its process started" in said
+    gone = (ROOT / "templates/pgqueue_admin/messages/gone.html").read_text(encoding="utf-8")
+    assert f"Its samples are kept for {kept} days." in gone
 
 
 def test_links_between_pages_lead_somewhere() -> None:
