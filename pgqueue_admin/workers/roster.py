@@ -31,9 +31,9 @@ class Roster:
         owners = {Address(*where): name for name, *where in _OURS.all()}
         for table in tables:
             self._found(table, rows.get(table.address), owners.get(table.address, ""))
-        gone = [row.pk for address, row in rows.items() if address not in {table.address for table in tables}]
-        Queue.objects.filter(pk__in=gone, gone_since=None).update(gone_since=Now())
         present = {table.address for table in tables}
+        gone = [row.pk for address, row in rows.items() if address not in present]
+        Queue.objects.filter(pk__in=gone, gone_since=None).update(gone_since=Now())
         every = Queue.objects.values_list("pk", "schema", "table")
         self.ids = {Address(schema, name): pk for pk, schema, name in every if (schema, name) in present}
         self._written = tables
