@@ -1,9 +1,14 @@
 """What the console lets through, the engine takes: the two may never disagree about an endpoint's settings."""
 
+from itertools import product
+from typing import get_args
+
 import pytest
 
+from pgqueue_admin.records import endpoint_faults
 from pgqueue_admin.records.endpoint_faults import faults
 from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.transport import settings as engine
 from pgqueue_admin.workers.settings import of_row
 
 ODD = [
@@ -52,6 +57,30 @@ def test_what_is_let_through_is_taken_by_the_engine(settings: dict[str, object])
 def test_what_the_engine_refuses_is_never_let_through(settings: dict[str, object]) -> None:
     if of_row(row(**settings)).faults():
         assert faults(row(**settings))
+
+
+def test_both_have_the_same_limits() -> None:
+    """Twice, since the engine works without Django, and the console's tables without the engine."""
+    assert endpoint_faults.PEEK_RANGE_MS == (engine.LEAST_PEEK_DELAY * 1000, engine.MOST_PEEK_DELAY * 1000)
+    assert endpoint_faults.LONGEST_PEEK_DELAY_MS == engine.LONGEST_PEEK_DELAY * 1000
+    assert endpoint_faults.LONGEST_RETRY_STEP_MS == engine.LONGEST_RETRY_STEP * 1000
+    assert engine.LEAST_AUDIT_TTBR <= 1
+    assert endpoint_faults.LONGEST_AUDIT_SECONDS <= engine.MOST_AUDIT_TTBR
+
+
+def test_both_have_the_same_choices() -> None:
+    assert set(Endpoint.Mode.values) == set(get_args(engine.TransactionMode))
+    assert set(Endpoint.Repeek.values) == set(get_args(engine.Repeek))
+    assert set(Endpoint.Exhausted.values) == set(get_args(engine.OnExhausted))
+
+
+@pytest.mark.parametrize("mode", Endpoint.Mode.values)
+def test_both_refuse_the_same_of_each_mode(mode: str) -> None:
+    for immediate, delayed, batch in product((0, 1), (0, 1), (1, 2)):
+        settings = {"immediate_retries": immediate, "delayed_retries": delayed, "batch_size": batch}
+        chosen = row(transaction_mode=mode, **settings)
+        refused = {fault.split(" and ")[1].split(" is ")[0] for fault in of_row(chosen).faults()}
+        assert set(faults(chosen)) == refused
 
 
 @pytest.mark.parametrize("field", ["error_queue", "audit_queue"])

@@ -5,9 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
 from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused
-from pgqueue_admin.transport.settings import LEAST_PEEK_DELAY, MOST_PEEK_DELAY
 
 DSN = "postgresql://nobody@127.0.0.1:1/nowhere"
 
@@ -81,10 +79,6 @@ def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
 def test_a_delay_that_cannot_be_waited_is_refused(delay):
     (fault,) = EndpointSettings(peek_delay=delay).faults()
     assert "more than 0, and at most a day" in fault
-
-
-def test_the_range_is_the_one_that_pages_judge_by():
-    assert (LEAST_PEEK_DELAY * 1000, MOST_PEEK_DELAY * 1000) == PEEK_RANGE_MS
 
 
 def test_retries_need_a_receive_transaction():
