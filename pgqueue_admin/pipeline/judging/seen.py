@@ -1,6 +1,7 @@
 """Hours and days that are over, summed once from the rollups to be compared with; again where batches add to them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -22,13 +23,30 @@ AT_ONCE = 168  # hours a transaction
 SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """``hours`` until where history ends: those that no look has summed, and those of ``batches`` and ``days``."""
+
+    until: datetime
+    hours: list[datetime]
+    batches: list[int]
+    days: list[HistoryDay]
+
+    def parts(self) -> Iterator[list[datetime]]:
+        """The oldest first, since later ones are compared with them."""
+        for place in range(0, len(self.hours), AT_ONCE):
+            yield self.hours[place : place + AT_ONCE]
+
+
 def see(now: datetime) -> int:
     """Sum and judge what is over and was not, up to where history is complete; how many hours."""
     seen = 0
-    for until, hours in _due(now):
-        if not _some(hours, until):
-            return seen
-        seen += len(hours)
+    if due := _due(now):
+        for hours in due.parts():
+            if not _some(hours, due.until):
+                return seen
+            seen += len(hours)
+        _summed(due, now)
     findings.judge_depths(list(_hours(floor(now - SAMPLED, "hour"), floor(now, "hour"))))
     for grain, kept in KEPT_FOR.items():
         SeenStep.objects.filter(grain=grain, at__lt=now - kept).delete()
@@ -43,23 +61,24 @@ def newest() -> datetime | None:
     return last + HOUR if last else None
 
 
-def _due(now: datetime) -> Iterator[tuple[datetime, list[datetime]]]:
-    """The oldest first, since later ones are compared with them; each part with where history ends."""
+def _due(now: datetime) -> _Due | None:
     complete, earliest = ledger.complete_to(), _earliest(now)
     begun = newest() or rows_of(postgresql().usual.first_hour(), {"since": earliest})[0][0]
     if complete is None or begun is None:
-        return
+        return None
     until = floor(complete, "hour")
     batches = list(HistoryBatch.objects.filter(state="done", summed_at=None).values_list("pk", flat=True))
     again = list(HistoryDay.objects.exclude(recomputed_at=None).filter(summed_at=None))
     touched = {at for (at,) in rows_of(postgresql().usual.touched(), {"batches": batches})}
     touched.update(*(_hours(day.begin, day.begin + DAY) for day in again))
-    due = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
-    for place in range(0, len(due), AT_ONCE):
-        yield until, due[place : place + AT_ONCE]
-    # hours that are not over yet are due by themselves
-    HistoryBatch.objects.filter(pk__in=batches).update(summed_at=now)
-    for day in again:
+    hours = sorted({at for at in touched if earliest <= at < begun} | set(_hours(max(begun, earliest), until)))
+    return _Due(until, hours, batches, again)
+
+
+def _summed(due: _Due, now: datetime) -> None:
+    """Hours of theirs that are not over yet are due by themselves."""
+    HistoryBatch.objects.filter(pk__in=due.batches).update(summed_at=now)
+    for day in due.days:
         HistoryDay.objects.filter(pk=day.pk, recomputed_at=day.recomputed_at).update(summed_at=now)
 
 
