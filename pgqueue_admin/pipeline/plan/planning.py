@@ -32,23 +32,26 @@ class Found:
 
 def plan(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
     """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    while _is_known(connection, source):
+        if left := ledger.open_batch(source):
+            return left
+        found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
+        if found is None:
+            return None
+        if found.rows == 0:
+            ledger.nothing_came(source, found)
+            return None
+        if batch := ledger.planned(source, found, is_last=found.rows < most):
+            return batch
+        source.refresh_from_db()  # another driver moved it on since it was looked at
+    return None
+
+
+def _is_known(connection: Connection, source: HistorySource) -> bool:
+    """Both are asked of an archive that is adopted in between. False: the ledger says why."""
     if source.way == NUMBERS and not deciding.is_known(connection, source):
-        return None
-    if source.way == SNAPSHOTS and not transactions.is_known(connection, source):
-        return None
-    if left := ledger.open_batch(source):
-        return left
-    found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
-    if found is None:
-        return None
-    if found.rows == 0:
-        ledger.nothing_came(source, found)
-        return None
-    batch = ledger.planned(source, found, is_last=found.rows < most)
-    if batch is None:
-        source.refresh_from_db()
-        return plan(connection, source, most)
-    return batch
+        return False
+    return source.way != SNAPSHOTS or transactions.is_known(connection, source)
 
 
 def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Found:
