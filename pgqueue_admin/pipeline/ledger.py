@@ -21,6 +21,7 @@ from pgqueue_admin.records.models import HistoryBatch, HistoryFile, HistoryPart,
 log = logging.getLogger(__name__)
 BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
 OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+_SAID = "Somebody said how to go on with its table: it is planned anew."
 _NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
 
 
@@ -99,15 +100,9 @@ def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Line
     if (source.oid, source.sequence_file, source.cluster, source.line_began) == (oid, sequence_file, *line):
         return
     said, is_other = source.oid is None, source.cluster != line.cluster
-    left = list(source.batches.filter(state__in=OPEN).select_for_update()) if said else []  # before it, as in done
     known = {"oid": oid, "sequence_file": sequence_file, **_on(line, said)}
-    if not _unmoved(source).update(**known, **(_NO_HEAD if said or is_other else {})):
-        return
-    source.oid, source.sequence_file, source.cluster = oid, sequence_file, line.cluster
-    if said or is_other:
-        source.head, source.head_at, source.writers = None, None, []
-    if said:
-        _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+    known |= _NO_HEAD if said or is_other else {}
+    _became(source, known, _left(source) if said else [], _SAID)
 
 
 def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, server: str) -> None:
@@ -127,10 +122,8 @@ def comes_from(source: HistorySource, line: Line, oid: int | None) -> None:
     What was planned of another one, before somebody said how to go on, is given up."""
     if (source.cluster, source.line_began, source.oid) == (*line, oid):
         return
-    left = [] if source.cluster else list(source.batches.filter(state__in=OPEN).select_for_update())
-    if _unmoved(source).update(oid=oid, **_on(line, said=not source.cluster)):
-        source.oid, source.cluster = oid, line.cluster
-        _give_up([each.pk for each in left], "Somebody said how to go on with its table: it is planned anew.")
+    said = not source.cluster
+    _became(source, {"oid": oid, **_on(line, said)}, _left(source) if said else [], _SAID)
 
 
 def _on(line: Line, said: bool) -> dict[str, Any]:
@@ -143,10 +136,21 @@ def _on(line: Line, said: bool) -> dict[str, Any]:
 def adopted(source: HistorySource) -> None:
     """Its rows have transactions from now on. Those up to ``seq_done`` were read: they are left out of the first
     difference, and whatever came later has higher numbers."""
-    left = list(source.batches.filter(state__in=OPEN).select_for_update())
-    if _unmoved(source).update(way=SNAPSHOTS, **_NO_HEAD):
-        source.way, source.head, source.head_at, source.writers = SNAPSHOTS, None, None, []
-        _give_up([each.pk for each in left], "engine_schema has adopted its table: it is planned anew, by transaction.")
+    why = "engine_schema has adopted its table: it is planned anew, by transaction."
+    _became(source, {"way": SNAPSHOTS, **_NO_HEAD}, _left(source), why)
+
+
+def _left(source: HistorySource) -> list[HistoryBatch]:
+    """What is open of it; locked before the source, as in done."""
+    return list(source.batches.filter(state__in=OPEN).select_for_update())
+
+
+def _became(source: HistorySource, known: dict[str, Any], left: list[HistoryBatch], why: str) -> None:
+    """This is known of it from now on, and batches ``left`` from before are given up: unless it was moved meanwhile."""
+    if _unmoved(source).update(**known):
+        for name, value in known.items():
+            setattr(source, name, value)
+        _give_up([each.pk for each in left], why)
 
 
 def begin(batch: HistoryBatch, code_version: str) -> UUID:
