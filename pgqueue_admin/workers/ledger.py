@@ -5,6 +5,7 @@ from copy import copy
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive.model import clean
@@ -74,14 +75,18 @@ def record(identity: Identity, facts: Facts) -> None:
     if "last_error" in facts:
         facts = {"last_error_at": None, **facts}  # or it would be the time of the one before
     key, facts = identity._asdict(), {name: _as_it_is_kept(name, value) for name, value in facts.items()}
-    row = Process.objects.filter(**key)
-    beats = "heartbeat_at" in facts
-    living = row.filter(ended_at=None) if beats else row
-    if not living.update(**facts) and not (beats and hosts.back(row, facts)) and not row.exists():
+    row, beats = Process.objects.filter(**key), "heartbeat_at" in facts
+    is_taken = _beat(row, facts) if beats else bool(row.update(**facts))
+    if not is_taken and not row.exists():
         fresh = {"started_at": Now(), "heartbeat_at": Now(), **facts}
         Process.objects.update_or_create(**key, defaults=fresh)
     if not beats:
         notify.announce(notify.PROCESS, facts.get("endpoint") or facts.get("role") or "")
+
+
+def _beat(row: QuerySet[Process], facts: Facts) -> bool:
+    """False: there is no such process, or it has ended, unless only its host was given up."""
+    return bool(row.filter(ended_at=None).update(**facts)) or hosts.back(row, facts)
 
 
 def _as_it_is_kept(name: str, fact: Any) -> Any:
