@@ -44,14 +44,15 @@ class Track:
 
     def note(self, at: datetime, depth: Depth) -> None:
         """Take in a new look at the queue."""
-        self._note_water(at, depth)
+        self._note_water(at, depth)  # first: where this look began is forgotten with the rest
         if went_back((self.last or self.remembered).sent_total, depth.sent_total):
-            self.begin_anew()
+            self.begin_anew()  # before comparing: a table that was emptied would look received from
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
         self.left_at = at if left else self.left_at
         if self.last and at - self._noted_at > self._blind_after:
-            self._begin(self._known(self.last))
+            self._begin(self._known(self.last))  # after comparing, which holds however long nobody looked
+        # last, since what came while nobody looked, or has a former one's number, is not dated by this look
         self._arrivals.note(max(depth.tail_seq or 0, 0 if self.last else depth.sent_total or 0), at)
         self._arrivals.forget_below(depth.head_seq or 0)
         self.rates = self._window.add(at, depth)
