@@ -117,29 +117,34 @@ class Sampler:
     def _find(self, connection: Connection) -> None:
         clock = self._monotonic()
         if clock >= self._find_at:
-            self._unfound = self._find_now(connection, clock)
+            try:
+                self._refresh(connection, clock)
+                self._forget_the_gone()
+                self._unfound = None
+            except DatabaseDown:
+                raise
+            except DatabaseError as error:
+                self._unfound = error
             self._find_at = clock + FIND_EVERY  # also where it failed: what is too slow is not asked at every look
         if self._unfound and not self._tables:
             raise self._unfound.with_traceback(None)
 
-    def _find_now(self, connection: Connection, clock: float) -> DatabaseError | None:
-        if clock >= self._ask_again_at:
+    def _refresh(self, connection: Connection, clock: float) -> None:
+        """Which tables there are, and now and then how large they are, and how far their due times are off."""
+        asks_again = clock >= self._ask_again_at
+        if asks_again:
             self._evidence = {address: told for address, told in self._evidence.items() if told}
-        try:
-            self._tables = discovery.find(connection, self._schemas, self._evidence)
-        except DatabaseDown:
-            raise
-        except DatabaseError as error:
-            return error
-        if clock >= self._ask_again_at:
+        self._tables = discovery.find(connection, self._schemas, self._evidence)
+        if asks_again:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
             self._skews = skew.zones(connection, self._tables, self._skews)
             self._ask_again_at = clock + ASK_AGAIN_EVERY
+
+    def _forget_the_gone(self) -> None:
         present = {table.address for table in self._tables}
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
         self._read_again_at = {address: at for address, at in self._read_again_at.items() if address in present}
         self._alone &= present
-        return None
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
         measured = [table for table in self._tables if table.has_messages or table.kind is Kind.DELAYED]
