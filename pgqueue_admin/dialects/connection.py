@@ -27,7 +27,6 @@ class Connection(Protocol):
     def run(self, query: Any, params: Params = None) -> int:
         """Execute; return how many rows were touched."""
 
-    def run_many(self, query: Any, params: Iterable[Params]) -> int: ...
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
 

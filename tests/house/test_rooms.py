@@ -34,7 +34,7 @@ def test_no_module_is_longer_than_three_hundred_lines() -> None:
 
 
 _STATEMENT = re.compile(r"\s*(select|insert into|update|delete from|create|alter|drop|lock|truncate)\s", re.IGNORECASE)
-_EXECUTES = {"run", "one", "all", "value", "execute", "run_many"}
+_EXECUTES = {"run", "one", "all", "value", "execute"}
 
 
 def test_sql_is_written_in_sql_files_only() -> None:

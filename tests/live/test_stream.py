@@ -56,7 +56,7 @@ def send(connection: Connection, count: int) -> None:
     query = postgresql().queue.send(table=SALES)
     message = {"ttbr_ms": None, "headers": HEADERS, "body": b"{}"}
     with connection.transaction():  # seen together, or not yet
-        connection.run_many(query, [{**message, "id": uuid.uuid4()} for _ in range(count)])
+        connection.run_all((query, {**message, "id": uuid.uuid4()}) for _ in range(count))
 
 
 def test_seven_rows_are_seen_by_an_open_page_within_two_seconds(site: Site, sales: Connection, person: User) -> None:

@@ -109,11 +109,6 @@ class Session:
         with translated:
             return self._ask(query, params).rowcount
 
-    def run_many(self, query: Any, params: Iterable[Params]) -> int:
-        with translated, self.raw.cursor() as cursor:
-            cursor.executemany(query, params)  # type: ignore[arg-type]
-            return cursor.rowcount
-
     def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
         with translated:
             with self.raw.pipeline():
