@@ -44,9 +44,6 @@ class Hub:
         for feed in self.feeds:
             feed.end()
 
-    def streams(self) -> int:
-        return len(set().union(*(feed.clients for feed in self._feeds.values())))
-
     def _listen(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
