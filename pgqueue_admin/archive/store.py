@@ -101,9 +101,9 @@ def counts(connection: Connection) -> list[QueueCount]:
     return [QueueCount(*row) for row in connection.all(_sql().dead_by_queue())]
 
 
-def causes(connection: Connection, queue: str | None = None) -> list[CauseCount]:
+def causes(connection: Connection) -> list[CauseCount]:
     """How many lie dead, by queue and exception, most first."""
-    return [CauseCount(*row) for row in connection.all(_sql().dead_by_cause(), {"queue": queue})]
+    return [CauseCount(*row) for row in connection.all(_sql().dead_by_cause())]
 
 
 def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:

@@ -173,5 +173,5 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     for name in ("dead_by_queue", "dead_by_cause"):
-        plan = executed(connection, getattr(archive, name)(), {"queue": None})
+        plan = executed(connection, getattr(archive, name)())
         assert plan.reads("message_archive") <= BY_INDEX, name

@@ -142,11 +142,10 @@ from messages.message_archive where state = 'dead'
 group by queue order by dead desc, queue
 
 -- name: dead_by_cause
--- As dead_by_queue, by exception as well; one queue or all.
+-- As dead_by_queue, by exception as well.
 select queue, exception_type, count(*) as dead, min(died_at) as oldest_at, max(died_at) as newest_at
 from messages.message_archive
-where state = 'dead' and (%(queue)s::text is null or queue = %(queue)s
-                          or %(queue)s::text = '"messages"."message"' and queue is null)
+where state = 'dead'
 group by queue, exception_type order by dead desc, queue, exception_type
 
 -- name: body
