@@ -1,11 +1,12 @@
 """T15 and T16: what is wrong with a peek delay. One function for page, log, check and the form's preview."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
 from pgqueue_admin.pipeline.judging.waits import DAYS, SAFE, Waits
 from pgqueue_admin.records.endpoint_faults import PEEK_RANGE_MS
+from pgqueue_admin.records.models import SmallestTtbr
 from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording import warnings
 
@@ -25,29 +26,6 @@ class PeekSettings(Protocol):
     def peek_delay_ms(self) -> int: ...
 
 
-class Ttbr(Protocol):
-    """What is known of a message type in a queue: a SmallestTtbr row, or a Lifetime. ``delivery``: see SmallestTtbr."""
-
-    @property
-    def message_type(self) -> str: ...
-    @property
-    def ttbr_ms(self) -> int: ...
-    @property
-    def delivery(self) -> Sequence[int]: ...
-    @property
-    def delivery_n(self) -> Sequence[int]: ...
-    @property
-    def expired(self) -> int: ...
-
-
-class Lifetime(NamedTuple):
-    message_type: str
-    ttbr_ms: int
-    delivery: Sequence[int] = ()
-    delivery_n: Sequence[int] = ()
-    expired: int = 0
-
-
 class Risk(NamedTuple):
     """A message type, its time to be received, and what was observed of it with a peek delay."""
 
@@ -63,7 +41,7 @@ class Risk(NamedTuple):
         return self.waits.messages >= ENOUGH and max(self.lost, self.at_risk) > ALLOWED
 
 
-def faults(settings: PeekSettings, ttbrs: Iterable[Ttbr] = ()) -> list[Found]:
+def faults(settings: PeekSettings, ttbrs: Iterable[SmallestTtbr] = ()) -> list[Found]:
     """All that is wrong, at once: the delay's range first, then each message type that may be lost."""
     return [*out_of_range(settings), *conflicts(settings, ttbrs)]
 
@@ -76,12 +54,12 @@ def out_of_range(settings: PeekSettings) -> Iterator[Found]:
         yield Found("peek_range", settings.name, warnings.peek_too_short(delay, settings.ours))
 
 
-def risks(settings: PeekSettings, ttbrs: Iterable[Ttbr]) -> list[Risk]:
+def risks(settings: PeekSettings, ttbrs: Iterable[SmallestTtbr]) -> list[Risk]:
     """Each type with a time to be received, the shortest first."""
     return [_risk(settings, each) for each in sorted(ttbrs, key=lambda each: (each.ttbr_ms, each.message_type))]
 
 
-def conflicts(settings: PeekSettings, ttbrs: Iterable[Ttbr]) -> Iterator[Found]:
+def conflicts(settings: PeekSettings, ttbrs: Iterable[SmallestTtbr]) -> Iterator[Found]:
     """Longer than the TTBR is a conflict, exactly as long is at risk; below it, what was observed decides."""
     for risk in risks(settings, ttbrs):
         delay, name = settings.peek_delay_ms, short_type(risk.message_type)
@@ -97,7 +75,7 @@ def conflicts(settings: PeekSettings, ttbrs: Iterable[Ttbr]) -> Iterator[Found]:
         yield Found("ttbr_conflict", settings.name, said, severity=severity, cause=risk.message_type)
 
 
-def _risk(settings: PeekSettings, ttbr: Ttbr) -> Risk:
+def _risk(settings: PeekSettings, ttbr: SmallestTtbr) -> Risk:
     waits = Waits(dict(zip(ttbr.delivery, ttbr.delivery_n, strict=True)), ttbr.expired)
     lost, at_risk = waits.lost(ttbr.ttbr_ms), waits.at_risk(ttbr.ttbr_ms, settings.peek_delay_ms)
     return Risk(ttbr.message_type, ttbr.ttbr_ms, waits, lost, at_risk, waits.safe_delay_ms(ttbr.ttbr_ms))

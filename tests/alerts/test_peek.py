@@ -5,10 +5,15 @@ from dataclasses import dataclass
 import pytest
 
 from pgqueue_admin.alerts import peek
-from pgqueue_admin.alerts.peek import Lifetime
 from pgqueue_admin.pipeline.figures.histogram import bucket
+from pgqueue_admin.records.models import SmallestTtbr
 
-HOLD = Lifetime("Shop.Warehouse.StockHold", 5_000)
+
+def ttbr(message_type: str, ttbr_ms: int) -> SmallestTtbr:
+    return SmallestTtbr(message_type=message_type, ttbr_ms=ttbr_ms)
+
+
+HOLD = ttbr("Shop.Warehouse.StockHold", 5_000)
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,7 @@ class Settings:
     name: str = "Warehouse"
 
 
-def kinds(delay: int, *ttbrs: Lifetime) -> list[tuple[str, str]]:
+def kinds(delay: int, *ttbrs: SmallestTtbr) -> list[tuple[str, str]]:
     return [(found.kind, found.severity) for found in peek.faults(Settings(delay), ttbrs)]
 
 
@@ -76,7 +81,7 @@ def test_at_risk_is_not_said_as_lost() -> None:
 
 
 def test_all_is_said_at_once_and_a_type_at_a_time() -> None:
-    found = peek.faults(Settings(12_000), [Lifetime("A.Late", 11_000), HOLD, Lifetime("A.Fine", 12_001)])
+    found = peek.faults(Settings(12_000), [ttbr("A.Late", 11_000), HOLD, ttbr("A.Fine", 12_001)])
     assert [(each.kind, each.cause) for each in found] == [
         ("peek_range", ""),
         ("ttbr_conflict", HOLD.message_type),
@@ -85,7 +90,7 @@ def test_all_is_said_at_once_and_a_type_at_a_time() -> None:
 
 
 def test_a_ttbr_shorter_than_the_range_is_cured_at_the_message() -> None:
-    (found,) = peek.faults(Settings(100), [Lifetime("A.Blink", 80)])
+    (found,) = peek.faults(Settings(100), [ttbr("A.Blink", 80)])
     assert "give Blink a longer time to be received" in found.sentence
 
 
@@ -95,10 +100,11 @@ def test_what_is_only_declared_is_called_so() -> None:
     assert all("in its own code" in each.sentence for each in found)
 
 
-def seen(expired: int = 0, **milliseconds: int) -> Lifetime:
+def seen(expired: int = 0, **milliseconds: int) -> SmallestTtbr:
     """``ms_300=2``: two messages waited 300 ms for their handler."""
     numbers = {bucket(int(name.removeprefix("ms_"))): number for name, number in milliseconds.items()}
-    return HOLD._replace(delivery=list(numbers), delivery_n=list(numbers.values()), expired=expired)
+    waits = {"delivery": list(numbers), "delivery_n": list(numbers.values()), "expired": expired}
+    return SmallestTtbr(message_type=HOLD.message_type, ttbr_ms=HOLD.ttbr_ms, **waits)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,9 @@ def seen(expired: int = 0, **milliseconds: int) -> Lifetime:
         (seen(ms_300=9, expired=10), []),  # too few to speak of shares
     ],
 )
-def test_a_delay_below_the_ttbr_is_judged_by_what_was_seen(observed: Lifetime, expected: list[tuple[str, str]]) -> None:
+def test_a_delay_below_the_ttbr_is_judged_by_what_was_seen(
+    observed: SmallestTtbr, expected: list[tuple[str, str]]
+) -> None:
     assert kinds(1_000, observed) == expected
 
 
