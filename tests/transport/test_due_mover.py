@@ -52,4 +52,7 @@ def test_a_pull_before_the_rest_counts():
     """The look was under way and did not see it."""
     alarm = Alarm()
     alarm.pull_forward(0)
-    alarm.rest(60)
+    resting = threading.Thread(target=alarm.rest, args=[60])
+    resting.start()
+    resting.join(30)
+    assert not resting.is_alive()

@@ -1,9 +1,13 @@
 """A stack trace is read for its own code; the framework's frames fold (CONSOLE: Message, Error)."""
 
+import subprocess
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.wording import traces
+from tests.waiting import PATIENCE
 
 NET = """Shop.Shipping.CarrierUnavailableException: Carrier Zeppelin cannot be booked
  ---> System.NotSupportedException: Airships do not fly in winter
@@ -79,5 +83,15 @@ def test_no_text_fails(text: str) -> None:
     traces.runs(text)
 
 
+TRAP = """
+import time
+from pgqueue_admin.wording import traces
+began = time.process_time()
+traces.runs("   at " + " in :line " * 5_000 + "\\n" + '  File "' * 5_000 + "\\n" + " " * 100_000)
+assert time.process_time() - began < 1.5
+"""
+
+
 def test_a_long_line_of_blanks_is_no_trap() -> None:
-    traces.runs("   at " + " in :line " * 5_000 + "\n" + '  File "' * 5_000 + "\n" + " " * 100_000)
+    """By a process of its own: nothing else ends an expression that goes back again and again."""
+    subprocess.run([sys.executable, "-c", TRAP], check=True, timeout=PATIENCE)

@@ -47,6 +47,15 @@ def test_it_says_ready_how_many_and_that_it_lives(house: House, heard: list[byte
 
 def test_without_a_service_manager_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(readiness.SOCKET, raising=False)
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("it tells somebody"))
     readiness.tell("READY=1")
-    monkeypatch.setenv(readiness.SOCKET, "/nowhere/notify")
+
+
+def test_a_manager_that_is_gone_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nor one that begins again: it hears what is told next."""
+    monkeypatch.setenv(readiness.SOCKET, str(tmp_path / "notify"))
     readiness.tell("READY=1")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        readiness.tell("WATCHDOG=1", "STATUS=here")
+        assert manager.recv(4096) == b"WATCHDOG=1\nSTATUS=here"
