@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.monitor import sampler as sampler_module
+from pgqueue_admin.dialects.postgresql.session import Session
 from pgqueue_admin.monitor.sampler import FIND_EVERY, QueueSample, Sampler
-from pgqueue_admin.monitor.tables import QueueTable
 from tests.monitor.tables import cut_sessions, fill, make, take
 
 Connect = Callable[..., Connection]
@@ -233,14 +233,16 @@ def age_of(sampler: Sampler) -> tuple[str, str]:
 
 def troubled(monkeypatch: pytest.MonkeyPatch, trouble: Trouble) -> list[int]:
     """Whenever a head's headers are about to be read, something happens to the database; whose were asked for."""
-    asked, read = [], sampler_module._sent_at
+    asked, answer = [], Session.value
 
-    def reading(connection: Connection, table: QueueTable, seq: int) -> datetime | None:
-        asked.append(seq)
+    def value(session: Session, query: Any, params: Any = None) -> Any:
+        if "seq" not in (params or {}):
+            return answer(session, query, params)
+        asked.append(params["seq"])
         with trouble():
-            return read(connection, table, seq)
+            return answer(session, query, params)
 
-    monkeypatch.setattr(sampler_module, "_sent_at", reading)
+    monkeypatch.setattr(Session, "value", value)
     return asked
 
 

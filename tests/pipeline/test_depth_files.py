@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pgqueue_admin.pipeline.files import depth_files, sweep
+from pgqueue_admin.pipeline.files import depth_files, places, sweep
 from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
 
@@ -65,8 +65,13 @@ def test_another_driver_was_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Both saw that the day was due; its file is one, and the other's is gone."""
     for days in (0, 1):
         folded(0, NOON + days * DAY)
-    assert depth_files.keep(tmp_path) == NOON.date()
-    monkeypatch.setattr(depth_files, "_due", NOON.date)
+
+    def settle_last(folder: Path, paths: list[Path]) -> None:
+        monkeypatch.setattr(depth_files, "settle", places.settle)
+        assert depth_files.keep(tmp_path) == NOON.date()
+        places.settle(folder, paths)
+
+    monkeypatch.setattr(depth_files, "settle", settle_last)
     assert depth_files.keep(tmp_path) == NOON.date()
     (file,) = HistoryFile.objects.all()
     assert [path.name for path in tmp_path.rglob("*.parquet")] == [Path(file.path).name]

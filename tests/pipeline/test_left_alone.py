@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.pipeline import driver, ledger
+from pgqueue_admin.pipeline.files import compactions
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
@@ -71,18 +72,14 @@ class Reading:
 
 def turned(monkeypatch: pytest.MonkeyPatch, looking: Any) -> tuple[list[str], DatabaseError | None]:
     """Of which tables a turn read batches, and what it raised; without Spark."""
+    from pgqueue_admin.pipeline.spark import job
+
     read: list[str] = []
     monkeypatch.setattr(driver, "source", lambda: Reading(looking))
-    one = driver.Driver("test")
-
-    def run(_: Any, batch: HistoryBatch, is_busy: bool) -> bool:
-        read.append(batch.source.table)
-        return bool(ended(batch))
-
-    monkeypatch.setattr(one, "_run", run)
-    monkeypatch.setattr(one, "_compact", lambda: read.append("compact"))
+    monkeypatch.setattr(job, "run", lambda _, batch, *__: read.append(ended(batch).source.table))
+    monkeypatch.setattr(compactions, "due", lambda *_: read.append("compact"))
     try:
-        one.turn()
+        driver.Driver("test", spark=SimpleNamespace(conf={"spark.master": "local[1]"})).turn()
     except DatabaseError as error:
         return read, error
     return read, None
