@@ -61,16 +61,11 @@ class Driver:
         with source().reading() as connection:
             done += self._read_all(connection, ending, faults)
             if not ending():
-                try:
-                    event_files.keep(connection, folder())
-                except Exception as error:
-                    faults.append(error)
+                _keep_events(connection, faults)
         if not ending():
             self._compact()
             depth_files.keep(folder())
-        if time.monotonic() >= self._measure_at:
-            waits_of_types.measure()
-            self._measure_at = time.monotonic() + MEASURE_EVERY
+        self._measure()
         if faults:
             raise faults[0]
         return done
@@ -159,6 +154,11 @@ class Driver:
         else:
             log.info("History: %s files of %s became one.", len(found.files), found.day)
 
+    def _measure(self) -> None:
+        if time.monotonic() >= self._measure_at:
+            waits_of_types.measure()
+            self._measure_at = time.monotonic() + MEASURE_EVERY
+
     def _session(self) -> Any:
         if self._spark is None:
             from pgqueue_admin.pipeline.spark import cluster, starting
@@ -188,6 +188,13 @@ class Driver:
             java.check()
             raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
         java.check()
+
+
+def _keep_events(connection: Connection, faults: list[Exception]) -> None:
+    try:
+        event_files.keep(connection, folder())
+    except Exception as error:
+        faults.append(error)
 
 
 def _parts(rows: int, is_local: bool, is_busy: bool) -> int:
