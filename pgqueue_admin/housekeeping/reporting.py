@@ -109,7 +109,7 @@ def _worker_is_ready(sender: Any, **signal: Any) -> None:
     tasks = Tasks()
     for connected, told in ((task_prerun, tasks.began), (task_postrun, tasks.ended), (task_failure, tasks.broke)):
         connected.connect(told, weak=False)
-    report("celery-worker", tasks, sender.pool.limit if hasattr(sender, "pool") else sender.controller.pool.limit)
+    report("celery-worker", tasks, sender.pool.limit)  # the consumer sends it, which has the worker's pool
 
 
 @beat_init.connect
