@@ -60,6 +60,7 @@ class Look:
         return self.by_address.get(alert.queue)
 
     def target_dead(self, address: str) -> int | None:
+        """None: no target is set, or there is no such queue."""
         queue = self.by_address.get(address)
         return queue.target_dead if queue else None
 
@@ -69,6 +70,7 @@ class Look:
         return sum(group.count for group in groups.values() if group.queue == address)
 
     def sampled(self) -> Iterator[Queue]:
+        """Those that are there and were ever looked at."""
         return (queue for queue in self.queues if hasattr(queue, "latest") and not queue.gone_since)
 
     def read(self) -> Iterator[Queue]:

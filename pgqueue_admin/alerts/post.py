@@ -95,6 +95,7 @@ def _keep_taken(mail: AlertMail, error: Exception) -> None:
 
 
 def failed(numbers: list[int], error: str, now: datetime) -> int:
+    """Writes down that these mails were not sent; how many."""
     log.warning("%d mails could not be sent: %s", len(numbers), error)
     mails = list(AlertMail.objects.filter(pk__in=numbers))
     for mail in mails:

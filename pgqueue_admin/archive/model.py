@@ -146,6 +146,7 @@ def target_of(row: Any) -> Address | None:
 
 
 def why_no_retry(row: Any) -> str | None:
+    """A sentence; None: it can be put back."""
     if row.no_retry:
         return str(row.no_retry)
     if row.target_table is None:

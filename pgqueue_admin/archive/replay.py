@@ -84,6 +84,7 @@ def refused(row: Any, state: str) -> Outcome | None:
 
 
 def unfit(row: Any, allowed: Asked) -> Outcome | None:
+    """What becomes of a dead message that cannot be put back; None: it can."""
     why, target = why_no_retry(row) or _unreadable(row.headers), target_of(row)
     if not why and target and not allowed(target):
         why = f"Its queue is in schema {target.schema!r}, which is not among the schemas allowed here (QUEUE_SCHEMAS)."

@@ -70,6 +70,7 @@ def _adopt(facts: Any, asked: bool, warn: Callable[[str], None]) -> None:
 
 
 def refuse_foreign(facts: Any) -> None:
+    """Raises SchemaForeign."""
     if (facts.has_status and set(facts.labels or ()) != _STATUS) or _differs(facts):
         raise SchemaForeign(
             "Nothing was changed: messages.message, messages.message_archive or the type public.message_status is "

@@ -92,6 +92,7 @@ def page(
 
 
 def count(connection: Connection, filter: Filter, cap: int) -> Capped:
+    """How many the filter finds; it looks for no more than ``cap`` and one."""
     found: int = connection.value(_sql().count(matches=_sql().matches), {**filter.params(), "cap": cap})
     return Capped(min(found, cap), found > cap)
 
@@ -107,6 +108,7 @@ def causes(connection: Connection) -> list[CauseCount]:
 
 
 def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
+    """``length`` bytes from ``offset`` on (the first is 0); None where there is no such message."""
     row = connection.one(_sql().body(), {"id": archive_id, "offset": offset, "length": length})
     return Part(row.size, row.part or b"") if row else None
 

@@ -22,8 +22,12 @@ class Connection(Protocol):
     raw: Any  # the driver's own connection, for code of the same dialect
 
     def all(self, query: Any, params: Params = None) -> list[Row]: ...
-    def one(self, query: Any, params: Params = None) -> Row | None: ...
-    def value(self, query: Any, params: Params = None) -> Any: ...
+    def one(self, query: Any, params: Params = None) -> Row | None:
+        """The first row; None where there is none."""
+
+    def value(self, query: Any, params: Params = None) -> Any:
+        """The first column of the first row; None, too, where there is no row."""
+
     def run(self, query: Any, params: Params = None) -> int:
         """Execute; return how many rows were touched."""
 

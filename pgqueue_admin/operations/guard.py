@@ -16,6 +16,7 @@ class Plan:
     needs_count: bool
 
     def fault(self, reason: str, typed: str) -> str:
+        """Why it may not start, as a sentence; empty: it may. ``typed``: how many messages, as it was typed."""
         if self.needs_reason and not reason:
             return f"Above {REASON_ABOVE} messages a reason is asked for. Nothing has started."
         if self.needs_count and typed.replace(",", "").strip() != str(self.count):

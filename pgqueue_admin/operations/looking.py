@@ -41,6 +41,7 @@ def states(connection: Connection, pk: int) -> dict[str, int]:
 
 
 def changed(connection: Connection, operation: Operation) -> Changed:
+    """Of what this operation has not acted on, that to which it can no longer be done."""
     asked = {"operation_id": operation.pk, "state": kind_of(operation.kind).state}
     return Changed(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 

@@ -33,6 +33,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, endpoint: str, queue: Address, *, recoverable: bool, **more: object) -> Failure:
+    """``recoverable``: as the endpoint has it; an Unrecoverable never is. ``more``: other fields of Failure."""
     return Failure(
         endpoint,
         queue,

@@ -20,17 +20,26 @@ class Exhausted(Protocol):
 class Observer(Protocol):
     """Is told what happens, from the threads in which it happens. Must not raise, and must be quick."""
 
-    def received(self, message: IncomingMessage) -> None: ...
-    def handled(self, seconds: float) -> None: ...
-    def failed(self, error: BaseException) -> None: ...
-    def retried(self) -> None: ...
+    def received(self, message: IncomingMessage) -> None:
+        """Neither expired nor on its way elsewhere; told again with each attempt."""
+
+    def handled(self, seconds: float) -> None:
+        """And committed; ``seconds``: how long its handlers took."""
+
+    def failed(self, error: BaseException) -> None:
+        """An attempt did, whatever comes next."""
+
+    def retried(self) -> None:
+        """After a failure: it is tried again, at once or later."""
+
     def expired(self, type: str) -> None:
         """T3: a message was dropped because nobody received it in time."""
 
     def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
         """Slots count from 0; None: the slot's hand is empty again."""
 
-    def critical_time(self, seconds: float) -> None: ...
+    def critical_time(self, seconds: float) -> None:
+        """From when a handled message was sent, or was due, until now; untold where it says neither."""
 
 
 class Unobserved:

@@ -60,6 +60,7 @@ class EndpointSettings:
     create_message_body_computed_column: bool = False  # T6: in each table that create_queues makes or finds
 
     def faults(self) -> list[str]:
+        """Sentences. What is not even of its type is said alone: it cannot be compared."""
         return list(self._type_faults()) or [
             *self._range_faults(),
             *self._choice_faults(),

@@ -15,9 +15,11 @@ class Ceiling:
     kill_mb: int | None = None
 
     def broken_drain(self, size: int) -> str:
+        """Why a process of ``size`` bytes is to drain, as ``_broken`` says it; empty: it is not."""
         return _broken(size, self.drain_mb)
 
     def broken_kill(self, size: int) -> str:
+        """As ``broken_drain``, for one that is to be killed."""
         return _broken(size, self.kill_mb)
 
 

@@ -23,6 +23,7 @@ class Ahead:
         self.by = timedelta()
 
     def note(self, before: datetime, at: datetime, after: datetime) -> None:
+        """``at`` is of the queues' server, asked between two looks at the console's clock."""
         if not before - SLACK <= at - self.by <= after + SLACK:
             self.by = at - (before + (after - before) / 2)
 

@@ -138,9 +138,11 @@ class Recent:
     times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_MOST_TIMES))
 
     def add(self, seconds: float, now: float) -> None:
+        """It took ``seconds`` and ended at ``now``, by the monotonic clock."""
         self.times.append((now, seconds))
 
     def percentile_ms(self, share: float) -> float | None:
+        """``share``: 0 to 1. None where nothing ended in the last minute."""
         self._forget()
         return _percentile((seconds for _, seconds in self.times), share)
 

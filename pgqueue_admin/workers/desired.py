@@ -30,6 +30,7 @@ def share(want: int, index: int, hosts: int, endpoint: str) -> int:
 
 
 def place_among_supervisors(host: str) -> tuple[int, int]:
+    """From 0, by name, among the hosts that are heard of; and how many these are."""
     fresh = processes.heard_of().filter(role="supervisor")
     hosts = sorted({host, *fresh.values_list("host", flat=True)})
     return hosts.index(host), len(hosts)

@@ -58,6 +58,7 @@ class Managed:
         return vitals.memory_bytes(self.identity.pid)
 
     def drain(self, seconds: float) -> None:
+        """It is told to end; ``kill_if_due`` kills it when ``seconds`` and a grace are over."""
         self.kill_at = time.monotonic() + seconds + GRACE
         self._popen.send_signal(signal.SIGTERM)
 

@@ -4,7 +4,10 @@ SECONDS = 60
 
 
 class Pace:
-    """A count for each second of it, in a ring: exact however many there are, and however rarely somebody asks."""
+    """A count for each second of it, in a ring: exact however many there are, and however rarely somebody asks.
+
+    ``now``: seconds of one monotonic clock.
+    """
 
     def __init__(self, now: float):
         self._began = now

@@ -55,6 +55,7 @@ class Silence:
         self._seconds = 0.0
 
     def look(self, shown: bytes) -> float:
+        """For how many seconds ``shown``, as ``of`` reads it, has been the same."""
         now = self._monotonic()
         between, self._looked = min(now - self._looked, LONGEST_LOOK), now
         self._seconds = self._seconds + between if shown == self._shown else 0.0

@@ -47,6 +47,7 @@ class Alarm:
             self._changed.notify_all()
 
     def rest(self, seconds: float) -> None:
+        """Until so many seconds are over, or until what was pulled forward is due."""
         until = self._clock() + seconds
         with self._changed:
             while (left := self._earliest(until) - self._clock()) > 0:

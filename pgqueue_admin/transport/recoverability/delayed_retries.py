@@ -16,6 +16,7 @@ LONGEST = timedelta(days=1)  # since the last delayed retry: older than that, no
 
 
 def may_come_back(message: IncomingMessage, failure: Failure, settings: EndpointSettings, now: datetime) -> bool:
+    """Whether a delayed retry is left, as far as it helps: none follows one that is longer ago than ``LONGEST``."""
     if not failure.recoverable or done(message) >= settings.delayed_retries:
         return False
     last = h.parse_time(message.headers.get(h.RETRIES_TIMESTAMP))

@@ -43,6 +43,7 @@ def slices(messages: Iterable[OutgoingMessage]) -> Iterator[list[OutgoingMessage
 
 
 def rows(messages: Iterable[OutgoingMessage], expiries: dict[int, Any]) -> Rows:
+    """As ``copy_rows`` takes them. ``expiries``: when each expires, by its milliseconds to be received."""
     for message, row_id in zip(messages, row_ids(), strict=False):
         ttbr_ms = milliseconds(message.ttbr)
         yield row_id, None if ttbr_ms is None else expiries[ttbr_ms], dump(message.headers), message.body

@@ -49,6 +49,9 @@ class Outbound:
         intent: str = SEND,
         delay: Delay | None = None,
     ) -> OutgoingMessage:
+        """``message``: what its serializer takes. Raises AddressNotUnderstood, and ValueError where no message
+        can have such types, ``ttbr`` or ``delay``.
+        """
         return self._maker(destination, types, headers, ttbr, incoming, intent, delay)(message)
 
     def send_many(
@@ -116,6 +119,7 @@ class Outbound:
     def reply(
         self, message: Any, types: Types, headers: h.Headers, ttbr: timedelta | None, incoming: IncomingMessage
     ) -> OutgoingMessage:
+        """As ``send``, to whom ``incoming`` names. Raises NoReplyAddress where it names nobody."""
         asked_by = {**_saga(incoming), **headers}
         return self.send(_reply_to(incoming), message, types, asked_by, ttbr, incoming, REPLY)
 

@@ -31,15 +31,18 @@ class Subscriptions:
         presence.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
+        """An endpoint has one queue a topic: the newest. Other processes see it within ``CACHE_SECONDS``."""
         row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}
         connection.run(self._sql.subscribe(table=self.address), row)
         self._forget()
 
     def unsubscribe(self, connection: Connection, endpoint: str, topic: str) -> None:
+        """Whatever its queue is; nothing happens where it is not subscribed."""
         connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": topic})
         self._forget()
 
     def subscribers(self, connection: Connection, topics: list[str]) -> list[Address]:
+        """Each queue once that wants one of ``topics``, as of at most ``CACHE_SECONDS`` ago."""
         key = tuple(topics)
         known_at, addresses = self._known.get(key, (None, []))
         if known_at is None or self._clock() - known_at >= CACHE_SECONDS:

@@ -44,6 +44,7 @@ class Table:
         self._columns: dict[str, Any] = {row.name: row for row in connection.all(dialect.queue.columns(), names)}
 
     def as_queue(self, readable: bool) -> Iterator[Fault]:
+        """What keeps it from being one. ``readable``: its bodies are to be, by SQL (a column bodystring)."""
         if not self._columns:
             yield self._missing(self._dialect.queue.create(table=self._address), "queue", stops=True)
             return
@@ -57,6 +58,7 @@ class Table:
         yield from self._body_column(readable)
 
     def as_delayed(self, readable: bool) -> Iterator[Fault]:
+        """As ``as_queue``, for delayed messages."""
         index = self._dialect.delayed.create_index(table=self._address, index=f"{self._address.table}_Due")
         if not self._columns:
             made = self._missing(self._dialect.delayed.create(table=self._address), "delayed")
@@ -71,6 +73,7 @@ class Table:
         yield from self._body_column(readable)
 
     def as_subscriptions(self) -> Iterator[Fault]:
+        """As ``as_queue``, for who wants which events; its bodies have no say."""
         if not self._columns:
             yield self._missing(self._dialect.subscription.create(table=self._address), "subscription")
         elif self._lacks("endpoint", "leads_an_index"):

@@ -40,5 +40,6 @@ def headers(made: h.Headers, delay: Delay, destination: str, since: datetime) ->
 
 
 def seconds(delay: Delay) -> float:
+    """From now on; 0 for what is over."""
     left = delay if isinstance(delay, timedelta) else delay - datetime.now(UTC)
     return max(0.0, left.total_seconds())
