@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
+from pgqueue_admin.wording import frameworks
 from pgqueue_admin.wording.names import listed
 
 _NET_FRAME = re.compile(r"\s+at (?P<call>\S.*?)(?: in (?P<path>.*):line (?P<line>\d+))?\s*")
@@ -13,10 +14,10 @@ _PYTHON_FRAME = re.compile(r'\s+File "(?P<path>.*)", line (?P<line>\d+)(?:, in (
 _CAUSE = re.compile(r"\s*---> (?P<text>.*)")
 _CHAINED = re.compile(r"(The above exception was the direct cause|During handling of the above exception).*")
 _END_OF_INNER = re.compile(r"\s*--- End of .*---\s*")
-_NET_FRAMEWORK = re.compile(r"(NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method")
-_PYTHON_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+?)(?:\.py)?(?:/|$)")
-_PYTHON_ITSELF = re.compile(r"/lib/python\d[^/]*/|<frozen ")
-_ENGINE = re.compile(r"(?:^|/)pgqueue_admin/(?:transport|workers|archive|dialects)/")
+_NET_FRAMEWORK = re.compile(frameworks.NET)
+_PYTHON_PACKAGE = re.compile(rf"{frameworks.PACKAGES}([^/]*?)(?:\.py)?(?:/|$)")
+_PYTHON_ITSELF = re.compile(frameworks.PYTHON_ITSELF)
+_ENGINE = re.compile(frameworks.ENGINE)
 
 
 class Line(NamedTuple):
@@ -83,8 +84,7 @@ def _line(raw: str) -> Line | None:
 
 
 def _net(match: re.Match[str]) -> Line:
-    known = _NET_FRAMEWORK.match(match["call"])
-    owner = (known[1] or ".NET") if known else ""
+    owner = _net_owner(match["call"])
     return Line("framework" if owner else "own", match["call"], _where(match), owner)
 
 
@@ -93,9 +93,15 @@ def _python(match: re.Match[str]) -> Line:
     return Line("framework" if owner else "own", match["call"] or "<module>", _where(match), owner)
 
 
+def _net_owner(call: str) -> str:
+    if known := _NET_FRAMEWORK.match(call):
+        return known[0][:-1] if known[0].endswith(".") else ".NET"  # a namespace, or what .NET has compiled
+    return ""
+
+
 def _python_owner(path: str) -> str:
     if package := _PYTHON_PACKAGE.search(path):
-        return package[1]
+        return package[1] or "Python"
     if _PYTHON_ITSELF.search(path):
         return "Python"
     return "the engine" if _ENGINE.search(path) else ""

@@ -16,6 +16,7 @@ from pgqueue_admin.pipeline.spark.transforms.history import history, reasons, re
 from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 from pgqueue_admin.pipeline.spark.transforms.stories import stories
+from pgqueue_admin.wording import traces
 from tests.pipeline.raw_rows import AUDITED, ENDED, raw
 
 pytestmark = pytest.mark.spark
@@ -181,6 +182,32 @@ def test_a_trace_stands_for_its_own_frame(spark: Any) -> None:
     pairs = list(zip(found[::2], found[1::2], strict=True))
     assert all(long == short for long, short in pairs)
     assert len({long for long, _ in pairs[2:]}) == len(pairs) - 2
+
+
+FRAMES = {
+    "framework": [
+        "   at NServiceBus.X()",
+        "   at lambda_method1(Closure)",
+        '  File "/x/dist-packages/b.py", line 2, in last',
+        '  File "/usr/lib/python3.11/b.py", line 2, in last',
+        '  File "<frozen codecs>", line 322, in decode',
+        '  File "/srv/pgqueue_admin/transport/endpoint.py", line 2, in last',
+    ],
+    "own": [
+        "   at Shop.System.Pay()",
+        '  File "/srv/pgqueue_admin/demo/handlers.py", line 2, in last',
+        '  File "<string>", line 1, in last',
+    ],
+}
+
+
+def test_pages_fold_the_frames_that_no_failure_is_told_by(spark: Any) -> None:
+    frames = [(kind, frame) for kind, some in FRAMES.items() for frame in some]
+    rows = [failed("x", trace) for trace in ("no frame", *(frame for _, frame in frames))]
+    none, *found = fingerprinted(raw(spark, *rows)).collect()
+    for (kind, frame), row in zip(frames, found, strict=True):
+        assert [line.kind for line in traces.read(frame)] == [kind], frame
+        assert (row.fingerprint == none.fingerprint) == (kind == "framework"), frame
 
 
 def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:

@@ -5,12 +5,11 @@ from pyspark.sql import functions as F
 
 from pgqueue_admin.pipeline.sources.limits import TRACE_MOST
 from pgqueue_admin.pipeline.spark.transforms.once import once
+from pgqueue_admin.wording import frameworks
 
 # Lines are looked through as one text: a list of them is ten times as slow.
-_FRAMEWORK = r"(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method"
-_NET_FRAME = rf"(?md)^[^\S\n]+at (?!{_FRAMEWORK})([^(\n]*)"
-_PACKAGE = r"/(?:site|dist)-packages/|/lib/python\d|pgqueue_admin/(?:transport|workers|archive|dialects)/"
-_PYTHON_FRAME = rf'(?md)^[^\S\n]+File "(?![^\n]*(?:{_PACKAGE}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
+_NET_FRAME = rf"(?md)^[^\S\n]+at (?!{frameworks.NET})([^(\n]*)"
+_PYTHON_FRAME = rf'(?md)^[^\S\n]+File "(?![^\n]*(?:{frameworks.PYTHON}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
 _VARIES = [
     (r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}", "<id>"),
     (r"'[^']*'|\"[^\"]*\"|“[^”]*”", "<text>"),
