@@ -61,19 +61,33 @@ def test_the_busiest_is_left_to_others_while_they_are_at_work() -> None:
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """What is left to others, each time that is judged; this process keeps what it has."""
-    judged: list[int | None] = []
-    monkeypatch.setattr(Processors, "_leave", lambda _, one: judged.append(one))
-    return judged
+def left(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
+    """What is left to others of three, each time that changes; this process keeps what it has."""
+    changes: list[set[int]] = []
 
+    def bound(_: int, wanted: set[int]) -> None:
+        if changes[-1:] != [{0, 1, 2} - wanted]:
+            changes.append({0, 1, 2} - wanted)
 
-def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
-    used = iter([{0: 5.0, 1: 9.0, 2: 7.0}, {0: 5.1, 1: 9.2, 2: 107.0}])
-    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: next(used))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(os, "sched_setaffinity", bound)
     monkeypatch.setattr(processors, "LEAST", 0.0)
+    return changes
+
+
+def used(monkeypatch: pytest.MonkeyPatch, *looks: dict[int, float]) -> None:
+    """Of each processor, in seconds: at each look, of which there are no more."""
+    told = iter(looks)
+    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: next(told))
+
+
+BUSY = {0: 5.0, 1: 9.0, 2: 7.0}, {0: 5.1, 1: 9.2, 2: 107.0}
+
+
+def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, left: list[set[int]]) -> None:
+    used(monkeypatch, *BUSY)
     Processors().look()
-    assert left == [2]
+    assert left == [{2}]
 
 
 @pytest.mark.parametrize(
@@ -85,53 +99,62 @@ def test_the_one_that_others_use_most_is_left(monkeypatch: pytest.MonkeyPatch, l
     ],
 )
 def test_none_is_left(
-    monkeypatch: pytest.MonkeyPatch, left: list[int | None], then: dict[int, float], now: dict[int, float]
+    monkeypatch: pytest.MonkeyPatch, left: list[set[int]], then: dict[int, float], now: dict[int, float]
 ) -> None:
-    used = iter([then, now])
-    monkeypatch.setattr(processors, "_seconds_of_each", lambda _: next(used))
-    monkeypatch.setattr(processors, "LEAST", 0.0)
-    Processors().look()
-    assert left == [None]
+    used(monkeypatch, *BUSY, then, now)
+    of_this = Processors()
+    of_this.look()
+    of_this.rest()
+    of_this.look()
+    assert left == [{2}, set()]
 
 
 def test_its_own_work_and_that_of_what_it_started_is_not_others(
-    monkeypatch: pytest.MonkeyPatch, left: list[int | None]
+    monkeypatch: pytest.MonkeyPatch, left: list[set[int]]
 ) -> None:
     """As where nobody else is at work: all that is used is used by this family."""
     monkeypatch.setattr(processors, "_seconds_of_each", lambda _: {0: seconds_of(os.getpid()), 1: 0.0})
     with burning() as child:
         of_this, before = Processors(), seconds_of(child)
-        until(lambda: seconds_of(child) >= before + 2 * processors.LEAST, what="a child of ours was busy")
+        until(lambda: seconds_of(child) >= before + 1, what="a child of ours was busy")
         of_this.look()
-    assert left == [None]
+    assert left == []
 
 
-def test_a_look_back_at_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch, left: list[int | None]) -> None:
+def test_a_look_back_at_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch, left: list[set[int]]) -> None:
+    used(monkeypatch, *BUSY)
     monkeypatch.setattr(processors, "LEAST", 3600.0)
     Processors().look()
     assert left == []
 
 
-def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Processors, "look", lambda _: pytest.fail("it has looked just before"))
-    assert not Processors().are_others_busy()
+def test_amid_work_it_looks_now_and_then(monkeypatch: pytest.MonkeyPatch, left: list[set[int]]) -> None:
+    used(monkeypatch, *BUSY)
+    of_this = Processors()
+    assert not of_this.are_others_busy(), "it has looked just before"
+    monkeypatch.setattr(processors, "AGE", 0.0)
+    used(monkeypatch, *BUSY)
+    assert of_this.are_others_busy()
+    assert left == [{2}]
 
 
 @pytest.mark.parametrize("begins", ["look", "are_others_busy"])
 def test_it_takes_all_where_its_work_takes_long(
-    begins: str, monkeypatch: pytest.MonkeyPatch, left: list[int | None]
+    begins: str, monkeypatch: pytest.MonkeyPatch, left: list[set[int]]
 ) -> None:
+    used(monkeypatch, *BUSY, BUSY[1], BUSY[1])
     of_this = Processors()
+    of_this.look()
+    of_this.insist()
+    assert left == [{2}], "its work has just begun"
+    of_this.rest()
+    monkeypatch.setattr(processors, "PATIENT", 0.0)
+    of_this.insist()
+    assert left == [{2}], "who rests has no work that takes long"
     monkeypatch.setattr(processors, "LEAST", 3600.0)
     getattr(of_this, begins)()
     of_this.insist()
-    assert left == [], "its work has just begun"
-    monkeypatch.setattr(processors, "PATIENT", 0.0)
-    of_this.insist()
-    assert left == [None]
-    of_this.rest()
-    of_this.insist()
-    assert left == [None], "who rests has no work that takes long"
+    assert left == [{2}, set()]
 
 
 def test_only_what_is_used_of_the_processors_it_may_use_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
