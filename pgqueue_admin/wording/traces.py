@@ -9,7 +9,9 @@ from typing import NamedTuple
 from pgqueue_admin.wording import frameworks
 from pgqueue_admin.wording.names import listed
 
-_NET_FRAME = re.compile(r"\s+at (?P<call>\S.*?)(?: in (?P<path>.*):line (?P<line>\d+))?\s*")
+LONGEST_LINE = 2_000  # characters; what is longer no compiler wrote, and is not looked at for a frame
+MOST_LINES = 2_000
+
 _PYTHON_FRAME = re.compile(r'\s+File "(?P<path>.*)", line (?P<line>\d+)(?:, in (?P<call>.*))?\s*')
 _CAUSE = re.compile(r"\s*---> (?P<text>.*)")
 _CHAINED = re.compile(r"(The above exception was the direct cause|During handling of the above exception).*")
@@ -51,8 +53,8 @@ def runs(trace: str) -> list[Run]:
 
 def read(trace: str) -> Iterator[Line]:
     """Every line of the trace that says something. Never raises: what is no frame is text."""
-    owner = ""
-    for raw in trace.splitlines():
+    lines, owner = trace.splitlines(), ""
+    for raw in lines[:MOST_LINES]:
         line = _line(raw)
         if line is None:
             continue
@@ -61,6 +63,8 @@ def read(trace: str) -> Iterator[Line]:
         else:
             owner = line.owner
         yield line
+    if len(lines) > MOST_LINES:
+        yield Line("text", f"… {len(lines) - MOST_LINES:,} more lines under Full trace")
 
 
 def frames(trace: str) -> int:
@@ -77,20 +81,34 @@ def _without_preamble(lines: list[Line]) -> list[Line]:
 
 
 def _line(raw: str) -> Line | None:
-    for pattern, made in _READERS:
-        if match := pattern.fullmatch(raw):
-            return made(match)
+    if len(raw) <= LONGEST_LINE:
+        if frame := _net(raw):
+            return frame
+        for pattern, made in _READERS:
+            if match := pattern.fullmatch(raw):
+                return made(match)
     return Line("text", raw.strip()) if raw.strip(" \t^~") else None
 
 
-def _net(match: re.Match[str]) -> Line:
-    owner = _net_owner(match["call"])
-    return Line("framework" if owner else "own", match["call"], _where(match), owner)
+def _net(raw: str) -> Line | None:
+    """``   at Call(...) in path:line 42``. By hand: with a lazy call a pattern is quadratic, and others write it."""
+    frame = raw.strip()
+    if not raw[0:1].isspace() or not frame.startswith("at ") or frame[3:4].isspace():
+        return None
+    call, path, number = _called_where(frame[3:])
+    owner = _net_owner(call)
+    return Line("framework" if owner else "own", call, _where(path, number), owner)
+
+
+def _called_where(frame: str) -> tuple[str, str, str]:
+    before, _, number = frame.rpartition(":line ")
+    call, within, path = before.partition(" in ")
+    return (call, path, number) if call and within and number.isdecimal() else (frame, "", "")
 
 
 def _python(match: re.Match[str]) -> Line:
-    owner = _python_owner(match["path"])
-    return Line("framework" if owner else "own", match["call"] or "<module>", _where(match), owner)
+    owner, where = _python_owner(match["path"]), _where(match["path"], match["line"])
+    return Line("framework" if owner else "own", match["call"] or "<module>", where, owner)
 
 
 def _net_owner(call: str) -> str:
@@ -107,9 +125,9 @@ def _python_owner(path: str) -> str:
     return "the engine" if _ENGINE.search(path) else ""
 
 
-def _where(match: re.Match[str]) -> str:
-    path = (match["path"] or "").replace("\\", "/").rpartition("/")[2]
-    return f"{path}:{match['line']}" if path else ""
+def _where(path: str, number: str) -> str:
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return f"{name}:{number}" if name else ""
 
 
 def _nothing(_match: re.Match[str]) -> None:
@@ -117,7 +135,6 @@ def _nothing(_match: re.Match[str]) -> None:
 
 
 _READERS: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Line | None]]] = [
-    (_NET_FRAME, _net),
     (_PYTHON_FRAME, _python),
     (_CAUSE, lambda match: Line("cause", match["text"])),
     (_CHAINED, lambda match: Line("text", match[0])),

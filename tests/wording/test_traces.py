@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.wording import traces
-from tests.waiting import PATIENCE
 
 NET = """Shop.Shipping.CarrierUnavailableException: Carrier Zeppelin cannot be booked
  ---> System.NotSupportedException: Airships do not fly in winter
@@ -83,15 +83,35 @@ def test_no_text_fails(text: str) -> None:
     traces.runs(text)
 
 
-TRAP = """
-import time
-from pgqueue_admin.wording import traces
-began = time.process_time()
-traces.runs("   at " + " in :line " * 5_000 + "\\n" + '  File "' * 5_000 + "\\n" + " " * 100_000)
-assert time.process_time() - began < 1.5
-"""
+def test_a_frame_may_stand_in_a_path_with_blanks() -> None:
+    (own,) = traces.read("   at Shop.Till.Ring() in C:\\built in house\\Till.cs:line 7  ")
+    assert (own.text, own.where) == ("Shop.Till.Ring()", "Till.cs:7")
+    (bare,) = traces.read("   at Shop.Till.Ring() in the middle")
+    assert (bare.text, bare.where) == ("Shop.Till.Ring() in the middle", "")
 
 
-def test_a_long_line_of_blanks_is_no_trap() -> None:
-    """By a process of its own: nothing else ends an expression that goes back again and again."""
-    subprocess.run([sys.executable, "-c", TRAP], check=True, timeout=PATIENCE)
+def test_a_line_that_no_compiler_wrote_is_text() -> None:
+    assert shown("   at Shop.Till.Ring()\n   at x" + "y" * traces.LONGEST_LINE)[1][0] == "text"
+
+
+def test_of_a_trace_without_end_a_page_shows_the_start() -> None:
+    lines = list(traces.read("   at Shop.Till.Ring()\n" * 5_000))
+    assert len(lines) == traces.MOST_LINES + 1
+    assert lines[-1] == traces.Line("text", "… 3,000 more lines under Full trace")
+
+
+TRAPS = {
+    "in": '"   at x" + " in " * 50_000',
+    "blanks": '"   at x" + " " * 50_000 + "y"',
+    "lines of in": '("   at x" + " in " * 480 + chr(10)) * 50_000',
+    "lines": '"   at " + " in :line " * 5_000',
+    "files": """'  File "' * 5_000""",
+    "nothing": '" " * 100_000',
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_no_line_holds_up_the_console(trap: str) -> None:
+    """Others write the trace. Quadratic, these took minutes. Nothing interrupts a pattern: hence a process of its own."""
+    code = f"from pgqueue_admin.wording import traces; traces.runs({TRAPS[trap]})"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
