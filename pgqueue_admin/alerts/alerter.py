@@ -62,7 +62,7 @@ class Alerter:
         try:
             with connections["default"].cursor():
                 self._answering_since = self._answering_since or clock.now()
-                changed = self.look_round()
+                changed = self.look_round(alive)
             self._beat()
             if post.deliver(clock.now(), alive) or changed:
                 notify.announce(notify.ALERT)
@@ -74,12 +74,12 @@ class Alerter:
             self._say_once("console", f"The console's database {does}; nothing is judged meanwhile. {error}")
             connections["default"].close()
 
-    def look_round(self) -> bool:
+    def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         with transaction.atomic(), archive_reader.cursor() as cursor:
             reading = self._archive.read(source(), cursor)
             seen = look(clock.now(), self.began, reading, self._answering_since)
-            changes = Evaluation(seen).run()
+            changes = Evaluation(seen, alive).run()
             mails = telling.write(seen, changes)
         self._name(changes.failed)
         return bool(changes or mails)

@@ -17,13 +17,14 @@ from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Cursor
+from pgqueue_admin.records.models import Alert, Cursor
 from pgqueue_admin.records.source import Source
 
 log = logging.getLogger("pgqueue.alerts")
 NAME = "alerter"
 MOVED_AT_LEAST = timedelta(seconds=30)  # an old snapshot makes each look dearer
 SHARE = 50  # counting may take one second in so many
+MOST_CAUSES = 20  # of a queue have a warning of their own; all others share one
 OLD_STOCK = timedelta(minutes=10)  # how long after the first start an error queue's old failures still come in
 
 
@@ -32,9 +33,10 @@ class Group:
     """Messages that lie dead: the queue they died in, the cause, how many."""
 
     queue: str
-    cause: str
+    cause: str  # empty: of several that are named one by one nowhere
     count: int
     first_at: datetime
+    causes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +73,36 @@ class ArchiveReader:
         try:
             with source.reading() as connection, connection.transaction():
                 connection.run(source.dialect.alerts.one_snapshot())
-                deaths = _read_on(connection, source.dialect.alerts, cursor)
-                lying = self._count(connection, source.dialect.alerts, deaths)
+                named = Named()
+                deaths = _read_on(connection, source.dialect.alerts, cursor, named)
+                lying = self._count(connection, source.dialect.alerts, deaths, named)
                 return Reading(deaths, lying, silent=pruning.silent(connection))
         except (SchemaMissing, TableMissing):
             return Reading(error="The engine's tables are not in the queue database: run manage.py engine_schema")
         except DatabaseError as error:
             return Reading(deaths, error=str(error).splitlines()[0])
 
-    def _count(self, connection: Connection, statements: Any, deaths: list[Deaths]) -> list[Group]:
+    def _count(self, connection: Connection, statements: Any, deaths: list[Deaths], named: "Named") -> list[Group]:
         began = time.monotonic()
         if self._lying is None or began >= self._count_at:
-            self._lying = [Group(*row) for row in connection.all(statements.lying())]
+            rows = connection.all(statements.lying(named=statements.named), named.beside(deaths))
+            self._lying = [Group(*row) for row in rows]
             self._count_at = began + SHARE * (time.monotonic() - began)
         else:
             self._lying = _together(self._lying, deaths)
         return self._lying
+
+
+class Named:
+    """Causes that have a warning keep it for as long as it is open, however many others there are."""
+
+    def __init__(self) -> None:
+        open_ones = Alert.objects.filter(kind="dead_message", resolved_at=None).exclude(cause="")
+        self._open = set(open_ones.values_list("queue", "cause"))
+
+    def beside(self, deaths: list[Deaths]) -> dict[str, Any]:
+        named = sorted(self._open | {(died.queue, died.cause) for died in deaths if died.cause})
+        return {"queues": [queue for queue, _ in named], "causes": [cause for _, cause in named], "most": MOST_CAUSES}
 
 
 def _together(lying: list[Group], deaths: list[Deaths]) -> list[Group]:
@@ -96,11 +112,12 @@ def _together(lying: list[Group], deaths: list[Deaths]) -> list[Group]:
         before = groups.get((died.queue, died.cause))
         first_at = before.first_at if before else died.first_at
         count = died.count + (before.count if before else 0)
-        groups[died.queue, died.cause] = Group(died.queue, died.cause, count, first_at)
+        causes = max(died.causes, before.causes if before else 1)
+        groups[died.queue, died.cause] = Group(died.queue, died.cause, count, first_at, causes)
     return list(groups.values())
 
 
-def _read_on(connection: Connection, statements: Any, cursor: Cursor) -> list[Deaths]:
+def _read_on(connection: Connection, statements: Any, cursor: Cursor, named: Named) -> list[Deaths]:
     here: Any = connection.one(statements.here())
     if cursor.position.get("database") != here.database:
         _begin(cursor, here)
@@ -111,7 +128,7 @@ def _read_on(connection: Connection, statements: Any, cursor: Cursor) -> list[De
         cursor.save()
     began = datetime.fromisoformat(cursor.position["began"])
     until = {"since": cursor.position["snapshot"], "began": began, "old_stock_until": began + OLD_STOCK}
-    rows = connection.all(statements.died_since(), until)
+    rows = connection.all(statements.died_since(named=statements.named), until | named.beside([]))
     deaths = [Deaths(*row[1:]) for row in rows if row.queue is not None]
     if deaths or clock.now() - cursor.moved_at > MOVED_AT_LEAST:
         cursor.position = {**cursor.position, "snapshot": rows[0].snapshot}

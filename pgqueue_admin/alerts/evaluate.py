@@ -1,7 +1,7 @@
 """Opens, updates and resolves warnings: one open row per kind, subject and cause."""
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -39,8 +39,8 @@ class Changes:
 class Evaluation:
     """One pass over all kinds. The caller holds the transaction, in which the cursor moves too."""
 
-    def __init__(self, look: Look):
-        self.look = look
+    def __init__(self, look: Look, alive: Callable[[], None] = lambda: None):
+        self.look, self.alive = look, alive
         self.changes = Changes()
         self.open: dict[Identity, Alert] = {
             (alert.kind, alert.subject, alert.cause): alert for alert in Alert.objects.filter(resolved_at=None)
@@ -71,6 +71,7 @@ class Evaluation:
         """New deaths, told by nobody yet. They warn even if somebody has retried them already."""
         lying = {(group.queue, group.cause): group for group in self.look.lying or []}
         for died in deaths:
+            self.alive()
             found = dead_message.found(self.look, lying.get((died.queue, died.cause), died))
             self.still.add(found.identity)
             alert = self.open.get(found.identity) or self.start(found, count=0, told=0)
@@ -80,6 +81,7 @@ class Evaluation:
 
     def reconcile(self, kind: Kind) -> None:
         for found in kind.find(self.look):
+            self.alive()  # thousands of warnings take their time
             self.still.add(found.identity)
             if found.identity in self.open:
                 self.update(self.open[found.identity], found)

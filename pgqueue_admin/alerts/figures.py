@@ -34,11 +34,13 @@ def of(look: Look, alert: Alert) -> list[Line]:
 def _dead(look: Look, alert: Alert) -> list[Line]:
     lying = [group for group in look.lying or [] if group.queue == alert.queue]
     by_cause = sum(group.count for group in lying if group.cause == alert.cause)
+    causes = sum(group.causes for group in lying)
     told = f"{integer(alert.told_count)} told before" if alert.told_count else ""
+    here = "dead by this cause" if alert.cause else "dead by other causes"
     return [
-        Line("dead by this cause", integer(by_cause), f"target {alert.threshold}"),
+        Line(here, integer(by_cause), f"target {alert.threshold}"),
         Line("died since it began", integer(alert.count), told),
-        Line("dead in this queue", integer(sum(group.count for group in lying)), f"by {counted(len(lying), 'cause')}"),
+        Line("dead in this queue", integer(sum(group.count for group in lying)), f"by {counted(causes, 'cause')}"),
     ]
 
 

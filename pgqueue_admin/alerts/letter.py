@@ -22,9 +22,9 @@ COLUMNS = 72
 About = AlertMail.About
 
 
-def write(look: Look, alert: Alert, about: About, last_in_hour: bool = False) -> AlertMail:
+def write(look: Look, alert: Alert, about: About, last: str = "") -> AlertMail:
     """The row that waits to be sent. What it says is what was known when the warning changed."""
-    context = facts(look, alert, about) | {"last_in_hour": last_in_hour}
+    context = facts(look, alert, about) | {"last": last}
     first = alert.mails.order_by("id").first()
     return AlertMail.objects.create(
         alert=alert,
@@ -57,15 +57,13 @@ def message_id(mail: Mailbox, what: str) -> str:
 
 
 def subject_of(look: Look, alert: Alert, about: About) -> str:
-    kind, where = BY_NAME[alert.kind], places.where(alert)
+    kind, where, cause = BY_NAME[alert.kind], places.where(alert), places.by(alert)
     if about == About.RESOLVED:
         lasted = duration(int((look.now - alert.opened_at).total_seconds()))
-        cause = f"by {places.short_cause(alert.cause)}" if alert.cause else ""
         return subject.compose(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
     opened = local(alert.opened_at, timezone.get_default_timezone())
-    fact = alert.value if alert.cause else f"{kind.title} {alert.value}"
+    fact = alert.value if cause else f"{kind.title} {alert.value}"
     before = "now" if about == About.GREW else ""
-    cause = f"by {places.short_cause(alert.cause)}" if alert.cause else ""
     after = f"> {alert.threshold}, since {opened:%H:%M}"
     return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
 

@@ -37,6 +37,6 @@ def archive_path(queue_address: str, cause: str) -> str:
     terms = ["state:dead", f"queue:{queue_address}"]
     if cause in _RESULTS:
         terms.append(f"result:{cause}")
-    elif '"' not in cause:
+    elif cause and '"' not in cause:
         terms.append(f'error:"{cause}"' if cause.split() != [cause] else f"error:{cause}")
     return reverse("archive") + "?" + urlencode({"q": " ".join(terms)})

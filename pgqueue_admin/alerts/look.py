@@ -1,6 +1,6 @@
 """What the warning kinds look at: everything they judge, read once for all of them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -64,10 +64,17 @@ class Look:
         queue = self.by_address.get(address)
         return queue.target_dead if queue else None
 
-    def dead_in(self, address: str) -> int:
-        """What lies there, and what has died and lies there no longer; the newest deaths are among what lies there."""
+    @cached_property
+    def dead_in(self) -> Counter[str]:
+        """By queue: what lies there, and what has died and lies there no longer. The newest deaths are among what lies.
+
+        Counted once for all causes: whoever writes an exception's type may write thousands.
+        """
         groups = {(group.queue, group.cause): group for group in [*self.deaths, *(self.lying or [])]}
-        return sum(group.count for group in groups.values() if group.queue == address)
+        found: Counter[str] = Counter()
+        for group in groups.values():
+            found[group.queue] += group.count
+        return found
 
     def sampled(self) -> Iterator[Queue]:
         """Those that are there and were ever looked at."""

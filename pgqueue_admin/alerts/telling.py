@@ -1,6 +1,7 @@
 """Which mails are due: the first of a warning, one when its count has doubled, and one when it is over."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from django.db.models import F, Prefetch
@@ -9,10 +10,10 @@ from pgqueue_admin.alerts import letter
 from pgqueue_admin.alerts.evaluate import Changes
 from pgqueue_admin.alerts.kinds import KINDS
 from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.records.models import Alert, AlertMail
 
 SOONEST = timedelta(minutes=5)
-CAP, CAP_WINDOW = 20, timedelta(hours=1)
 _MAILED = [kind.name for kind in KINDS if kind.mailed]
 _IN_ORDER = Prefetch("mails", AlertMail.objects.order_by("id"))
 
@@ -22,12 +23,12 @@ def write(look: Look, changes: Changes) -> list[AlertMail]:
     if not look.mail.takes_mail:
         return []
     written = [letter.write(look, alert, AlertMail.About.RESOLVED) for alert in over(changes)]
-    room = free(look.now)
-    for alert, about in due(look.now):
-        if room <= 0:
-            break  # told_count stays, so the warning is due again when the hour has room
-        room -= 1
-        written.append(letter.write(look, alert, about, last_in_hour=room == 0))
+    ration = Ration(look.now)
+    for alert, about in in_turn(due(look.now)):
+        if not ration.takes(alert):
+            continue  # told_count stays, so the warning is due again when the hour has room
+        ration.take(alert)
+        written.append(letter.write(look, alert, about, ration.ends_with(alert)))
         alert.told_count = alert.count
         alert.save(update_fields=["told_count"])
     return written
@@ -35,10 +36,21 @@ def write(look: Look, changes: Changes) -> list[AlertMail]:
 
 def due(now: datetime) -> Iterator[tuple[Alert, AlertMail.About]]:
     untold = Alert.objects.filter(resolved_at=None, kind__in=_MAILED, count__gt=F("told_count"))
-    for alert in untold.prefetch_related(_IN_ORDER).order_by("id"):
+    for alert in untold.prefetch_related(_IN_ORDER).order_by("severity", "-count", "id"):
         about = due_for(alert, now)
         if about:
             yield alert, about
+
+
+def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert, AlertMail.About]]:
+    """The critical before the others, and of them one of each queue before the second of any."""
+    before: Counter[tuple[str, str, str]] = Counter()
+    places = []
+    for alert, about in found:
+        lane = (alert.severity, alert.kind, alert.queue)
+        before[lane] += 1
+        places.append((alert.severity, before[lane], alert, about))
+    return [(alert, about) for _, _, alert, about in sorted(places, key=lambda place: place[:2])]
 
 
 def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
@@ -55,17 +67,3 @@ def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
 def over(changes: Changes) -> Iterator[Alert]:
     """Who was told of the beginning is told of the end."""
     return (alert for alert in changes.resolved if alert.mails.exists())
-
-
-def free(now: datetime) -> int:
-    """How many more mails may be written within this hour."""
-    counted = [AlertMail.About.OPENED, AlertMail.About.GREW]
-    return CAP - AlertMail.objects.filter(about__in=counted, created_at__gt=now - CAP_WINDOW).count()
-
-
-def room_again(now: datetime) -> datetime | None:
-    """When the next mail may be written, if warnings are held back now."""
-    counted = [AlertMail.About.OPENED, AlertMail.About.GREW]
-    recent = AlertMail.objects.filter(about__in=counted, created_at__gt=now - CAP_WINDOW).order_by("-created_at")
-    times = list(recent.values_list("created_at", flat=True)[:CAP])
-    return times[-1] + CAP_WINDOW if len(times) == CAP else None

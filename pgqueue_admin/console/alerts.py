@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 from django.urls import reverse
@@ -13,8 +13,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.alerts import links, mailbox, places, telling
+from pgqueue_admin.alerts import links, mailbox, places
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
+from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.console import paging, parts
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import clock
@@ -44,6 +45,14 @@ _NEXT = {
 }
 PAGE = 50
 SILENT_AFTER = timedelta(seconds=15)
+
+
+class Key(NamedTuple):
+    """Where a page of warnings ends: of resolved ones when they were over, of the others when they began."""
+
+    severity: str
+    at: datetime
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,35 +123,37 @@ def _mailed(mails: list[AlertMail]) -> SafeString:
     return format_html("{}, {}", to, parts.joined(at[:1] + at[1:][-1:], " and "))
 
 
-def in_state(state: str, after: list[Any] | None = None) -> QuerySet[Alert]:
-    """Open ones are few and all shown; resolved ones page by when they were over, newest first."""
-    found = Alert.objects.filter(STATES[state])
-    order = ["-resolved_at", "-id"] if state == "resolved" else ["severity", "-opened_at", "-id"]
-    if state == "resolved" and after:
-        found = found.filter(Q(resolved_at__lt=after[0]) | Q(resolved_at=after[0], id__lt=after[1]))
+def in_state(state: str, after: Key | None = None) -> QuerySet[Alert]:
+    """The gravest first, then the newest; resolved ones by when they were over."""
+    found, when = Alert.objects.filter(STATES[state]), "resolved_at" if state == "resolved" else "opened_at"
+    if after:
+        later = Q(**{f"{when}__lt": after.at}) | Q(**{when: after.at}, id__lt=after.number)
+        less_grave = Q(severity__gt=after.severity)  # critical stands before warning in the alphabet, too
+        found = found.filter(later if state == "resolved" else less_grave | Q(severity=after.severity) & later)
+    order = [f"-{when}", "-id"] if state == "resolved" else ["severity", f"-{when}", "-id"]
     return found.order_by(*order).prefetch_related(Prefetch("mails", AlertMail.objects.order_by("id")))
 
 
-def key_of(cursor: str | None) -> list[Any] | None:
-    """When and number, of the last row of the page before; None for what is no such cursor."""
+def key_of(cursor: str | None) -> Key | None:
+    """Of the last row of the page before; None for what is no such cursor."""
     key = paging.unpack(cursor)
-    if not key or len(key) != 2 or not isinstance(key[0], str) or not isinstance(key[1], int):
+    if not key or [type(each) for each in key] != [str, str, int] or key[0] not in Alert.Severity.values:
         return None
     try:
-        at = parse_datetime(key[0])
-        return [at.astimezone(UTC), key[1]] if at and at.tzinfo else None
+        at = parse_datetime(key[1])
+        return Key(key[0], at.astimezone(UTC), key[2]) if at and at.tzinfo else None
     except (ValueError, OverflowError):  # a thirteenth month; a year that UTC does not reach
         return None
 
 
 def cursor_after(alert: Alert) -> str:
-    return paging.pack(alert.resolved_at.isoformat(), alert.pk) if alert.resolved_at else ""
+    return paging.pack(alert.severity, (alert.resolved_at or alert.opened_at).isoformat(), alert.pk)
 
 
 def rows(alerts: Iterable[Alert]) -> list[Row]:
     now = clock.now()
-    held = telling.room_again(now)
-    return [Row(alert, now, held) for alert in alerts]
+    ration = Ration(now)
+    return [Row(alert, now, ration.again(alert)) for alert in alerts]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
+from typing import Any
 
+from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from pgqueue_admin.alerts.alerter import Alerter as InProcess
 from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Cursor, Process, Queue
 from tests.alerts.conftest import Alerter, Mailbox
 from tests.waiting import until, within
@@ -164,6 +168,27 @@ def test_looking_at_every_link_of_a_mail_changes_nothing(
         assert operator.get(link.removeprefix("https://pgqueue.ravenhill.example")).status_code == 200
     assert len(links) >= 3
     assert everything() == before
+
+
+def test_thousands_of_causes_are_one_look(console_database: str, die: Die, settings: Any) -> None:
+    """Counted in statements and signs of life: each look does as much, however many causes there are."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"]}
+    Queue.objects.create(schema="public", table="Payments", kind="input")
+    alerter, beats = InProcess(), []
+    alerter.look_round()
+    for number in range(2_000):
+        die(1, f"Evil.Exception{number}")
+    with CaptureQueriesContext(connections["default"]) as asked:
+        alerter.look_round(lambda: beats.append(1))
+    assert Alert.objects.filter(kind="dead_message").count() == 21
+    assert len(asked) < 300
+    assert len(beats) >= 21
+    assert Alert.objects.get(cause="", kind="dead_message").sentence.startswith(
+        "1,980 dead messages by 1,980 other causes"
+    )
+    die(3, "Shop.Outage", queue='"public"."Payments"')
+    alerter.look_round()
+    assert Alert.objects.get(cause="Shop.Outage").mails.count() == 1
 
 
 def body_of(mail: EmailMessage, kind: str) -> str:

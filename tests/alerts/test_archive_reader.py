@@ -14,7 +14,7 @@ from pgqueue_admin.alerts.archive_reader import ArchiveReader, Deaths, Reading
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import Cursor
+from pgqueue_admin.records.models import Alert, Cursor
 from pgqueue_admin.records.source import source
 from tests.alerts.conftest import BILLING
 
@@ -60,9 +60,9 @@ class DiesBetween:
     def __getattr__(self, name: str) -> Any:
         return getattr(source().dialect.alerts, name)
 
-    def lying(self) -> Any:
+    def lying(self, **parts: Any) -> Any:
         self._die(1)
-        return source().dialect.alerts.lying()
+        return source().dialect.alerts.lying(**parts)
 
 
 def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die) -> None:
@@ -228,3 +228,35 @@ def test_names_of_any_length_find_room(console_database: str, die: Die) -> None:
     die(1, "E" * 1_500, queue='"public"."' + '""' * 400 + '"')
     (deaths,) = read().deaths
     assert (len(deaths.queue), len(deaths.cause)) == (400, 400)
+
+
+def test_of_thousands_of_causes_a_queue_has_so_many_by_name(console_database: str, die: Die) -> None:
+    """Whoever writes an exception's type may write thousands: neither warnings nor memory grow with them."""
+    read()
+    die(5, "Shop.Often")
+    for number in range(60):
+        die(1, f"Evil.Exception{number}", message_type=f"Shop.Type{number % 5}")
+    die(1, queue='"public"."Sales"')
+    reading = read()
+    for found in (reading.deaths, reading.lying or []):
+        billing = {group.cause: group for group in found if group.queue == BILLING}
+        assert len(billing) == archive_reader.MOST_CAUSES + 1
+        assert billing["Shop.Often"].count == 5
+        assert (billing[""].count, billing[""].causes) == (41, 41)
+        assert len(found) == len(billing) + 1
+    assert [len(died.types) for died in reading.deaths if died.cause == ""] == [3]
+
+
+def test_a_cause_that_is_warned_of_keeps_its_name(console_database: str, die: Die) -> None:
+    read()
+    for number in range(archive_reader.MOST_CAUSES):
+        Alert.objects.create(
+            kind="dead_message", subject=BILLING, queue=BILLING, cause=f"Shop.Known{number}", severity="critical",
+            opened_at=datetime.now(UTC), seen_at=datetime.now(UTC),
+        )  # fmt: skip
+    die(1, "Shop.Known7")
+    die(9, "Shop.New")
+    reading = read()
+    expected = {(BILLING, "Shop.Known7"): 1, (BILLING, ""): 9}
+    assert died(reading) == expected
+    assert {(each.queue, each.cause): each.count for each in reading.lying or []} == expected

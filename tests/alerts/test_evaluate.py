@@ -12,6 +12,7 @@ from pgqueue_admin.alerts.archive_reader import Deaths, Group
 from pgqueue_admin.alerts.evaluate import Changes, Evaluation
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, LatestSample, Queue
 from tests.alerts.conftest import BILLING
 
@@ -158,14 +159,55 @@ def test_the_second_to_acknowledge_is_told_who_was_first(clock: Clock) -> None:
     ]
 
 
-def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:
-    assert len(clock.turn(died={f"Cause{number}": 1 for number in range(30)})) == 20
+def of_queues(counts: dict[str, int], cause: str = "Refused") -> dict[str, Any]:
+    """What died and lies there, by queue."""
+    dead = [(f'"public"."{name}"', cause, count, START) for name, count in counts.items()]
+    return {"deaths": [Deaths(*each) for each in dead], "lying": [Group(*each) for each in dead]}
+
+
+def last_text() -> str:
     last = AlertMail.objects.order_by("id").last()
     assert last is not None
-    assert "last mail for now: 20 an hour" in " ".join(last.text.split())
-    assert telling.room_again(clock.now) == START + timedelta(hours=1)
+    return " ".join(last.text.split())
+
+
+def test_many_causes_are_held_back_and_told_when_the_hour_has_room(clock: Clock) -> None:
+    assert len(clock.turn(died={f"Cause{number}": number for number in range(1, 9)})) == 5
+    assert "last mail about this queue for now: 5 an hour" in last_text()
+    assert set(AlertMail.objects.values_list("alert__cause", flat=True)) == {f"Cause{number}" for number in range(4, 9)}
+    for alert in Alert.objects.filter(cause__in=["Cause1", "Cause8"]):
+        assert Ration(clock.now).again(alert) == START + timedelta(hours=1)
     assert clock.turn(59.9) == []
-    assert len(clock.turn(0.2)) == 10
+    assert len(clock.turn(0.2)) == 3
+
+
+def test_many_queues_are_held_back_likewise(clock: Clock) -> None:
+    flood = of_queues({f"Queue{number}": 1 for number in range(30)})
+    assert len(clock.turn(**flood)) == 20
+    assert "last mail for now: 20 an hour" in last_text()
+    assert clock.turn(59.9, lying=flood["lying"]) == []
+    assert len(clock.turn(0.2, lying=flood["lying"])) == 10
+
+
+def test_no_flood_hides_the_outage_of_another_queue(clock: Clock) -> None:
+    """Anybody may write the names of queues into messages; the first critical mail of one that is there goes out."""
+    Queue.objects.create(schema="public", table="Payments", kind="input")
+    flood = of_queues({f"Queue{number}": 9 for number in range(30)})
+    clock.turn(**flood)
+    outage = of_queues({"Payments": 1, "Nowhere": 1})
+    both = [*flood["lying"], *outage["lying"]]
+    (mail,) = clock.turn(1, lying=both, deaths=outage["deaths"])
+    assert "Payments 1 dead" in mail
+    (again,) = clock.turn(60, lying=both)[:1]
+    assert "Queue" in again
+
+
+def test_of_each_queue_one_is_mailed_before_the_second_of_any(clock: Clock) -> None:
+    causes = [(BILLING, f"Cause{number}", 50, START) for number in range(30)]
+    dead = [*causes, ('"public"."Payments"', "Refused", 1, START)]
+    subjects = clock.turn(deaths=[Deaths(*each) for each in dead], lying=[Group(*each) for each in dead])
+    assert "Payments 1 dead" in subjects[1]
+    assert len(subjects) == 6
 
 
 def test_without_an_address_nothing_is_written_and_nothing_forgotten(clock: Clock) -> None:
@@ -186,7 +228,7 @@ def test_hostile_names_stay_in_their_place(clock: Clock) -> None:
         environment="production\nX-Evil: 1",
         mail=BOX,
         lying=[Group(name, "A\nB", 1, START)],
-        deaths=[Deaths(name, "A\nB", 1, START, 0, ["T\nX: <b>"])],
+        deaths=[Deaths(name, "A\nB", 1, START, 1, 0, ["T\nX: <b>"])],
     )
     (mail,) = telling.write(seen, Evaluation(seen).run())
     assert len(mail.subject.splitlines()) == 1

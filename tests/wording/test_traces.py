@@ -112,6 +112,6 @@ TRAPS = {
 
 @pytest.mark.parametrize("trap", TRAPS)
 def test_no_line_holds_up_the_console(trap: str) -> None:
-    """Others write the trace. Quadratic, these took minutes. Nothing interrupts a pattern: hence a process of its own."""
+    """Others write the trace. Quadratic, these took minutes. A process of its own, as nothing interrupts a pattern."""
     code = f"from pgqueue_admin.wording import traces; traces.runs({TRAPS[trap]})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=20)

@@ -8,6 +8,7 @@ from pgqueue_admin.alerts.kinds.kind import Kind, sees_archive
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.places import short_cause
 from pgqueue_admin.wording import warnings
+from pgqueue_admin.wording.figures import counted
 
 
 def find(look: Look) -> Iterator[Found]:
@@ -17,8 +18,9 @@ def find(look: Look) -> Iterator[Found]:
 def found(look: Look, group: Group) -> Found:
     """Critical once the queue holds more dead than its target accepts."""
     target = look.target_dead(group.queue) or 0
-    said = warnings.dead(group.count, short_cause(group.cause), target)
-    severity = CRITICAL if look.dead_in(group.queue) > target else WARNING
+    cause = short_cause(group.cause) if group.cause else counted(group.causes, "other cause")
+    said = warnings.dead(group.count, cause, target)
+    severity = CRITICAL if look.dead_in[group.queue] > target else WARNING
     return Found(
         "dead_message", group.queue, said, severity, group.cause, group.queue, count=group.count, since=group.first_at
     )

@@ -21,20 +21,43 @@ with here as materialized (
     where a.xid >= pg_snapshot_xmin(here.since) and a.xid < pg_snapshot_xmax(here.now)
       and not pg_visible_in_snapshot(a.xid, here.since) and pg_visible_in_snapshot(a.xid, here.now)
       and a.result <> 'success'
-)
+), counted as (
+    select queue, cause, count(*) as count from died group by queue, cause
+), {named}
 select here.now::text as snapshot, g.*
 from here
 left join (
-    select queue, cause, count(*) as count, min(archived_at) as first_at, count(*) filter (where old) as before_we_began,
+    select queue, named.shown as cause, count(*) as count, min(archived_at) as first_at,
+           count(distinct cause) as causes, count(*) filter (where old) as before_we_began,
            coalesce((array_agg(distinct message_type) filter (where message_type is not null))[1:3], '{{}}') as types
-    from died group by queue, cause
+    from died join named using (queue, cause) group by queue, named.shown
 ) g on true
+
+-- name: named
+-- Each queue has so many causes by name, those that have a warning before all others; its other causes are one without a name.
+-- Whoever writes an exception's type may write thousands.
+named as (
+    select queue, cause, case when is_open or place + taken <= %(most)s then cause else '' end as shown
+    from (
+        select c.queue, c.cause, open.cause is not null as is_open, coalesce(places.taken, 0) as taken,
+               row_number() over (partition by c.queue, open.cause is not null order by c.count desc, c.cause) as place
+        from counted c
+        left join unnest(%(queues)s::text[], %(causes)s::text[]) as open (queue, cause)
+               on open.queue = c.queue and open.cause = c.cause
+        left join (select queue, count(*) as taken from unnest(%(queues)s::text[]) as open (queue) group by queue) places
+               on places.queue = c.queue
+    ) ranked
+)
 
 -- name: lying
 -- What lies dead and undecided now, by the queue it died in and by cause.
-select left(coalesce(queue, '"messages"."message"'), 400) as queue,
-       left(coalesce(nullif(exception_type, ''), result::text), 400) as cause,
-       count(*) as count, min(died_at) as first_at
-from messages.message_archive
-where state = 'dead'
-group by 1, 2
+with counted as (
+    select left(coalesce(queue, '"messages"."message"'), 400) as queue,
+           left(coalesce(nullif(exception_type, ''), result::text), 400) as cause,
+           count(*) as count, min(died_at) as first_at
+    from messages.message_archive
+    where state = 'dead'
+    group by 1, 2
+), {named}
+select queue, named.shown as cause, sum(count)::bigint as count, min(first_at) as first_at, count(*) as causes
+from counted join named using (queue, cause) group by queue, named.shown
