@@ -158,6 +158,26 @@ def test_resolved_ones_are_paged_by_when_they_were_over(operator: Client) -> Non
     assert "Endpoint50" in text(operator, "/alerts/" + older[1].replace("&amp;", "&"))
 
 
+def test_open_ones_are_paged_the_gravest_first(operator: Client) -> None:
+    now = datetime.now(UTC)
+    for number in range(60):
+        warning(subject=f"Endpoint{number:02}", opened_at=now - timedelta(seconds=number))
+    for number in range(45):
+        warning(subject=f"Grave{number:02}", opened_at=now - timedelta(days=1), severity="critical")
+    for state in ("open", "acknowledged"):
+        seen, path = [], f"/alerts/?state={state}"
+        while path:
+            page = operator.get(path).content.decode()
+            rows = re.findall(r"(?:Endpoint|Grave)\d\d(?=</|\s*·|<wbr)", page.partition("<tbody")[2])
+            seen += list(dict.fromkeys(rows))
+            more = re.search(r'href="(\?[^"]*after=[^"]*)">More', page)
+            path = "/alerts/" + more[1].replace("&amp;", "&") if more else ""
+        assert len(seen) == len(set(seen)) == 105
+        assert all(name.startswith("Grave") for name in seen[:45])
+        assert seen[45:] == [f"Endpoint{number:02}" for number in range(60)]
+        Alert.objects.update(acknowledged_at=now, acknowledged_by="ana")
+
+
 def test_hostile_names_are_text(operator: Client) -> None:
     alert = dead(queue='"public"."<script>alert(1)</script>"', sentence="<b>", cause="<i>", meaning="<u>")
     mail = letter.write_test(Mailbox(environment="<env>"), "<who>", "plum")

@@ -30,11 +30,11 @@ def page(request: HttpRequest) -> HttpResponse:
     state = request.GET.get("state", "open")
     state = state if state in alerts.STATES else "open"
     found = alerts.in_state(state, alerts.key_of(request.GET.get("after")))
-    shown = alerts.rows(found[: alerts.PAGE + 1] if state == "resolved" else found)
-    more = state == "resolved" and len(shown) > alerts.PAGE
+    shown = alerts.rows(found[: alerts.PAGE + 1])
+    more = len(shown) > alerts.PAGE
     about = {
         "state": state,
-        "rows": shown[: alerts.PAGE] if more else shown,
+        "rows": shown[: alerts.PAGE],
         "older": alerts.cursor_after(shown[alerts.PAGE - 1].alert) if more else "",
         "last_closed": alerts.last_closed() if not shown else None,
         "mails": AlertMail.objects.select_related("alert")[:8],
