@@ -92,7 +92,10 @@ def _contains(word: str) -> str:
 
 
 class ArchivedMessage:
-    """A row of the archive, by its columns' names; a page's rows lack headers and stack trace."""
+    """A row of the archive, by its columns' names; a page's rows lack headers and stack trace.
+
+    What is read for a page has the start of long texts; ``headers_length`` and its like are the whole's.
+    """
 
     __slots__ = ("_row",)
 

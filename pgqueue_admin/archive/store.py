@@ -64,8 +64,17 @@ def succeeded(connection: Connection, archive_id: int, message_id: str, who: str
 
 
 def get(connection: Connection, archive_id: int) -> ArchivedMessage | None:
-    """Everything but the body."""
-    row = connection.one(_sql().get(is_queue=_sql().is_queue), {"id": archive_id})
+    """Everything but the body, whole, for acts."""
+    return _one(connection, _sql().get, archive_id)
+
+
+def show(connection: Connection, archive_id: int) -> ArchivedMessage | None:
+    """Likewise for a page: of long texts the start."""
+    return _one(connection, _sql().show, archive_id)
+
+
+def _one(connection: Connection, statement: Any, archive_id: int) -> ArchivedMessage | None:
+    row = connection.one(statement(facts=_sql().facts, is_queue=_sql().is_queue), {"id": archive_id})
     return ArchivedMessage(row) if row else None
 
 
@@ -110,6 +119,12 @@ def causes(connection: Connection) -> list[CauseCount]:
 def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
     """``length`` bytes from ``offset`` on (the first is 0); None where there is no such message."""
     row = connection.one(_sql().body(), {"id": archive_id, "offset": offset, "length": length})
+    return Part(row.size, row.part or b"") if row else None
+
+
+def headers(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
+    """As received, whole, piece by piece."""
+    row = connection.one(_sql().headers_part(), {"id": archive_id, "offset": offset, "length": length})
     return Part(row.size, row.part or b"") if row else None
 
 

@@ -64,8 +64,11 @@ def parts(headers: Mapping[str, str | None], removed: tuple[str, ...], read_time
 
 def kept_and_removed(names: Iterable[str], removed: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """What a retry keeps, and what it takes off."""
-    off = [name for name in names if name.startswith(removed)]
-    return [name for name in names if name not in off], off
+    kept: list[str] = []
+    off: list[str] = []
+    for name in names:
+        (off if name.startswith(removed) else kept).append(name)
+    return kept, off
 
 
 def _part_of(name: str, removed: tuple[str, ...]) -> str:

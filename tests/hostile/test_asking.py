@@ -103,10 +103,10 @@ def test_a_search_that_is_not_understood_says_why_and_finds_nothing(client: Clie
 @pytest.mark.parametrize(
     "path",
     [
-        "/archive/{}/", "/archive/{}/body/", "/operations/{}/", "/alerts/{}/", "/alerts/mail/{}/", "/workers/{}/log/",
-        "/messages/{}/", SALES + "messages/{}/", SALES + "messages/{}/body/", "/admin/pgqueue/operation/{}/change/",
-        "/admin/pgqueue/archivedmessage/{}/change/", "/admin/pgqueue/operation/{}/confirm/",
-        "/admin/auth/user/{}/change/",
+        "/archive/{}/", "/archive/{}/body/", "/archive/{}/headers/", "/operations/{}/", "/alerts/{}/",
+        "/alerts/mail/{}/", "/workers/{}/log/", "/messages/{}/", SALES + "messages/{}/", SALES + "messages/{}/body/",
+        "/admin/pgqueue/operation/{}/change/", "/admin/pgqueue/archivedmessage/{}/change/",
+        "/admin/pgqueue/operation/{}/confirm/", "/admin/auth/user/{}/change/",
     ],
 )  # fmt: skip
 def test_a_number_of_nothing(client: Client, path: str, number: str) -> None:

@@ -13,7 +13,8 @@ from tests.hostile.world import SCHEMAS, World
 from tests.waiting import until
 
 MAY_BE_ABSENT = {
-    "admin:view_on_site", "admin:", "waiting_body", "archived_body", "find_message", "worker_log_whole",
+    "admin:view_on_site", "admin:", "waiting_body", "archived_body", "archived_headers", "find_message",
+    "worker_log_whole",
 }  # fmt: skip
 
 

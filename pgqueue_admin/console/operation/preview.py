@@ -8,11 +8,12 @@ from typing import Any
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import operation_words
+from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
 from pgqueue_admin.operations.looking import Changed
 from pgqueue_admin.records.models import Operation
-from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES, HeadersUnreadable, parse, short_type
+from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES, short_type
 from pgqueue_admin.wording import header_parts
 from pgqueue_admin.wording.figures import counted
 
@@ -83,11 +84,11 @@ def _most(label: str, counted: Counter[str]) -> list[Split]:
 
 def _headers(connection: Connection, samples: Sequence[Any]) -> tuple[list[str], list[str]]:
     """Of the first sample: which headers a retry keeps, and which it takes off."""
-    message = store.get(connection, samples[0].archive_id) if samples else None
-    try:
-        kept, removed = header_parts.kept_and_removed(parse(message.headers if message else None), FAILURE_PREFIXES)
-    except HeadersUnreadable:
+    message = store.show(connection, samples[0].archive_id) if samples else None
+    if message is None:
         return [], []
+    headers, _ = long_headers.read(message.headers, message.headers_length)
+    kept, removed = header_parts.kept_and_removed(headers, FAILURE_PREFIXES)
     return kept, _folded(removed)
 
 

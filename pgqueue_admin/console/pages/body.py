@@ -1,4 +1,4 @@
-"""A body as a file: its exact bytes, sent piece by piece, never opened by the browser."""
+"""A body or its headers as a file: the exact bytes, sent piece by piece, never opened by the browser."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
             found = bodies.body(connection, known, row_id, offset, PIECE) if known else None
             return found.part if found else None
 
-    return _download(read, str(row_id))
+    return _download(read, f"{row_id}.bin")
 
 
 @require_safe
@@ -37,7 +37,19 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponseBase:
             found = store.body(connection, archive_id, offset, PIECE)
             return bytes(found.content) if found and found.size is not None else None
 
-    return _download(read, f"archive-{archive_id}")
+    return _download(read, f"archive-{archive_id}.bin")
+
+
+@require_safe
+def archived_headers(request: HttpRequest, archive_id: int) -> HttpResponseBase:
+    """Whole: of many a page shows the first."""
+
+    def read(offset: int) -> bytes | None:
+        with source().reading() as connection:
+            found = store.headers(connection, archive_id, offset, PIECE)
+            return bytes(found.content) if found and found.size is not None else None
+
+    return _download(read, f"archive-{archive_id}-headers.json")
 
 
 def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBase:
@@ -49,11 +61,11 @@ def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBas
     except DatabaseError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     if first is None:
-        raise Http404("This message is not here now, or its body is NULL.")
+        raise Http404("This message is not here now, or it has none: NULL.")
     response = StreamingHttpResponse(
         pieces(lambda offset: (read(offset) or b"") if offset else first), content_type="application/octet-stream"
     )
-    response["Content-Disposition"] = f'attachment; filename="{name}.bin"'
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
@@ -61,4 +73,5 @@ def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBas
 urlpatterns = [
     path("queues/<name:schema>/<name:table>/messages/<uuid:row_id>/body/", waiting, name="waiting_body"),
     path("archive/<int:archive_id>/body/", archived, name="archived_body"),
+    path("archive/<int:archive_id>/headers/", archived_headers, name="archived_headers"),
 ]

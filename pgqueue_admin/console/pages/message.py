@@ -80,7 +80,7 @@ def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.Fact
 
 
 def _read_archived(connection: Connection, archive_id: int, request: HttpRequest) -> Archived | None:
-    message = store.get(connection, archive_id)
+    message = store.show(connection, archive_id)
     if message is None:
         return None
     shown = _archived_body(connection, message, request)

@@ -14,10 +14,16 @@ class Error:
     message: str
     trace: str
     full: bool  # the trace as it came, instead of its own frames
+    message_more: int = 0  # characters of each that are left out
+    trace_more: int = 0
 
     @property
     def short_type(self) -> str:
         return short_type(self.type) if self.type else ""
+
+    @property
+    def copied(self) -> str:
+        return f"{self.trace}\n… {self.trace_more:,} more characters" if self.trace_more else self.trace
 
     @cached_property
     def runs(self) -> list[traces.Run]:
@@ -32,4 +38,12 @@ def of_archived(message: ArchivedMessage, full: bool) -> Error | None:
     """None where nothing was thrown: a confirmation, a message that cannot be read."""
     if not (message.exception_type or message.exception_message or message.stack_trace):
         return None
-    return Error(message.exception_type or "", message.exception_message or "", message.stack_trace or "", full)
+    said, trace = message.exception_message or "", message.stack_trace or ""
+    return Error(
+        message.exception_type or "",
+        said,
+        trace,
+        full,
+        message_more=(message.exception_message_length or 0) - len(said),
+        trace_more=(message.stack_trace_length or 0) - len(trace),
+    )

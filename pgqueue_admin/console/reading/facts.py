@@ -7,14 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from pgqueue_admin.archive.model import ArchivedMessage
+from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored
 from pgqueue_admin.pipeline.files.finished import Finished
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.wire import headers as wire
-from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers, HeadersUnreadable
-from pgqueue_admin.wording import header_parts
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
+from pgqueue_admin.wording import figures, header_parts
 
 STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
 _ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "retried by"}
@@ -39,6 +40,8 @@ class Facts:
     unreadable: str
     body_size: int | None
     sent_at: datetime | None
+    headers_length: int | None = None  # characters and bytes of the whole, where headers_text is its start
+    headers_bytes: int | None = None
     seq: int | None = None
     expires_text: str | None = None
     expires_at: datetime | None = None
@@ -81,11 +84,23 @@ class Facts:
 
     @property
     def headers_size(self) -> int:
-        return len((self.headers_text or "").encode("utf-8", "surrogatepass"))
+        return self.headers_bytes or _bytes(self.headers_text)
+
+    @property
+    def headers_cut(self) -> bool:
+        return long_headers.is_cut(self.headers_text, self.headers_length)
+
+    @property
+    def headers_left_out(self) -> str:
+        """What to read over headers of which the page does not show all."""
+        shown = min(len(self.headers), long_headers.MOST)
+        if self.headers_cut:
+            return f"Only the first {shown:,} are shown: they are {figures.size(self.headers_size)} in all."
+        return f"Only the first {shown:,} of {len(self.headers):,} are shown." if len(self.headers) > shown else ""
 
     @cached_property
     def parts(self) -> list[header_parts.Part]:
-        return header_parts.parts(self.headers, FAILURE_PREFIXES, wire.parse_time)
+        return header_parts.parts(long_headers.shown(self.headers), FAILURE_PREFIXES, wire.parse_time)
 
     @cached_property
     def on_retry(self) -> tuple[list[str], list[str]]:
@@ -140,11 +155,15 @@ def of_finished(message: Finished) -> Facts:
 
 
 def _of_copy(message: ArchivedMessage | Finished, **about: Any) -> Facts:
-    headers, unreadable = _parsed(message.headers)
+    text = message.headers and message.headers[: long_headers.LONGEST]
+    length, size = _sizes(message)
+    headers, unreadable = long_headers.read(text, length)
     return Facts(
         address=address_of(message.queue),
         message_id=message.message_id or "",
-        headers_text=message.headers,
+        headers_text=text,
+        headers_length=length,
+        headers_bytes=size,
         headers=headers,
         unreadable=unreadable,
         sent_at=message.sent_at,
@@ -160,8 +179,11 @@ def address_of(queue: str | None) -> Address | None:
         return None
 
 
-def _parsed(text: Any) -> tuple[Headers, str]:
-    try:
-        return wire.parse(text), ""
-    except HeadersUnreadable as error:
-        return {}, str(error)
+def _sizes(message: ArchivedMessage | Finished) -> tuple[int | None, int | None]:
+    if isinstance(message, ArchivedMessage):
+        return message.headers_length, message.headers_bytes
+    return len(message.headers or ""), _bytes(message.headers)
+
+
+def _bytes(text: str | None) -> int:
+    return len((text or "").encode("utf-8", "surrogatepass"))

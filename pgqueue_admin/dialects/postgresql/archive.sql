@@ -98,14 +98,25 @@ select id, %(who)s, 'succeeded', operation, queue from former
 select a.target_schema, a.target_table
 from unnest(%(schemas)s::text[], %(tables)s::text[]) as a (target_schema, target_table) where not {is_queue}
 
+-- name: facts
+-- Of one message, everything but the body and the texts that may be long.
+a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
+    octet_length(a.body) as body_bytes, a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
+    a.no_retry, a.found_in, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at,
+    a.ended_at, a.operation, a.message, a.handled_by, a.created_at at time zone 'utc' as created_at,
+    a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target
+
 -- name: get
--- Everything but the body. Whether a retry would find a queue is looked up each time, never remembered.
-select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type, a.headers,
-    octet_length(a.body) as body_bytes, a.row_id, a.expires::text as expires, a.exception_type, a.exception_message,
-    a.stack_trace, a.failed_queue, a.target_schema, a.target_table, a.no_retry, a.found_in, a.endpoint, a.machine,
-    a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at, a.ended_at, a.operation, a.message, a.handled_by,
-    a.details, a.created_at at time zone 'utc' as created_at, a.archived_at at time zone 'utc' as archived_at,
-    ({is_queue}) as has_target
+-- For acts, which read headers whole. Whether a retry would find a queue is looked up each time, never remembered.
+select {facts}, a.headers, a.exception_message, a.stack_trace, a.failed_queue, a.details
+from messages.message_archive a where a.id = %(id)s
+
+-- name: show
+-- For a page: of texts that others wrote the start and how long they are. Somebody may have written megabytes.
+select {facts}, left(a.headers, 65536) as headers, length(a.headers) as headers_length,
+    octet_length(a.headers) as headers_bytes, left(a.exception_message, 10000) as exception_message,
+    length(a.exception_message) as exception_message_length, left(a.stack_trace, 65536) as stack_trace,
+    length(a.stack_trace) as stack_trace_length, left(a.failed_queue, 1000) as failed_queue, left(a.details, 1000) as details
 from messages.message_archive a where a.id = %(id)s
 
 -- name: page
@@ -151,6 +162,12 @@ group by queue, exception_type order by dead desc, queue, exception_type
 -- name: body
 -- A part of the body, cut in the database: 100 MB never enter the web process.
 select octet_length(body) as size, substring(body from %(offset)s + 1 for %(length)s) as part
+from messages.message_archive where id = %(id)s
+
+-- name: headers_part
+-- A part of the headers as UTF-8, cut in the database likewise.
+select octet_length(headers) as size,
+    substring(convert_to(headers, 'UTF8') from %(offset)s + 1 for %(length)s) as part
 from messages.message_archive where id = %(id)s
 
 -- name: events
