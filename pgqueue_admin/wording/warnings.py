@@ -229,7 +229,7 @@ def archive_unreadable(error: str) -> Said:
 
 
 def worker_crashing(count: int, window: float, limit: int, last_error: str) -> Said:
-    said = f" It said: {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
+    said = f" The last one {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
     return Said(
         f"Its process ended {count} times in {plain(window)}, the limit is {limit}",
         f"{count} in {plain(window)}",

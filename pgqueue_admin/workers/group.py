@@ -97,9 +97,10 @@ class Group:
         wait = self.backoff.crashed(process.ran)
         self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
         why = process.last_words()
-        log.warning("%s, pid %s, %s. Next start in %.1f s.", self.role.label, process.identity.pid, why, wait)
+        told = "%s, pid %s, %s. Next start in %.1f s. Its last line: %s"
+        log.warning(told, self.role.label, process.identity.pid, why, wait, process.last_line())
         self._crashed.append(process)
-        facts |= {**_said(why), "next_start_at": self.next_start_at}
+        facts |= {**_said(why, process.last_line()), "next_start_at": self.next_start_at}
         self._ledger.note(process.identity, state=State.BACK_OFF, **facts)
 
     def _parting(self, process: Managed, code: int) -> dict[str, object]:
@@ -108,8 +109,9 @@ class Group:
             return _said(process.how) if process.too_large else {}
         self._ledger.hold(held_at_death(process, code))
         why = process.last_words()
-        log.warning("%s, pid %s, while it drained: %s.", self.role.label, process.identity.pid, why)
-        return _said(why)
+        told = "%s, pid %s, while it drained: %s. Its last line: %s"
+        log.warning(told, self.role.label, process.identity.pid, why, process.last_line())
+        return _said(why, process.last_line())
 
     def _forget_crashes(self) -> None:
         for process in self._crashed:
@@ -128,5 +130,5 @@ class Group:
         return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
 
-def _said(why: str) -> dict[str, object]:
-    return {"last_error": why, "last_error_at": datetime.now(UTC)}
+def _said(why: str, last_line: str = "") -> dict[str, object]:
+    return {"last_error": why, "last_line": last_line, "last_error_at": datetime.now(UTC)}

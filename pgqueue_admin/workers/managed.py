@@ -100,10 +100,11 @@ class Managed:
         return self.draining and (self._overdue or drained)
 
     def last_words(self) -> str:
-        """Why it ended, as an operator wants to read it."""
-        said = run_folder.last_line(self.log, self._log_start)
-        parts = [self.how, *(f"in hand: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])]
-        return "; ".join([*parts, f"last line: {said}"] if said else parts)
+        """Why it ended, as an operator wants to read it. Nothing of its log: that only some may read."""
+        return "; ".join([self.how, *(f"in hand: {held.type} {held.message_id}" for held in self.held[:_MOST_NAMED])])
+
+    def last_line(self) -> str:
+        return run_folder.last_line(self.log, self._log_start)
 
     @property
     def how(self) -> str:

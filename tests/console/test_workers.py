@@ -133,10 +133,19 @@ def test_a_viewer_reads_no_log(as_viewer: Client, log_folder: Path) -> None:
     log = log_folder / "Shipping.4.log"
     log.write_text("the body of a message\n")
     row = process(log=str(log), state="back-off", ended_at=timezone.now(), last_error="ended by SIGKILL")
+    Process.objects.update(last_line="the body of a message")
     said = "Reading it needs the right “Can start, stop, scale and pause endpoints”, which an administrator gives"
     assert said in text(as_viewer, f"/workers/{row.pk}/log/")
-    for address in ("/workers/", f"/workers/{row.pk}/log/"):
+    for address in ("/workers/", f"/workers/{row.pk}/log/", "/", "/endpoints/"):
         assert "the body of a message" not in text(as_viewer, address)
+
+
+def test_what_it_said_last_elsewhere_is_shown_to_who_may_read_it(as_operator: Client, console_database: str) -> None:
+    gone = {"state": "back-off", "ended_at": timezone.now(), "last_error": "ended with exit code 1"}
+    process(host="elsewhere", last_line="KeyError: <b>", **gone)
+    process(role="supervisor", endpoint="", pid=1, host="elsewhere")
+    said = " ".join(text(as_operator).split())
+    assert "ended with exit code 1. Its last line: KeyError: &lt;b&gt;." in said
 
 
 def test_a_host_that_vanished_is_said(as_operator: Client, console_database: str) -> None:

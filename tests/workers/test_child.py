@@ -177,7 +177,7 @@ def test_an_undeclared_endpoint_says_what_to_write(house: House) -> None:
     want(1, name="Nobody")
     house.supervise()
     crashed = house.first("crashed", endpoint="Nobody", ended_at__isnull=False)
-    assert "No application declares the endpoint Nobody: write endpoint('Nobody')" in crashed.last_error
+    assert "No application declares the endpoint Nobody: write endpoint('Nobody')" in crashed.last_line
 
 
 def test_a_missing_queue_table_is_named(house: House, look: Connection) -> None:
@@ -185,7 +185,7 @@ def test_a_missing_queue_table_is_named(house: House, look: Connection) -> None:
     want(1)
     house.supervise()
     crashed = house.first("crashed", ended_at__isnull=False)
-    assert 'last line: Sales cannot start. The queue table "public"."Sales" does not exist' in crashed.last_error
+    assert 'Sales cannot start. The queue table "public"."Sales" does not exist' in crashed.last_line
 
 
 def test_a_child_whose_parent_is_gone_does_not_begin(house: House) -> None:

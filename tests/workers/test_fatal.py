@@ -35,7 +35,7 @@ def test_the_third_death_names_the_message(
     assert found.alone == 3
     if way == "segfault":
         (crashed, *_) = deadly.rows(ended_at__isnull=False)
-        assert re.search(r'last line: Fatal Python error: Segmentation fault, in ".*ctypes', crashed.last_error)
+        assert re.search(r'Fatal Python error: Segmentation fault, in ".*ctypes', crashed.last_line)
         assert "in _segfault" in Path(crashed.log).read_text(), "the handler that did it"
     assert len({(death.pid, death.start_ticks) for death in found.deaths}) == 3
     assert {death.host for death in found.deaths} == {"house-1"}

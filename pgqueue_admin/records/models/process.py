@@ -44,6 +44,9 @@ class Process(models.Model):
     memory_bytes = models.BigIntegerField(default=0)
     last_error = models.TextField(blank=True)
     last_error_at = models.DateTimeField(null=True, help_text="When that was. Null: it was not told.")
+    # Apart from last_error, which everybody is shown: a line of a log may hold what only some may read. The database's
+    # default is for supervisors of the version before, which do not know the column.
+    last_line = models.TextField(blank=True, default="", db_default="", help_text="Of its log, when it ended.")
     breakers = models.JSONField(default=list, blank=True, help_text="Circuit breakers that are open.")
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
