@@ -81,8 +81,8 @@ def history(name: str) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(noun="endpoint", subject=name)
 
 
-def insert(row: Endpoint, act: Act) -> Endpoint:
-    """A new row, with its audit entry and its wake-up."""
+def insert(row: Endpoint, act: Act, told: dict[str, Any]) -> Endpoint:
+    """A new row, with its wake-up and its audit entry, which says what was ``told`` of it."""
     if found := faults(row):
         raise FaultySettings(found)
     with transaction.atomic():
@@ -91,7 +91,7 @@ def insert(row: Endpoint, act: Act) -> Endpoint:
         row.save(force_insert=True)
         if row.ours:  # its queue may have been found before; the sampler links whichever is found later
             Queue.objects.filter(schema=row.schema, table=row.table).update(endpoint=row.name)
-        _tell(row, act, before=None, after={"schema": row.schema, "desired_processes": row.desired_processes})
+        _tell(row, act, before=None, after=told)
     return row
 
 

@@ -75,22 +75,30 @@ def save_settings(
     name: str, changes: Mapping[str, Any], person: Any, origin: str, *, version: int | None = None, reason: str = ""
 ) -> Endpoint:
     """C5. Of a foreign endpoint these are declared values: used for warnings, obeyed by nobody."""
+    refuse_unknown(changes)
+    return change(name, changes, Act("set", person, origin, version, reason))
+
+
+def refuse_unknown(changes: Mapping[str, Any]) -> None:
     if unknown := set(changes) - SETTINGS:
         raise FaultySettings({field: f"{field} is not a setting of an endpoint." for field in sorted(unknown)})
-    return change(name, changes, Act("set", person, origin, version, reason))
 
 
 def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
     """An endpoint of ours. Its queue tables are made before: ``workers.enrolment``."""
-    return insert(Endpoint(name=name, table=name, **facts), Act("create", person, origin))
+    row = Endpoint(name=name, table=name, **facts)
+    return insert(
+        row, Act("create", person, origin), {"schema": row.schema, "desired_processes": row.desired_processes}
+    )
 
 
 def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
-    """Say what a foreign endpoint's own code sets, so that warnings can judge it."""
-    with transaction.atomic():
-        facts = {"ours": False, "schema": address.schema, "table": address.table}
-        Endpoint.objects.get_or_create(name=name, defaults=facts)
+    """Say what a foreign endpoint's own code sets, so that warnings can judge it. Of a known one it is a change."""
+    refuse_unknown(changes)
+    if Endpoint.objects.filter(name=name).exists():
         return save_settings(name, changes, person, origin)
+    facts = {"schema": address.schema, "table": address.table, **changes}
+    return insert(Endpoint(name=name, ours=False, **facts), Act("declare", person, origin), facts)
 
 
 def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:

@@ -19,6 +19,7 @@ ACTS = {
     "set": Act("set"),
     "undo": Act("took back"),
     "create": Act("created"),
+    "declare": Act("declared"),
     "withdraw": Act("withdrew"),
     "start": Act("started"),
     "stop": Act("stopped"),
@@ -28,6 +29,7 @@ ACTS = {
     "restart": Act("restarted"),
     "acknowledge": Act("acknowledged"),
     "give up": Act("gave up"),
+    "send": Act("sent"),
 }
 
 

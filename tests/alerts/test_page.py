@@ -10,6 +10,7 @@ from django.test import Client
 
 from pgqueue_admin.alerts import letter
 from pgqueue_admin.alerts.mailbox import Mailbox
+from pgqueue_admin.console.overview import changes
 from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Process
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -137,6 +138,25 @@ def test_a_test_mail_is_written_and_shown(operator: Client, settings: Any) -> No
     assert (mail.about, mail.to, mail.state) == ("test", "oncall@example.org", "waiting")
     assert "waits for the alerter" in text(operator, "/alerts/mail/")
     assert "ana asked for this one" in text(operator, f"/alerts/mail/{mail.pk}/")
+
+
+def test_test_mails_are_audited_and_one_a_minute(operator: Client, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"]}
+    for _ in range(3):
+        operator.post("/alerts/mail/")
+    assert AlertMail.objects.count() == 1
+    assert "one a minute is" in text(operator, "/alerts/mail/")
+    (entry,) = AuditEntry.objects.all()
+    assert (entry.who, entry.verb, entry.noun, entry.subject) == (
+        "ana",
+        "send",
+        "mail",
+        "a test mail to oncall@example.org",
+    )
+    AlertMail.objects.update(created_at=datetime.now(UTC) - timedelta(seconds=61))
+    operator.post("/alerts/mail/")
+    assert AlertMail.objects.count() == 2
+    assert changes.of_entry(entry).did == "sent a test mail to oncall@example.org"
 
 
 def test_without_an_address_no_test_mail_is_pretended(operator: Client, settings: Any) -> None:

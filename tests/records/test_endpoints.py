@@ -120,8 +120,24 @@ def test_a_foreign_endpoint_has_declared_values_and_no_processes(console_databas
     address = Address("Legacy", "Invoicing")
     row = endpoints.declare("Invoicing", address, {"peek_delay_ms": 5000}, "ana", "console")
     assert (row.ours, row.schema, row.peek_delay_ms) == (False, "Legacy", 5000)
+    endpoints.declare("Invoicing", address, {"peek_delay_ms": 6000}, "ana", "console")
     with pytest.raises(endpoints.NotOurs, match="where it runs"):
         endpoints.start("Invoicing", "ana", "console")
+
+
+def test_what_was_declared_is_in_the_audit_with_its_address(console_database: str) -> None:
+    """Also where the delay is the one that a new row has anyway."""
+    delay = Endpoint().peek_delay_ms
+    endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay}, "ana", "console")
+    endpoints.declare("Invoicing", Address("Legacy", "Bills"), {"peek_delay_ms": delay + 1}, "ana", "console")
+    again, first = endpoints.history("Invoicing")
+    assert (first.verb, first.who, first.before) == ("declare", "ana", None)
+    assert first.after == {"schema": "Legacy", "table": "Bills", "peek_delay_ms": delay}
+    assert (again.verb, again.before, again.after) == (
+        "set",
+        {"peek_delay_ms": delay},
+        {"peek_delay_ms": delay + 1},
+    )
 
 
 def test_an_unknown_endpoint_is_named(console_database: str) -> None:

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from pgqueue_admin.alerts import acknowledging, letter, mailbox
+from pgqueue_admin.alerts import acknowledging, mailbox, trial
 from pgqueue_admin.console import access, alerts, answers, paging
 from pgqueue_admin.console.existing import existing
 from pgqueue_admin.records.models import Alert, AlertMail
@@ -80,15 +79,14 @@ def mails(request: HttpRequest) -> HttpResponse:
 
 
 def send_test(request: HttpRequest) -> HttpResponse:
-    box = mailbox.configured()
     refusal = access.may(request.user, "set")
     if refusal:
         answers.refused(request, f"No mail was sent. Sending a test mail {refusal}.")
-    elif not box.takes_mail:
-        answers.refused(request, "No mail was sent. No address is configured: set ALERT_TO.")
+    elif why_not := trial.ask(request.user, "console"):
+        answers.refused(request, why_not)
     else:
-        letter.write_test(box, request.user.get_username(), settings.PGQUEUE["ENVIRONMENT_COLOUR"])
-        answers.done(request, f"A test mail to {', '.join(box.recipients)} waits for the alerter. Its state is below.")
+        to = ", ".join(mailbox.configured().recipients)
+        answers.done(request, f"A test mail to {to} waits for the alerter. Its state is below.")
     return answers.back(request, reverse("alert_mails"))
 
 
