@@ -51,7 +51,7 @@ def written() -> frozenset[str]:
 def test_the_verbs_are_found() -> None:
     assert {path.name for path in writers()} == {
         "acknowledging.py", "declarations.py", "deciding.py", "endpoint_change.py", "history.py", "hosts.py",
-        "moving_out.py", "queues.py", "trial.py",
+        "moving_out.py", "queues.py", "sign_ins.py", "trial.py",
     }  # fmt: skip
     assert {"restart", "create", "run", "recompute", "move out", "withdraw", "retry", "undo"} <= written()
 

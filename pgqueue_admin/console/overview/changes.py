@@ -35,8 +35,8 @@ class Change:
 
 
 def latest(most: int = 40) -> list[Change]:
-    """Newest first: so many of what people did, and of processes that ended."""
-    entries = [of_entry(entry) for entry in AuditEntry.objects.all()[:most]]
+    """Newest first: so many of what people did, and of processes that ended. Who signs in changes nothing here."""
+    entries = [of_entry(entry) for entry in AuditEntry.objects.exclude(noun="person")[:most]]
     crashed = [of_crash(process) for process in _crashes().order_by("-ended_at")[:most]]
     return sorted([*entries, *crashed], key=lambda change: change.at, reverse=True)
 

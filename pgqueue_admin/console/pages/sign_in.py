@@ -1,13 +1,22 @@
-"""Sign-in and sign-out: the one page that is open to strangers."""
+"""Sign-in and sign-out, and one's own password: the first is the one page that is open to strangers."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.urls import path, reverse_lazy
+from django.utils import timezone
 
-from pgqueue_admin.console import frame
+from pgqueue_admin.console import answers, frame
+from pgqueue_admin.console.pages.person import YEAR
+from pgqueue_admin.records import clock, sign_ins
+from pgqueue_admin.wording.durations import duration
+
+KNOWN = "known"  # the cookie of a browser in which somebody has signed in
 
 
 class NameAndPassword(AuthenticationForm):
@@ -17,6 +26,43 @@ class NameAndPassword(AuthenticationForm):
         "invalid_login": "Name or password is wrong.",
         "inactive": "Name or password is wrong.",
     }
+    waits = False
+
+    def clean(self) -> dict[str, Any]:
+        if not (self.cleaned_data.get("username") and self.cleaned_data.get("password")):
+            return super().clean()
+        attempt = self.attempt
+        counted, until = attempt.begin()
+        if until:
+            self.waits = True
+            seconds, at = (until - clock.now()).total_seconds(), timezone.localtime(until)
+            raise ValidationError(
+                "You are not signed in: too many passwords were wrong. "
+                f"Try again in {duration(max(1, int(seconds)))}, at {at:%H:%M:%S}."
+            )
+        try:
+            found = super().clean()
+        except ValidationError:
+            attempt.failed()
+            raise
+        counted.delete()
+        attempt.succeeded()
+        return found
+
+    @property
+    def attempt(self) -> sign_ins.Attempt:
+        """The address is the proxy's where uvicorn was not told to trust it (docs/deployment.md)."""
+        name = self.cleaned_data["username"]
+        cookie = self.request.COOKIES.get(KNOWN, "") if self.request else ""
+        address = self.request.META.get("REMOTE_ADDR") or "" if self.request else ""
+        return sign_ins.Attempt(name, address, cookie if _named(cookie) == name else "")
+
+
+def _named(cookie: str) -> str:
+    try:
+        return str(signing.loads(cookie, salt=KNOWN, max_age=YEAR))
+    except signing.BadSignature:
+        return ""
 
 
 class SignIn(LoginView):
@@ -33,12 +79,37 @@ class SignIn(LoginView):
         said.used = False  # type: ignore[union-attr]
         return super().get_context_data(**about)
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        known, secure = signing.dumps(form.get_user().get_username(), salt=KNOWN), self.request.is_secure()
+        answer.set_cookie(KNOWN, known, max_age=YEAR, path="/sign-in/", secure=secure, httponly=True, samesite="Lax")
+        return answer
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        answer = super().form_invalid(form)
+        answer.status_code = 429 if form.waits else 200
+        return answer
+
 
 class SignOut(LogoutView):
     next_page = "sign_in"
 
 
+class Password(PasswordChangeView):
+    """Everybody's own: Django admin has a page for it, and opens for staff only."""
+
+    template_name = "pgqueue_admin/sign_in/password.html"
+    success_url = reverse_lazy("password")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        answer = super().form_valid(form)
+        sign_ins.changed_password(self.request.user.get_username())
+        answers.done(self.request, "Your password is changed. Wherever else you were signed in, you are no more.")
+        return answer
+
+
 urlpatterns = [
     path("sign-in/", SignIn.as_view(), name="sign_in"),
     path("sign-out/", SignOut.as_view(), name="sign_out"),
+    path("me/password/", Password.as_view(), name="password"),
 ]

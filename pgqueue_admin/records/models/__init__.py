@@ -17,6 +17,7 @@ from pgqueue_admin.records.models.pipeline import (
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
+from pgqueue_admin.records.models.sign_in import FailedSignIn
 from pgqueue_admin.records.models.trend import CountedStep, DepthStep, FailureRollup, Rollup, StoryPart, TimedStep
 from pgqueue_admin.records.models.usual import SeenStep, Unusual
 
@@ -31,6 +32,7 @@ __all__ = [
     "DepthStep",
     "Endpoint",
     "ExpiredCount",
+    "FailedSignIn",
     "FailureRollup",
     "HeldAtDeath",
     "HistoryBatch",

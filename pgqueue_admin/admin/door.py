@@ -1,0 +1,34 @@
+"""The way into Django admin: there is one sign-in, the console's."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import RedirectURLMixin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+
+
+class _Next(RedirectURLMixin):
+    """Where Django would go on to: no other host."""
+
+    next_page = "admin:index"
+
+    def __init__(self, request: HttpRequest):
+        self.request = request
+
+
+@login_not_required
+def login(request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    """Whoever is signed in and came here is no staff: signing in anew would lead them back here."""
+    wanted = _Next(request).get_success_url()
+    if admin.site.has_permission(request):
+        return HttpResponseRedirect(wanted)
+    if request.user.is_authenticated:
+        return render(request, "pgqueue_admin/errors/staff_only.html", status=403)
+    return HttpResponseRedirect(f"{reverse('sign_in')}?{urlencode({'next': wanted})}")
+
+
+admin.site.login = login  # type: ignore[method-assign]
