@@ -14,7 +14,7 @@ def move(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pgqueue", "0025_archive_unnoted")]
+    dependencies = [("pgqueue", "0026_how_depths_are_known")]
 
     operations = [
         migrations.AddField(

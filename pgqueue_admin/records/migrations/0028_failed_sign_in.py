@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('pgqueue', '0026_last_line'),
+        ('pgqueue', '0027_last_line'),
     ]
 
     operations = [
