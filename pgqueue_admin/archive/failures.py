@@ -5,7 +5,7 @@ from uuid import UUID
 from pgqueue_admin.archive.model import DeadMessage, clean
 from pgqueue_admin.archive.reading import INDEXED
 from pgqueue_admin.dialects import Dialect
-from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure, shortened
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -22,8 +22,8 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
         body=message.raw_body,
         row_id=UUID(message.row_id),
         exception_type=clean(failure.exception_type, INDEXED),
-        exception_message=clean(failure.message),
-        stack_trace=clean(failure.stack_trace),
+        exception_message=clean(failure.message, MOST_MESSAGE),
+        stack_trace=clean(shortened(failure.stack_trace, MOST_TRACE)),
         endpoint=clean(failure.endpoint, INDEXED),
         machine=machine or None,
         attempts=failure.attempts,

@@ -9,11 +9,12 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 BATCH = 200
+MOST_HEADERS = 16_000_000  # bytes of a batch: the process reads them, and what its failures say travels as one document
 Place = dict[str, Any]  # where a row lies: in which part of its table, and where there
 
 
 class Ingested(NamedTuple):
-    """What one batch moved; ``full``: there was as much as asked for, so ask again."""
+    """What one batch moved; ``full``: there may be more, so ask again."""
 
     dead: int
     control: int
@@ -27,12 +28,13 @@ class Ingested(NamedTuple):
 def ingest(connection: Connection, error_address: Address, limit: int = BATCH) -> Ingested:
     """Move up to ``limit`` rows, exactly as they were received. Where it raises a DatabaseError, nothing has moved."""
     with connection.transaction():
-        rows = connection.all(_sql().take(table=error_address), {"limit": limit})
+        rows = connection.all(_sql().take(table=error_address), {"limit": limit, "most": MOST_HEADERS})
         meant = [(_place(row), read(row.headers, row.id, error_address, postgresql())) for row in rows]
         if meant:
             _move(connection, error_address, meant)
     dead = sum(message.result != "success" for _, message in meant)
-    return Ingested(dead, len(meant) - dead, len(rows) == limit)
+    near = rows[0].near if rows else 0
+    return Ingested(dead, len(meant) - dead, near == limit or near > len(rows))
 
 
 def _place(row: Any) -> Place:

@@ -7,6 +7,7 @@ from uuid import UUID
 from pgqueue_admin.archive.model import DeadMessage, clean
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
 from pgqueue_admin.transport.wire import headers as h
 
 INDEXED = 400  # characters: what stands in an index has to fit one
@@ -34,12 +35,15 @@ def target_of(found: h.Headers, dialect: Dialect, default_schema: str) -> tuple[
     failed_queue = found.get(h.FAILED_Q)
     if not failed_queue:
         return None, "It has no NServiceBus.FailedQ header, so nobody knows which queue it came from."
+    too_long = "Its NServiceBus.FailedQ is longer than the name of a table can be."
+    if len(failed_queue) > INDEXED:
+        return None, too_long
     try:
         target = dialect.parse_address(failed_queue, default_schema)
     except AddressNotUnderstood as error:
         return None, f"Its NServiceBus.FailedQ is no queue address: {error}."[:INDEXED]
     if max(len(name.encode("utf-8", "replace")) for name in target) > NAME_BYTES:
-        return None, "Its NServiceBus.FailedQ is longer than the name of a table can be."
+        return None, too_long
     return target, None
 
 
@@ -52,7 +56,7 @@ def _poison(why: str, row_id: UUID | None, found_in: Address, dialect: Dialect) 
 def _control(found: h.Headers, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:
     """Confirmations and control messages pass through error queues and are no failures (wire sheet 8.2, 12.8)."""
     why = "It is a control message between programs, not a failure."
-    failed = _failure(found) | {"failed_queue": clean(found.get(h.FAILED_Q), INDEXED)}
+    failed = _failure(found)
     return DeadMessage(
         kind="control",
         result="success",
@@ -74,11 +78,12 @@ def _facts(found: h.Headers, row_id: UUID | None) -> dict[str, Any]:
 
 
 def _failure(found: h.Headers) -> dict[str, Any]:
+    trace = found.get(h.EXCEPTION_STACK_TRACE)
     return {
-        "failed_queue": clean(found.get(h.FAILED_Q)),
+        "failed_queue": clean(found.get(h.FAILED_Q), INDEXED),
         "exception_type": clean(found.get(h.EXCEPTION_TYPE), INDEXED),
-        "exception_message": clean(found.get(h.EXCEPTION_MESSAGE)),
-        "stack_trace": clean(found.get(h.EXCEPTION_STACK_TRACE)),
+        "exception_message": clean(found.get(h.EXCEPTION_MESSAGE), MOST_MESSAGE),
+        "stack_trace": clean(shortened(trace, MOST_TRACE)) if trace else trace,
         "died_at": _time(found, h.TIME_OF_FAILURE),
     }
 

@@ -10,6 +10,7 @@ from pgqueue_admin.transport.actions import Action
 from pgqueue_admin.transport.errors import MessageUnreadable, Unrecoverable
 
 MOST_MESSAGE = 16_384  # wire sheet 7.2
+MOST_TRACE = 131_072  # characters: an exception may have the whole of a file in its message, and a trace repeats it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def failure_of(error: BaseException, endpoint: str, queue: Address, *, recoverab
         queue,
         exception_type=type_name(type(error)),
         message=message_of(error)[:MOST_MESSAGE],
-        stack_trace=stack_trace(error),
+        stack_trace=shortened(stack_trace(error), MOST_TRACE),
         inner_exception_type=type_name(type(error.__cause__)) if error.__cause__ else None,
         source=source(error),
         recoverable=recoverable and not isinstance(error, Unrecoverable),
@@ -75,6 +76,14 @@ def stack_trace(error: BaseException) -> str:
         return clean("".join(traceback.format_exception(type(error), error, _below_engine(error.__traceback__))))
     except BaseException:
         return f"{type_name(type(error))}: {message_of(error)}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Without its middle: the latest call is at the beginning of .NET's traces, and at the end of Python's."""
+    left_out = len(text) - most
+    if left_out <= 0:
+        return text
+    return f"{text[: most // 2]}\n… {left_out:,} characters are left out here …\n{text[-(most // 2) :]}"
 
 
 def clean(text: str) -> str:

@@ -14,8 +14,15 @@ returning id
 
 -- name: take
 -- Rows in somebody's hands are left to them. The body stays in the database: it may be 50 MB, and is not needed to read headers.
-select tableoid::bigint as part, ctid::text as place, id, headers
-from {table} order by seq limit %(limit)s for update skip locked
+-- Of so many headers as one batch may read, and one row in any case; near: how many rows there were to take.
+with near as materialized (
+    select tableoid::bigint as part, ctid::text as place, id, headers, seq
+    from {table} order by seq limit %(limit)s for update skip locked
+)
+select part, place, id, headers, near from (
+    select *, count(*) over () as near, row_number() over up_to as nth, sum(octet_length(headers)) over up_to as read
+    from near window up_to as (order by seq rows unbounded preceding)
+) batch where nth = 1 or read <= %(most)s order by nth
 
 -- name: move
 -- One statement deletes and archives, so that no body passes through the process. A place is one of a part of the table.
