@@ -3,13 +3,12 @@
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.model import MOST_HEADERS, DeadMessage
 from pgqueue_admin.archive.reading import read
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 BATCH = 200
-MOST_HEADERS = 16_000_000  # bytes of a batch: the process reads them, and what its failures say travels as one document
 Place = dict[str, Any]  # where a row lies: in which part of its table, and where there
 
 

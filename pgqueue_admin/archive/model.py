@@ -11,6 +11,7 @@ from pgqueue_admin.dialects import Address
 # No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
 RETRIED_FROM = "Pgqueue.RetriedFrom"
 LARGEST_ID = 2**31 - 1
+MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
 
 UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.archive.model import MOST_HEADERS, Outcome
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.kinds import kind_of
@@ -29,9 +29,9 @@ def run_chunk(pk: int, size: int = CHUNK) -> bool:
     operation = Operation.objects.get(pk=pk)
     if operation.state != State.RUNNING:
         return False
-    acted = _chunk(operation, size)
+    may_be_more = _chunk(operation, size)
     reconcile(pk)
-    return acted == size
+    return may_be_more
 
 
 def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
@@ -73,14 +73,15 @@ def _counted(pk: int) -> Any:
         return connection.one(postgresql().operation.counts(), {"operation_id": pk})
 
 
-def _chunk(operation: Operation, size: int) -> int:
+def _chunk(operation: Operation, size: int) -> bool:
     who = operation.started_by or operation.who
     with source().writing() as connection, connection.transaction():
         whose = {"operation_id": operation.pk}
-        rows = connection.all(postgresql().operation.next_chunk(), {**whose, "limit": size})
+        rows = connection.all(postgresql().operation.next_chunk(), {**whose, "limit": size, "most": MOST_HEADERS})
         outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
         _record(connection, whose, outcomes)
-    return len(rows)
+    near = rows[0].near if rows else 0
+    return near == size or near > len(rows)
 
 
 def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcome]) -> None:

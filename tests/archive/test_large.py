@@ -8,8 +8,8 @@ import pytest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
-from pgqueue_admin.archive.ingester import MOST_HEADERS, ingest
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import MOST_HEADERS, Filter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure

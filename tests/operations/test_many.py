@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.model import MOST_HEADERS, Filter
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.operations import freezing, service
 from pgqueue_admin.records.models import AuditEntry, Operation
@@ -73,6 +73,21 @@ def test_all_of_them_are_done_in_chunks_and_nothing_twice(ana: User) -> None:
     assert events_of(operation.pk) == 88
     assert not service.run_chunk(operation.pk)
     assert number_in(BILLING) == before + 88
+
+
+def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
+    """A retry reads them: two hundred of some megabytes would be more than the process can hold."""
+    operation = service.freeze("retry", Filter(exception=REFUSED), ana, "console")
+    with source().writing() as connection:
+        more = """left(headers, -1) || ',"x":"' || repeat('x', %(size)s) || '"}'"""
+        items = "select archive_id from messages.operation_item where operation = %(pk)s and place = any (%(places)s)"
+        asked = {"pk": operation.pk, "places": [2, 3], "size": MOST_HEADERS}
+        connection.run(f"update messages.message_archive set headers = {more} where id in ({items})", asked)
+    service.start(operation.pk, ana)
+    for done in (1, 2, 3, 88):
+        assert service.run_chunk(operation.pk) is (done < 88)
+        operation.refresh_from_db()
+        assert (operation.done, operation.failed) == (done, 0)
 
 
 def test_each_message_has_its_outcome(ana: User) -> None:

@@ -23,10 +23,19 @@ select count(*) as count, count(*) filter (where outcome is null) as open,
 from messages.operation_item where operation = %(operation_id)s
 
 -- name: next_chunk
--- Two workers on one operation take different items; a killed one's items come back with the rollback.
-select place, archive_id from messages.operation_item
-where operation = %(operation_id)s and outcome is null
-order by place limit %(limit)s for update skip locked
+-- Two workers on one operation take different items; a killed one's items come back with the rollback. Of so many headers
+-- as a chunk may read, and one message in any case; near: how many there were to take.
+with near as materialized (
+    select place, archive_id from messages.operation_item
+    where operation = %(operation_id)s and outcome is null
+    order by place limit %(limit)s for update skip locked
+)
+select place, archive_id, near from (
+    select n.place, n.archive_id, count(*) over () as near, row_number() over up_to as nth,
+        sum(octet_length(a.headers)) over up_to as read
+    from near n left join messages.message_archive a on a.id = n.archive_id
+    window up_to as (order by n.place rows unbounded preceding)
+) chunk where nth = 1 or read is null or read <= %(most)s order by nth
 
 -- name: record
 -- The outcome of each message, in the transaction that acted on it.
