@@ -268,6 +268,15 @@ def test_what_a_message_did_on_two_days_is_a_part_of_each(spark: Any) -> None:
     assert "day" not in parts[0]
 
 
+def test_a_masked_id_is_no_id(spark: Any) -> None:
+    """Or all messages were one, with one story."""
+    said = '{"NServiceBus.MessageId":"(masked)","NServiceBus.ConversationId":"(masked)","NServiceBus.Retries":"1"}'
+    rows = [{"seq": place, "headers": said, "ended_at": ENDED, "result": "failed"} for place in (1, 2)]
+    told = parsed(raw(spark, *rows))
+    assert {(row.message_id, row.conversation_id) for row in told.collect()} == {(None, None)}
+    assert stories(history(told, "archive", 7)).count() == 0
+
+
 def test_a_message_has_one_story(spark: Any) -> None:
     """Failed twice, then succeeded; succeeded as a retry of what failed elsewhere; succeeded at once: no story."""
     died = {"result": "failed", "message_id": "a", "queue": "q", "endpoint": "Sales", **failed("x", "")}

@@ -64,10 +64,15 @@ select min(at) from messages.archive_event event where {events_not_filed}
 
 -- name: events_read
 -- With what the archive knows of their messages. A file is looked into by seq. A part at a time: somebody may have
--- discarded a million.
+-- discarded a million. Who says of success is the endpoint that handled it, and a target is where FailedQ led.
 declare became no scroll cursor for select
-    archived.seq, event.archive_id, archived.message_id, event.id as event, event.at, event.who, event.verb,
-    event.operation, event.target
+    archived.seq, event.archive_id,
+    case when 'NServiceBus.MessageId' <> all(%(names)s::text[]) then archived.message_id end as message_id,
+    event.id as event, event.at,
+    case when event.verb <> 'succeeded' or 'NServiceBus.ProcessingEndpoint' <> all(%(names)s::text[]) then event.who
+        else '(masked)' end as who,
+    event.verb, event.operation,
+    case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then event.target end as target
 from messages.archive_event event
 left join messages.message_archive archived on archived.id = event.archive_id
 where {events_not_filed}
@@ -79,17 +84,31 @@ fetch 20000 from became
 
 -- name: read_archive
 -- One part of a batch, in the columns of raw history; masked headers and what a body may not show stay here, and what of an
--- error nobody looks at: a trace is read from both its ends.
+-- error nobody looks at: a trace is read from both its ends. A column keeps what a masked header says as well: it is empty,
+-- or masked where a failure would be none without it, and a message ended when it was archived.
 select
-    seq, coalesce(failed_queue, queue) as queue,
-    coalesce(endpoint, case kind when 'lease' then handled_by end) as endpoint, result::text as result,
-    message_id, message_type, exception_type, left(exception_message, %(message_most)s) as exception_message,
-    case when octet_length(stack_trace) <= 2 * %(trace_most)s then stack_trace
+    seq, case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then coalesce(failed_queue, queue) end as queue,
+    coalesce(
+        case when 'NServiceBus.ProcessingEndpoint' <> all(%(names)s::text[]) then endpoint end,
+        case kind when 'lease' then handled_by end) as endpoint,
+    result::text as result,
+    case when 'NServiceBus.MessageId' <> all(%(names)s::text[]) then message_id end as message_id,
+    case when 'NServiceBus.EnclosedMessageTypes' <> all(%(names)s::text[]) then message_type end as message_type,
+    case when 'NServiceBus.ExceptionInfo.ExceptionType' <> all(%(names)s::text[]) or exception_type is null
+        then exception_type else '(masked)' end as exception_type,
+    case when 'NServiceBus.ExceptionInfo.Message' <> all(%(names)s::text[])
+        then left(exception_message, %(message_most)s) end as exception_message,
+    case when 'NServiceBus.ExceptionInfo.StackTrace' = any(%(names)s::text[]) then null
+        when octet_length(stack_trace) <= 2 * %(trace_most)s then stack_trace
         else left(stack_trace, %(trace_most)s) || right(stack_trace, %(trace_most)s) end as stack_trace,
-    case when isfinite(sent_at) then sent_at end as sent_at, case when isfinite(died_at) then died_at end as ended_at,
+    case when 'NServiceBus.TimeSent' <> all(%(names)s::text[]) and isfinite(sent_at) then sent_at end as sent_at,
+    case when isfinite(ended) then ended end as ended_at,
     {headers} as headers, octet_length(headers) as headers_bytes, {body} as body, octet_length(body) as body_bytes,
     false as is_twin
-from messages.message_archive
+from messages.message_archive, lateral (
+    select case when 'NServiceBus.TimeOfFailure' <> all(%(names)s::text[]) then died_at
+        else archived_at at time zone 'utc' end as ended
+) known
 where seq between %(lo)s and %(hi)s and kind <> 'control' and {between}
 
 -- name: readable

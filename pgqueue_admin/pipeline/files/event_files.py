@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from django.conf import settings
+
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
@@ -89,7 +91,8 @@ def _next(
 
 
 def _parts(connection: Connection, params: dict[str, Any]) -> Iterator[list[Any]]:
-    connection.run(_sql().events_read(events_not_filed=_sql().events_not_filed), params)
+    known = {**params, "names": settings.PGQUEUE["MASKED_HEADERS"]}
+    connection.run(_sql().events_read(events_not_filed=_sql().events_not_filed), known)
     while rows := connection.all(_sql().events_part()):
         yield rows
 

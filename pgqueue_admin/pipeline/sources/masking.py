@@ -3,6 +3,10 @@
 import re
 from collections.abc import Sequence
 
+MASKED = "(masked)"  # stands in the place of each; the statements that put it there say so too
+_TRACE = "NServiceBus.ExceptionInfo.StackTrace"
+_SAID_THERE = ("ExceptionType", "InnerExceptionType", "Message", "Source")
+_IN_TRACE = {f"NServiceBus.ExceptionInfo.{name}" for name in _SAID_THERE}
 _TEXT = r'"(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 _VALUE = rf"(?:{_TEXT}|true|false|null|-?[0-9][0-9.eE+-]*)"
 _PAIR = rf"\s*{_TEXT}\s*:\s*{_VALUE}\s*"
@@ -10,6 +14,11 @@ _LIKE, _BACKSLASHED = re.compile(r"[\\%_]"), r"\\\g<0>"
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 # One object whose values hold no other, quoted as JSON quotes: of such a text alone it is known what in it is a name.
 FLAT = rf"^\s*\{{(?:{_PAIR}(?:,{_PAIR})*|\s*)\}}\s*$"
+
+
+def meant(names: Sequence[str]) -> list[str]:
+    """A trace says type and message of the error once more, so it is masked with each of them."""
+    return list(dict.fromkeys([*names, _TRACE])) if _IN_TRACE.intersection(names) else list(names)
 
 
 def signs(names: Sequence[str]) -> list[str]:

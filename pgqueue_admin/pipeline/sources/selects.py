@@ -17,7 +17,7 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     """``parts`` statements that together read exactly the batch."""
     statements = postgresql().pipeline
     body = getattr(statements, BODIES[settings.PGQUEUE["HISTORY_BODIES"]])
-    names = settings.PGQUEUE["MASKED_HEADERS"]
+    names = masking.meant(settings.PGQUEUE["MASKED_HEADERS"])
     shared = {"headers": statements.headers_masked if names else statements.headers_whole, "body": body}
     if batch.source.way == SNAPSHOTS:
         query = statements.read_archive(between=statements.between_snapshots, **shared)
@@ -28,6 +28,7 @@ def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str
     known = {
         "a": batch.snapshot_from,
         "b": batch.snapshot_to,
+        "names": names,
         "masked_signs": masking.signs(names),
         "masked": masking.masked(names),
         "flat": masking.FLAT,

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
+from pgqueue_admin.pipeline.sources.masking import MASKED
 from pgqueue_admin.pipeline.spark.transforms import retries
 from pgqueue_admin.pipeline.spark.transforms.once import once
 
@@ -58,14 +59,14 @@ def _object() -> Column:
 @once
 def _known() -> list[Column]:
     return [
-        _either("message_id", "message_id"),
+        F.coalesce("message_id", _id("message_id")).alias("message_id"),
         _either("endpoint", "endpoint"),
         F.coalesce(_meant(F.col("sent_at")), _time(_header("sent"))).alias("sent_at"),
         F.coalesce(_meant(F.col("ended_at")), _time(_header("ended"))).alias("ended_at"),
         (F.col("ended_at").isNotNull() | _header("ended").isNotNull()).alias("said_end"),
         _time(_header("started")).alias("started_at"),
         _time(_header("deliver_at")).alias("deliver_at"),
-        _clean(_header("conversation_id")).alias("conversation_id"),
+        _id("conversation_id").alias("conversation_id"),
         F.coalesce("message_type", _clean(_first_type())).alias("type"),
         F.coalesce(*map(_told, retries.NAMES)).isNotNull().alias("retried"),
         (F.col(f"told.{_CORRUPT}").isNotNull() | ~_is_object()).alias("corrupt"),
@@ -87,6 +88,11 @@ def _is_object() -> Column:
 
 def _either(column: str, header: str) -> Column:
     return F.coalesce(column, _clean(_header(header))).alias(column)
+
+
+def _id(name: str) -> Column:
+    """One that is masked is no id: all messages would have the same, and be one."""
+    return F.nullif(_clean(_header(name)), F.lit(MASKED))
 
 
 def _clean(text: Column) -> Column:
