@@ -4,12 +4,14 @@ import os
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 from django.core.mail.message import sanitize_address
 
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, ON_THE_WIRE, started_with
+from pgqueue_admin.dialects.errors import UrlUnreadable
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, ON_THE_WIRE, said_by, started_with
 from pgqueue_admin.embedded import state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,10 +25,17 @@ QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
 EMBEDDED = not QUEUES_URL
 # Which servers `manage.py up` starts, rather than uses.
 OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
-BROKER_URL: str = env("CELERY_BROKER_URL", default="") or STATE.broker_url
 LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", int(env("PORT", default="") or 8000))
 PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://127.0.0.1:{LISTEN[1]}").rstrip("/")
+_DATABASE = "postgresql://user:password@host:port/database"
 ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
+
+
+def unreadable(name: str, form: str, url: str) -> SystemExit:
+    """For a URL that is none. Of what it says only its scheme is shown: anything else may be a part of its password."""
+    scheme, is_url, _ = url.partition("://")
+    known = f"it is {scheme}://…" if is_url and scheme.replace("+", "").isalnum() else "it is no URL"
+    return SystemExit(f"{name} must be {form}, with %25 for each % in a part, %40 for @ and %2F for /; {known}.")
 
 
 def database(url: str, name: str) -> dict[str, Any]:
@@ -34,22 +43,53 @@ def database(url: str, name: str) -> dict[str, Any]:
 
     Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS.
     """
-    parsed = environ.Env.db_url_config(url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue")
-    if parsed.get("ENGINE") != "django.db.backends.postgresql":
-        raise SystemExit(f"{name} must be postgresql://user:password@host:port/database; it is {url.split(':')[0]}://…")
+    asked = url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue"
+    try:
+        if environ.Env.DB_SCHEMES.get(asked.partition("://")[0]) != "django.db.backends.postgresql":
+            raise ValueError
+        parsed = environ.Env.db_url_config(asked)
+    except ValueError:
+        raise unreadable(name, _DATABASE, url) from None
     own = parsed.get("OPTIONS", {})
     said = own.get("options", "")
     options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}
     return {**parsed, "CONN_MAX_AGE": 0, "URL_OPTIONS": said, "OPTIONS": options}
 
 
+def standby(name: str) -> str:
+    """Where history is read, as libpq is told it: empty without one."""
+    url: str = env(name, default="")
+    try:
+        if url and not url.startswith(("postgresql://", "postgres://")):
+            raise UrlUnreadable
+        said_by(url)
+    except UrlUnreadable:
+        raise unreadable(name, _DATABASE, url) from None
+    return url
+
+
+def broker(name: str) -> str:
+    """One URL, or several with semicolons between; of `make run` without one."""
+    url: str = env(name, default="")
+    for each in url.split(";") if url else []:
+        try:
+            if not urlsplit(each).scheme or "://" not in each:
+                raise ValueError
+            _ = urlsplit(each).port
+        except ValueError:
+            raise unreadable(name, "redis://:password@host:port/0", url) from None
+    return url or STATE.broker_url
+
+
 def mail_server() -> dict[str, Any]:
     """What EMAIL_URL says, as Django's EMAIL settings; empty without one."""
     url: str = env("EMAIL_URL", default="")
-    scheme = url.partition(":")[0]
-    if url and scheme not in environ.Env.EMAIL_SCHEMES:
-        raise SystemExit(f"EMAIL_URL must be smtp+tls://user:password@host:587 or smtp://host:25; it is {scheme}:…")
-    return environ.Env.email_url_config(url) if url else {}
+    try:
+        if url and url.partition("://")[0] not in environ.Env.EMAIL_SCHEMES:
+            raise ValueError
+        return environ.Env.email_url_config(url) if url else {}
+    except ValueError:
+        raise unreadable("EMAIL_URL", "smtp+tls://user:password@host:587 or smtp://host:25", url) from None
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:

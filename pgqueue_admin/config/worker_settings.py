@@ -45,7 +45,7 @@ PGQUEUE = {
     "ARCHIVE_DAYS": given.days("ARCHIVE_DAYS", 0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
-    "HISTORY_URL": env("HISTORY_URL", default=""),
+    "HISTORY_URL": given.standby("HISTORY_URL"),
     "HISTORY_DAYS": given.days("HISTORY_DAYS", 0),
     "TRENDS_MINUTE_DAYS": given.days("TRENDS_MINUTE_DAYS", 30),
     "TRENDS_HOUR_DAYS": given.days("TRENDS_HOUR_DAYS", 800),

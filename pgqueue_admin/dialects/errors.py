@@ -21,6 +21,10 @@ class DatabaseDown(DatabaseError):
     """The database does not answer."""
 
 
+class UrlUnreadable(DatabaseError):
+    """The URL of the database cannot be read: in its parts each % is written as %25, @ as %40, and / as %2F."""
+
+
 class TableMissing(DatabaseError):
     """The table is gone."""
 

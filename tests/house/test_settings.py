@@ -2,6 +2,9 @@
 
 import inspect
 import re
+import traceback
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -54,8 +57,8 @@ def test_times_are_utc_everywhere() -> None:
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("foo", "it is foo:…"),
-        ("https://user:secret@mail.example.com", "it is https:…"),
+        ("foo", "it is no URL."),
+        ("https://user:secret@mail.example.com", "it is https://…."),
     ],
 )
 def test_a_mail_server_that_is_none_is_refused_in_one_sentence(
@@ -68,6 +71,56 @@ def test_a_mail_server_that_is_none_is_refused_in_one_sentence(
     assert said.startswith("EMAIL_URL must be smtp+tls://user:password@host:587")
     assert said.endswith(why)
     assert "secret" not in said
+
+
+READ: dict[str, Callable[[str], object]] = {
+    "DATABASE_URL": lambda url: environment.database(url, "DATABASE_URL"),
+    "QUEUES_URL": lambda url: environment.database(url, "QUEUES_URL"),
+    "HISTORY_URL": lambda url: environment.standby("HISTORY_URL"),
+    "CELERY_BROKER_URL": lambda url: environment.broker("CELERY_BROKER_URL"),
+    "EMAIL_URL": lambda url: environment.mail_server(),
+}
+_OF = {"EMAIL_URL": "smtp", "CELERY_BROKER_URL": "redis"}
+WRONG = ("{}//u:s3cret@host/0", "{}://u:s3cret/x@host:5/0", "host=h password='s3cret dbname=x", "s3cret")
+MALFORMED = [(name, said.format(_OF.get(name, "postgresql"))) for name in READ for said in WRONG]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        *MALFORMED,
+        ("HISTORY_URL", "postgresql://looker:s3cret%zz@standby/db"),
+        ("HISTORY_URL", "postgresql://looker:s3cret@standby/db?sslmod=require"),
+        ("HISTORY_URL", "host=standby password=s3cret"),
+        ("EMAIL_URL", "smtp://u:s3[cret@host"),
+        ("CELERY_BROKER_URL", "redis://host/0;redis://:s3cret/x@host/0"),
+    ],
+)
+def test_a_url_that_is_none_is_refused_and_its_password_said_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], recwarn: Any, name: str, said: str
+) -> None:
+    monkeypatch.setenv(name, said)
+    with pytest.raises(SystemExit, match=f"{name} must be") as refused:
+        READ[name](said)
+    told = "".join(traceback.format_exception(refused.value)) + "".join(map(str, recwarn)) + "".join(capfd.readouterr())
+    assert "s3c" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("DATABASE_URL", "postgresql://u:s3cret%25@one:5432,two:5433/db?sslmode=require"),
+        ("HISTORY_URL", "postgresql://u:s3cret%25@one:5432,two/db?sslmode=require"),
+        ("HISTORY_URL", "postgres://u@standby/db"),
+        ("HISTORY_URL", ""),
+        ("CELERY_BROKER_URL", "sentinel://one:26379;sentinel://two:26379"),
+        ("CELERY_BROKER_URL", "amqps://u:s3cret%2F@host:5671//"),
+        ("EMAIL_URL", "consolemail://"),
+    ],
+)
+def test_others_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
+    monkeypatch.setenv(name, said)
+    assert READ[name](said) is not None
 
 
 def test_a_mail_server_is_taken_from_its_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Rows are read from a standby once it has what was planned, and never before. A real one, by streaming replication."""
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,17 @@ def test_what_is_no_standby_of_it_is_not_read(
         assert why in HistorySource.objects.get().note
         batch.refresh_from_db()
         assert (batch.state, batch.attempt) == ("planned", 0)
+
+
+@pytest.mark.parametrize("dsn", ["postgres//u:s3cret@standby/db", "postgresql://u:s3cret%zz@standby/db"])
+def test_a_password_is_in_no_note(
+    dsn: str, console_database: str, connect: Callable[[str], Any], settings: Any
+) -> None:
+    """What libpq says of an address that it cannot read has all of it, and everybody reads Pipeline."""
+    read_there(settings, dsn)
+    with pytest.raises(standby.NotThere, match="The URL of the database cannot be read") as refused:
+        standby.read_from(connect(console_database))
+    assert "s3cret" not in "".join(traceback.format_exception(refused.value))
 
 
 @pytest.mark.spark

@@ -6,6 +6,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 
+from pgqueue_admin.dialects.errors import UrlUnreadable
 from pgqueue_admin.dialects.postgresql import encodings, meaning
 from pgqueue_admin.dialects.postgresql.session import translated
 
@@ -51,9 +52,14 @@ def options(
 
 
 def said_by(dsn: str) -> dict[str, Any]:
-    """What the address itself says."""
-    with translated:
-        return conninfo_to_dict(dsn)
+    """What the address itself says. Raises UrlUnreadable: in the driver's own words its password may stand."""
+    try:
+        said = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        raise UrlUnreadable from None
+    if not all(port.isdigit() for port in str(said.get("port") or 0).split(",") if port):
+        raise UrlUnreadable  # a password with a / in it: what is before that is read as the port
+    return said
 
 
 def on_the_wire(dsn: str) -> dict[str, Any]:
