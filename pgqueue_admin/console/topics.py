@@ -3,12 +3,14 @@
 from pgqueue_admin.console import alerts, navigation, process_cells
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.delayed import rows as delayed
+from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.operation import progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.queue import view as queue
 from pgqueue_admin.console.queues import table
 from pgqueue_admin.live.topics import register
 from pgqueue_admin.records import notify
+from pgqueue_admin.wording import times
 
 
 def queues(sort: str) -> dict[str, str]:
@@ -18,14 +20,20 @@ def queues(sort: str) -> dict[str, str]:
     return {**table.live(found), "@order": order}
 
 
+def number(said: str) -> str | None:
+    """``queue:12``, ``op:3``; however many zeros are before it."""
+    found = whole(said)
+    return None if found is None else str(found)
+
+
 def register_all() -> None:
     everything = (notify.SAMPLE, notify.ALERT, notify.PROCESS, notify.OPERATION, notify.ENDPOINT)
     register("frame", navigation.live, *everything)
     register("overview", overview.overview, *everything)
-    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
-    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
-    register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting)
+    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
+    register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
     register("delayed", delayed.live, notify.SAMPLE)
-    register("alerts", alerts.live, notify.ALERT)
-    register("op", progress.live, notify.OPERATION)
+    register("alerts", alerts.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
+    register("op", progress.live, notify.OPERATION, argument=number)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)

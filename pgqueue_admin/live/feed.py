@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from django.db import connections
 
@@ -12,6 +13,8 @@ from pgqueue_admin.live.topics import Topic
 
 log = logging.getLogger(__name__)
 AGAIN_SECONDS = 1.0
+# Of their own: who follows very much delays figures, and neither pages, their files nor whether somebody may look.
+_THREADS = ThreadPoolExecutor(4, "live")
 
 
 class Feed:
@@ -49,7 +52,7 @@ class Feed:
             await self._wanted.wait()
             self._wanted.clear()
             try:
-                self._send(await asyncio.to_thread(self._render))
+                self._send(await asyncio.get_running_loop().run_in_executor(_THREADS, self._render))
             except Exception:
                 # pages keep their figures and say their age by themselves
                 log.warning("could not render %s:%s for open pages", self.topic.name, self.argument, exc_info=True)

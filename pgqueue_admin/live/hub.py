@@ -7,13 +7,14 @@ from pgqueue_admin.live import listener, topics
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.feed import Feed
 
-MOST_TOPICS = 8  # a page follows two or three; an address with hundreds is no page of ours
+MOST_TOPICS = 4  # a page follows two or three; an address with hundreds is no page of ours
+About = tuple[str, str]  # a topic's name and its argument
 
 
 class Hub:
     def __init__(self, dsn: Callable[[], str]):
         self._dsn = dsn
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[About, Feed] = {}
         self._task: asyncio.Task[None] | None = None
 
     def join(self, addresses: Iterable[str]) -> Client:
@@ -22,15 +23,17 @@ class Hub:
         client = Client()
         for address in sorted(set(addresses))[:MOST_TOPICS]:
             if found := topics.find(address):
-                if address not in self._feeds:
-                    self._feeds[address] = Feed(*found)
-                self._feeds[address].join(client)
+                topic, argument = found
+                about = topic.name, argument
+                if about not in self._feeds:
+                    self._feeds[about] = Feed(topic, argument)
+                self._feeds[about].join(client)
         return client
 
     def leave(self, client: Client) -> None:
-        for address, feed in list(self._feeds.items()):
+        for about, feed in list(self._feeds.items()):
             if client in feed.clients and feed.leave(client):
-                del self._feeds[address]
+                del self._feeds[about]
 
     @property
     def feeds(self) -> list[Feed]:

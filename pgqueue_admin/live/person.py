@@ -3,6 +3,7 @@
 import asyncio
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.contrib.auth import get_user
@@ -11,6 +12,7 @@ from django.db import Error, connections
 from django.http import HttpRequest
 
 FRESH_SECONDS = 2.5  # tabs of one browser ask together
+_THREADS = ThreadPoolExecutor(2, "persons")  # of their own: a stream ends in time however much is rendered
 
 
 class SignedOut(Exception):
@@ -35,7 +37,8 @@ class Persons:
         now, key = time.monotonic(), session.session_key or ""
         self._looks = {each: look for each, look in self._looks.items() if now - look[0] < FRESH_SECONDS}
         if key not in self._looks:
-            self._looks[key] = now, asyncio.ensure_future(asyncio.to_thread(_look, type(session)(key)))
+            look = asyncio.get_running_loop().run_in_executor(_THREADS, _look, type(session)(key))
+            self._looks[key] = now, look
         return await asyncio.shield(self._looks[key][1])  # a page that is closed ends the look of no other
 
 

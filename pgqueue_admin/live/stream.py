@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from django.contrib.sessions.backends.base import SessionBase
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from pgqueue_admin.live import frames
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.hub import Hub
+from pgqueue_admin.live.opened import REFUSAL, Opened
 from pgqueue_admin.live.person import Persons, SignedOut
 from pgqueue_admin.records.source import console_dsn
 
@@ -18,23 +20,33 @@ HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 hub = Hub(console_dsn)
 persons = Persons()
+opened = Opened()
 
 
-async def live(request: HttpRequest) -> StreamingHttpResponse:
+async def live(request: HttpRequest) -> HttpResponseBase:
     """Ends within seconds once its person is signed out; the page asks again, is told 401, and says so."""
+    if opened.is_full(_key(request.session)):
+        return HttpResponse(REFUSAL, status=429, content_type="text/plain", headers={"Retry-After": "30"})
     events = _events(request.GET.getlist("t"), request.session)
     return StreamingHttpResponse(events, content_type="text/event-stream", headers=HEADERS)
 
 
 async def _events(addresses: list[str], session: SessionBase) -> AsyncIterator[bytes]:
-    client = hub.join(addresses)
-    try:
-        yield frames.HELLO
-        with suppress(SignedOut):
-            async for frame in _frames(client, session):
-                yield frame
-    finally:
-        hub.leave(client)
+    if opened.is_full(_key(session)):  # since it was asked: the page asks again, and is told
+        return
+    with opened.one(_key(session)):
+        client = hub.join(addresses)
+        try:
+            yield frames.HELLO
+            with suppress(SignedOut):
+                async for frame in _frames(client, session):
+                    yield frame
+        finally:
+            hub.leave(client)
+
+
+def _key(session: SessionBase) -> str:
+    return session.session_key or ""
 
 
 async def _frames(client: Client, session: SessionBase) -> AsyncIterator[bytes]:

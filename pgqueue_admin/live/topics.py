@@ -6,27 +6,37 @@ from dataclasses import dataclass
 # A renderer gets what stands behind the colon of "queue:12" and answers with the inner HTML by key. Keys that start
 # with @ are not places on the page: @at (the sample's instant), @title, @say (what the live region speaks).
 Render = Callable[[str], Mapping[str, str]]
+# What an address says after its colon, in one spelling; None where there is no such thing. What is rendered for one is
+# rendered for all who mean the same, however they write it.
+Argument = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
     name: str
     render: Render
+    argument: Argument
     woken_by: frozenset[str]  # NOTIFY channels
 
 
 _topics: dict[str, Topic] = {}
 
 
-def register(name: str, render: Render, *woken_by: str) -> None:
-    _topics[name] = Topic(name, render, frozenset(woken_by))
+def nothing(_: str) -> str:
+    """Of a topic that is about one thing alone."""
+    return ""
+
+
+def register(name: str, render: Render, *woken_by: str, argument: Argument = nothing) -> None:
+    _topics[name] = Topic(name, render, argument, frozenset(woken_by))
 
 
 def find(address: str) -> tuple[Topic, str] | None:
     """The topic and its argument: ``queue:12`` is topic ``queue`` about ``12``."""
-    name, _, argument = address.partition(":")
+    name, _, said = address.partition(":")
     topic = _topics.get(name)
-    return (topic, argument) if topic else None
+    argument = topic.argument(said) if topic else None
+    return (topic, argument) if topic and argument is not None else None
 
 
 def channels() -> set[str]:

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from django.contrib.sessions.backends.base import SessionBase
 
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.live import client as clients
-from pgqueue_admin.live import frames, topics
+from pgqueue_admin.live import frames, person, topics
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.hub import Hub
 from tests.waiting import PATIENCE
@@ -34,7 +36,7 @@ class Board:
 def board(monkeypatch: pytest.MonkeyPatch) -> Board:
     monkeypatch.setattr(topics, "_topics", {})
     board = Board()
-    topics.register("board", board.render, "test_wake")
+    topics.register("board", board.render, "test_wake", argument=str)
     return board
 
 
@@ -114,6 +116,44 @@ async def test_nobody_left_means_nothing_rendered(hub: Hub, board: Board) -> Non
     assert [list(feed.clients) for feed in hub.feeds] == [[client], [client]]
     hub.leave(client)
     assert hub.feeds == []
+
+
+async def test_what_means_the_same_is_rendered_once(hub: Hub, board: Board) -> None:
+    topics.register("numbers", board.render, argument=lambda said: said.lstrip("0") if said.isdigit() else None)
+    clients = [hub.join([f"numbers:{said}"]) for said in ("12", "012", "0000012", "x", "", "-12")]
+    assert [(feed.topic.name, feed.argument) for feed in hub.feeds] == [("numbers", "12")]
+    assert await told(clients[1]) == {"a": "1", "b": "1", "about": "12"}
+
+
+async def test_an_argument_that_a_topic_does_not_take_makes_no_feed_of_its_own(hub: Hub, board: Board) -> None:
+    topics.register("frame", board.render)
+    for said in range(50):
+        hub.join([f"frame:{said}"])
+    assert [(feed.topic.name, feed.argument) for feed in hub.feeds] == [("frame", "")]
+
+
+async def test_whether_somebody_may_look_waits_for_no_rendering(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, board: Board
+) -> None:
+    """Nor does anything else that needs a thread: files of pages, for one."""
+    going_on, may_end = threading.Semaphore(0), threading.Event()
+
+    def endless(argument: str) -> dict[str, str]:
+        going_on.release()
+        may_end.wait(PATIENCE)
+        return {}
+
+    topics.register("endless", endless, argument=str)
+    monkeypatch.setattr(person, "_look", lambda session: "all")
+    for number in range(100):
+        hub.join([f"endless:{number}"])
+    try:
+        await soon(lambda: going_on.acquire(blocking=False))
+        assert await asyncio.wait_for(person.Persons().may(SessionBase("key")), PATIENCE) == "all"
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "a file"), PATIENCE) == "a file"
+        assert not may_end.is_set()
+    finally:
+        may_end.set()
 
 
 async def test_a_quiet_stream_beats() -> None:

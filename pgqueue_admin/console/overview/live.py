@@ -29,11 +29,16 @@ def overview(_: str) -> dict[str, str]:
     }
 
 
+def shown(said: str) -> str | None:
+    """The ids of a page's rows, each once and in order; None without any."""
+    ids = {number for each in said.split(",", ORDERED)[:ORDERED] if (number := whole(each)) is not None}
+    return ",".join(map(str, sorted(ids))) or None
+
+
 def rows(ids: str) -> dict[str, str]:
     """Topic ``rows:3,8,12``: the cells of these queues."""
-    wanted = [number for each in ids.split(",")[:500] if (number := whole(each)) is not None]
     said: dict[str, str] = {}
-    for each in board.load(Queue.objects.filter(pk__in=wanted).select_related("latest")):
+    for each in board.load(Queue.objects.filter(pk__in=ids.split(",")).select_related("latest")):
         said |= cells.live(each)
     return said
 

@@ -28,6 +28,11 @@ class Group:
         return f"{counted(len(self.rows), 'queue')} within target, {integer(ready)} ready"
 
 
+def sorting(sort: str) -> str:
+    """The column, with a minus before it for downwards; empty: worst first, as is all that is no column."""
+    return sort if sort.removeprefix("-") in SORTS else ""
+
+
 def ordered(rows: Iterable[Row], sort: str) -> list[Row]:
     """By the column asked for, else worst first; tables of no known kind always at the end of that."""
     name, down = sort.removeprefix("-"), sort.startswith("-")
