@@ -78,7 +78,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "filters": {"of_message": {"()": "pgqueue_admin.transport.logs.OfMessage"}},
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s"},
+        "line": {
+            "()": "pgqueue_admin.transport.logs.Lines",
+            "fmt": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s",
+        },
         "json": {"()": "pgqueue_admin.transport.logs.JsonLines"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},

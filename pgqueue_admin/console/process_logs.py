@@ -15,7 +15,7 @@ TAIL = 65_536  # bytes of its end that are looked at
 LEVELS = {"": "Every line", "warning": "Warnings and errors", "error": "Errors"}
 _TONES = {"WARNING": "w", "ERROR": "e", "CRITICAL": "e"}
 _SHOWN = {"": ("", "w", "e"), "warning": ("w", "e"), "error": ("e",)}
-_HEAD = 80  # characters of a line in which its level stands, if it has one
+_HEAD = 80  # characters of a line in which its level stands, if it has one; what begins with a blank belongs to another
 _LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b|^Fatal Python error")
 
 
@@ -52,6 +52,6 @@ def path_of(process: Process) -> Path | None:
 def _toned(texts: Iterable[str]) -> Iterator[Line]:
     tone = ""
     for text in texts:
-        if found := _LEVEL.search(text[:_HEAD]):
+        if not text[:1].isspace() and (found := _LEVEL.search(text[:_HEAD])):
             tone = _TONES.get(found[1] or "CRITICAL", "")
         yield Line(text, tone)

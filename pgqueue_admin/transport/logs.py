@@ -2,8 +2,10 @@
 
 import json
 import logging
+import re
 import threading
 from datetime import UTC, datetime
+from typing import Any
 
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
@@ -37,6 +39,26 @@ class OfMessage(logging.Filter):
         if not hasattr(record, "message_id"):
             vars(record).update(about(here.message) if here.message else dict.fromkeys(FIELDS, ""))
         return True
+
+
+# What ends a line, for somebody: str.splitlines knows more of these than terminals do. Tabs are left.
+_ESCAPED = {at: repr(chr(at))[1:-1] for at in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029) if at != 0x09}
+_KEPT_IN_TRACES = {at: text for at, text in _ESCAPED.items() if at != 0x0A}
+_LIKE_A_LINE_OF_ITS_OWN = re.compile(r"^(?=\d{4}-)", re.MULTILINE)
+
+
+class Lines(logging.Formatter):
+    """A line for people. Ids and texts came with messages: none of them may write a line of its own.
+
+    A traceback is many lines, with a text in it that came likewise: what in it begins as a line does is moved in.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = record.message.translate(_ESCAPED)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:
+        return _LIKE_A_LINE_OF_ITS_OWN.sub(" ", super().formatException(ei).translate(_KEPT_IN_TRACES))
 
 
 class JsonLines(logging.Formatter):

@@ -1,10 +1,13 @@
 """Log lines say which message they are about, as fields."""
 
+import io
 import json
 import logging
 
 import pytest
+from django.utils.module_loading import import_string
 
+from pgqueue_admin.config import worker_settings
 from pgqueue_admin.transport.logs import FIELDS, JsonLines, OfMessage
 from tests.transport.spy import finished, rows
 from tests.waiting import until
@@ -51,6 +54,46 @@ def test_what_a_handler_logs_and_what_is_logged_of_its_message(endpoint, handler
     assert all(line.items() >= fields.items() and "ValueError: refused" in line["exception"] for line in retried)
     (ended,) = [line for line in collected if "will not be tried again" in line["text"]]
     assert ended.items() >= fields.items()
+
+
+@pytest.fixture
+def written():
+    """What a log for people would be, by the formatter of the settings."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    line = dict(worker_settings.LOGGING["formatters"]["line"])
+    handler.setFormatter(import_string(line.pop("()"))(**line))
+    log = logging.getLogger("shop.forged")
+    log.addHandler(handler)
+    yield stream
+    log.removeHandler(handler)
+
+
+FORGED = "2026-11-26 14:00:00,000 CRITICAL pgqueue.supervisor[1] everything is lost"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\x1b[2K\n"])
+def test_nothing_that_came_with_a_message_writes_a_line_of_its_own(written, end):
+    logging.getLogger("shop.forged").warning("Message %s failed: %s", f"x{end}{FORGED}", "Zoë\tC:\\new")
+    (line,) = written.getvalue().splitlines()
+    assert " WARNING shop.forged[" in line
+    assert line.endswith(f"Message x{repr(end)[1:-1]}{FORGED} failed: Zoë\tC:\\new")
+
+
+def test_a_traceback_is_many_lines_of_which_none_begins_as_one_of_ours(written):
+    try:
+        raise ValueError(f"refused\r\n{FORGED}")
+    except ValueError:
+        logging.getLogger("shop.forged").exception("failed")
+    lines = written.getvalue().splitlines()
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[2].startswith('  File "')
+    assert lines[-2:] == ["ValueError: refused\\r", f" {FORGED}"]
+
+
+def test_json_says_what_was_said():
+    record = logging.LogRecord("shop", logging.WARNING, __file__, 1, "Message %s", (f"x\n{FORGED}",), None)
+    assert json.loads(JsonLines().format(record))["text"] == f"Message x\n{FORGED}"
 
 
 def test_a_line_about_no_message_has_no_fields(collected):
