@@ -1,14 +1,18 @@
 """How an act on messages is said: before, after, and when it was refused."""
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import figures, names, times
 from pgqueue_admin.wording.acts import past
 from pgqueue_admin.wording.questions import VERBS
 
+LEASE_QUEUE = "lease queue"  # whose original clients name none
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
 
 
@@ -27,8 +31,20 @@ def messages(count: int) -> str:
 
 
 def _where(operation: Operation) -> str:
-    tables = [table_of(address) for address in operation.queues]
-    return f"{'to' if operation.kind == 'retry' else 'of'} {names.listed(tables)}" if tables else ""
+    said = list(tables(operation.queues).values())
+    return f"{'to' if operation.kind == 'retry' else 'of'} {names.listed(said)}" if said else ""
+
+
+def tables(addresses: Iterable[str]) -> dict[str, str]:
+    """How each is said among the others: with its schema where another schema has a table of that name, too."""
+    of = {each: table_of(each) or LEASE_QUEUE for each in addresses}
+    times_said = Counter(of.values())
+    return {each: table if times_said[table] == 1 else _with_schema(each) for each, table in of.items()}
+
+
+def _with_schema(canonical: str) -> str:
+    address = source().dialect.parse_address(canonical)
+    return f"{address.schema}.{address.table}"
 
 
 def table_of(canonical: str) -> str:

@@ -30,9 +30,9 @@ def not_done(connection: Connection, pk: int) -> list[Any]:
     return connection.all(postgresql().operation.not_done(), {"operation_id": pk})
 
 
-def causes(connection: Connection, pk: int) -> list[Any]:
-    """What the set died of: rows of exception_type, message_type, queue, count, oldest_at, newest_at."""
-    return connection.all(postgresql().operation.causes(), {"operation_id": pk})
+def made_of(connection: Connection, pk: int) -> list[Any]:
+    """What the set is made of: rows of what (all, type, cause), name, count, oldest_at, newest_at."""
+    return connection.all(postgresql().operation.made_of(), {"operation_id": pk})
 
 
 def states(connection: Connection, pk: int) -> dict[str, int]:

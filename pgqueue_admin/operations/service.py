@@ -4,7 +4,7 @@ from pgqueue_admin.operations.acting import act
 from pgqueue_admin.operations.deciding import cancel, lapses_in, start
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.freezing import freeze, lapse
-from pgqueue_admin.operations.looking import causes, changed, items, missing_targets, not_done, states
+from pgqueue_admin.operations.looking import changed, items, made_of, missing_targets, not_done, states
 from pgqueue_admin.operations.running import UNFINISHED, reconcile, run, run_chunk
 from pgqueue_admin.operations.settling import settle
 
@@ -16,12 +16,12 @@ __all__ = [
     "Refused",
     "act",
     "cancel",
-    "causes",
     "changed",
     "freeze",
     "items",
     "lapse",
     "lapses_in",
+    "made_of",
     "missing_targets",
     "not_done",
     "reconcile",

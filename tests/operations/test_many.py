@@ -116,9 +116,9 @@ def test_the_preview_says_what_changed_since(ana: User) -> None:
     service.act("discard", dead(exception=REFUSED)[0].id, "bob", "command")
     with source().reading() as connection:
         assert service.changed(connection, operation) == (1, "bob")
-        causes = service.causes(connection, operation.pk)
-    assert [(row.exception_type, row.queue) for row in causes] == [(REFUSED, BILLING)]
-    assert sum(row.count for row in causes) == 88
+        made_of = service.made_of(connection, operation.pk)
+    assert [(row.name, row.count) for row in made_of if row.what == "cause"] == [(REFUSED, 88)]
+    assert [row.count for row in made_of if row.what == "all"] == [88]
 
 
 def test_the_second_start_is_told_who_and_when(ana: User) -> None:

@@ -1,7 +1,7 @@
 """What an operation would do: its frozen set by queue, type, cause and age, samples, and what is asked first."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -43,36 +43,43 @@ class Preview:
 
 
 def read(connection: Connection, operation: Operation) -> Preview:
-    causes = service.causes(connection, operation.pk)
+    parts = service.made_of(connection, operation.pk)
+    whole = next(part for part in parts if part.what == "all")
     samples = service.items(connection, operation.pk, limit=SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
     kept, removed = _headers(connection, samples) if retry else ([], [])
     return Preview(
-        _splits(operation, causes),
+        _splits(operation, parts),
         samples,
         service.changed(connection, operation),
         service.missing_targets(connection, operation.queues) if retry else [],
-        min((row.oldest_at for row in causes), default=None),
-        max((row.newest_at for row in causes), default=None),
+        whole.oldest_at,
+        whole.newest_at,
         kept,
         removed,
     )
 
 
-def _splits(operation: Operation, causes: Sequence[Any]) -> list[Split]:
+def _splits(operation: Operation, parts: Sequence[Any]) -> list[Split]:
     where = "Into" if operation.kind == Operation.Kind.RETRY else "Of"
-    queues = Counter({operation_words.table_of(name): count for name, count in operation.queues.items()})
+    said = operation_words.tables(operation.queues)
     return [
-        *_most(where, queues),
-        *_most("Type", _counted(causes, "message_type")),
-        *_most("Died of", _counted(causes, "exception_type")),
+        *_most(where, _added_up((said[address], count) for address, count in operation.queues.items())),
+        *_most("Type", _named(parts, "type")),
+        *_most("Died of", _named(parts, "cause")),
     ]
 
 
-def _counted(causes: Sequence[Any], name: str) -> Counter[str]:
+def _named(parts: Sequence[Any], what: str) -> Counter[str]:
+    found = (part for part in parts if part.what == what)
+    return _added_up((short_type(part.name or "") or "unknown", part.count) for part in found)
+
+
+def _added_up(counts: Iterable[tuple[str, int]]) -> Counter[str]:
+    """By the name that the page shows, which several may share."""
     found: Counter[str] = Counter()
-    for row in causes:
-        found[short_type(getattr(row, name) or "") or "unknown"] += row.count
+    for name, count in counts:
+        found[name] += count
     return found
 
 

@@ -70,13 +70,14 @@ from messages.operation_item i left join messages.message_archive a on a.id = i.
 where i.operation = %(operation_id)s
 group by 1 order by 2 desc
 
--- name: causes
--- What the frozen messages died of, for the preview.
-select a.exception_type, a.message_type, a.queue, count(*) as count, min(a.died_at) as oldest_at,
+-- name: made_of
+-- The whole frozen set, and by type and by cause apart, for the preview: a row for each name, not for each combination.
+select case grouping(a.message_type, a.exception_type) when 3 then 'all' when 1 then 'type' else 'cause' end as what,
+    coalesce(a.message_type, a.exception_type) as name, count(*) as count, min(a.died_at) as oldest_at,
     max(a.died_at) as newest_at
-from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s
-group by 1, 2, 3 order by 4 desc limit 50
+group by grouping sets ((), (a.message_type), (a.exception_type))
 
 -- name: changed
 -- Since the freeze: frozen messages that somebody else has acted on.
