@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.urls import reverse
 
+from pgqueue_admin.alerts.found import LONGEST
+from pgqueue_admin.archive import terms
 from pgqueue_admin.dialects import Address
 
 _RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that names no exception
@@ -33,10 +35,14 @@ def archive(queue_address: str, cause: str) -> str:
 
 
 def archive_path(queue_address: str, cause: str) -> str:
-    """The messages themselves, as the archive's own search finds them."""
-    terms = ["state:dead", f"queue:{queue_address}"]
+    """The messages that a warning counts and no others, as the archive's own search finds them."""
+    asked = ["state:dead", terms.died_in(queue_address), *_of_cause(cause)]
+    return reverse("archive") + "?" + urlencode({"q": " ".join(asked)})
+
+
+def _of_cause(cause: str) -> list[str]:
+    if not cause:  # of all that share a queue
+        return []
     if cause in _RESULTS:
-        terms.append(f"result:{cause}")
-    elif cause and '"' not in cause:
-        terms.append(f'error:"{cause}"' if cause.split() != [cause] else f"error:{cause}")
-    return reverse("archive") + "?" + urlencode({"q": " ".join(terms)})
+        return [f"result:{cause}", terms.exactly("error", "")]
+    return [terms.exactly("error", cause) if len(cause) < LONGEST else terms.beginning("error", cause)]

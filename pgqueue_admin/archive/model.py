@@ -72,7 +72,11 @@ class Filter:
     queue: str = ""  # canonical address
     endpoint: str = ""
     type: str = ""  # full name, or its last part
+    type_is: str | None = None  # this name and no other; empty: it has none
+    type_from: str = ""  # what the name begins with
     exception: str = ""  # likewise
+    exception_is: str | None = None
+    exception_from: str = ""
     message_id: str = ""
     operation: int | None = None
     since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
@@ -84,7 +88,8 @@ class Filter:
 
     def params(self) -> dict[str, Any]:
         texts = {name: value or None for name, value in self.asked().items()}
-        return {**texts, "words": [_contains(word) for word in self.words] or None}
+        whole = {"type_is": self.type_is, "exception_is": self.exception_is}
+        return {**texts, **whole, "words": [_contains(word) for word in self.words] or None}
 
 
 def _contains(word: str) -> str:

@@ -18,6 +18,8 @@ DEAD = "state:dead"
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
 RESULTS = ("success", "unsuccessful", "failed", "rejected", "lock_expired")
 KINDS = ("message", "transport", "control", "lease")
+_NONE = '=""'
+_PHRASE = re.compile(r'"((?:[^"]|"")*)"')
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<field>[A-Za-z_.]+):)?(?P<value>(?:"[^"]*"?|[^\s"])*)')
 
 
@@ -41,7 +43,8 @@ class Query:
     def takes_whole_names(self) -> bool:
         """Whether a name was given that is compared as a whole, so that a part of it finds nothing."""
         asked = self.filter
-        return any((asked.queue, asked.type, asked.exception, asked.endpoint, asked.message_id))
+        whole = (asked.type_is, asked.exception_is)
+        return any((asked.queue, asked.type, asked.exception, asked.endpoint, asked.message_id, *whole))
 
     @property
     def reads_rows(self) -> bool:
@@ -72,7 +75,8 @@ def _filter(terms: Iterable[re.Match[str]]) -> Filter:
 
 
 def _with(found: Filter, term: re.Match[str], name: str) -> Filter:
-    value = _unquoted(term["value"])
+    given = term["value"]
+    value = given if name in _NAMED else _unquoted(given.removeprefix("=") if name in _WHOLE else given)
     if term["not"] and value:
         raise NotUnderstood(term[0], "Excluding with “-” is not supported. Remove the “-”.")
     if not name and term[0] in {"OR", "AND", "(", ")"}:
@@ -91,7 +95,9 @@ def _with(found: Filter, term: re.Match[str], name: str) -> Filter:
 
 
 def _unquoted(value: str) -> str:
-    """A phrase loses its quotes; an address keeps those of its parts."""
+    """A phrase loses its quotes, and one of two in it that follow each other; an address keeps those of its parts."""
+    if phrase := _PHRASE.fullmatch(value):
+        return phrase[1].replace('""', '"')
     return value.strip('"') if value.count('"') <= 2 and value.startswith('"') else value
 
 
@@ -106,6 +112,19 @@ def _one_of(field_name: str, allowed: tuple[str, ...]) -> Callable[[Filter, str,
 
 def _text(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
     return lambda _found, value, _term: {field_name: value}
+
+
+def _name(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
+    """``Boom``: whole, or its last part; ``=Boom``: this and no other; ``Boom*``: what begins so; ``=""``: none."""
+
+    def reader(_found: Filter, given: str, term: str) -> dict[str, Any]:
+        how = "_is" if given.startswith("=") else "_from" if given.endswith("*") else ""
+        value = _unquoted({"_is": given[1:], "_from": given[:-1], "": given}[how])
+        if not value and given != _NONE:
+            raise NotUnderstood(term, f"there is no name in it. What has none is found by {_NONE}.")
+        return {field_name + how: value}
+
+    return reader
 
 
 def _message(found: Filter, value: str, _term: str) -> dict[str, Any]:
@@ -134,17 +153,22 @@ def _time(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
 
 
 def _id(_found: Filter, value: str, term: str) -> dict[str, Any]:
-    if value.isdecimal():
+    if value.isdecimal() and "=" not in term:
         raise NotUnderstood(term, "id: takes a message id; type an archive number into the box at the top.")
     return {"message_id": value}
 
 
 def _queue(_found: Filter, value: str, term: str) -> dict[str, Any]:
-    """An address as endpoints write it; a bare table name is enough while only one schema has it."""
+    """An address as endpoints write it; a bare table name is enough while only one schema has it.
+
+    A whole address is never taken for a table that somebody named like one.
+    """
     try:
         address = source().dialect.parse_address(value, source().default_schema)
     except AddressNotUnderstood as error:
         raise NotUnderstood(term, str(error)) from error
+    if source().dialect.canonical(address) == value:
+        return {"queue": value}
     named = [Address(*row) for row in Queue.objects.filter(table=value).values_list("schema", "table")]
     if len(named) > 1:
         schemas = listed([each.schema for each in named])
@@ -156,10 +180,12 @@ def _written(address: Address) -> str:
     return f"queue:{address.schema}.{address.table}"
 
 
+_NAMED = {"type", "error"}  # a name may be asked for in several ways
+_WHOLE = {"queue", "endpoint", "id"}  # these are whole anyhow, so that "=" says nothing more
 _READERS: dict[str, Callable[[Filter, str, str], dict[str, Any]]] = {
     "queue": _queue,
-    "type": _text("type"),
-    "error": _text("exception"),
+    "type": _name("type"),
+    "error": _name("exception"),
     "message": _message,
     "id": _id,
     "state": _one_of("state", STATES),

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from django.urls import reverse
 
 from pgqueue_admin.alerts import links
+from pgqueue_admin.archive import terms
 from pgqueue_admin.dialects.address import Address
 
 
@@ -41,4 +42,4 @@ def dead(canonical: str, cause: str = "") -> str:
     """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
     if cause:
         return links.archive_path(canonical, cause)
-    return f"{reverse('archive')}?q={quote(f'state:dead queue:{canonical}', safe='')}"
+    return f"{reverse('archive')}?q={quote(f'state:dead {terms.died_in(canonical)}', safe='')}"

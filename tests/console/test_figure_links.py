@@ -71,6 +71,22 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
     assert found_in_archive(archived, pressed) == COUNTED
 
 
+@pytest.mark.parametrize("name", ["Msg", 'Say "hi"', "=Msg", "Msg*"])
+def test_a_figure_of_a_name_leads_to_that_name_alone(page: Page, archived: Connection, name: str) -> None:
+    """Who types a last part means all of that; who presses a figure means what it counts."""
+    for longer in (name, f"Hn.Ns.{name}", f"Outer+{name}", f"{name}s"):
+        about = {"message_type": longer, "endpoint": longer, "exception_type": longer}
+        store.bury(archived, DeadMessage(queue=BILLING, died_at=TEN + 5.5 * MINUTE, **about))  # type: ignore[arg-type]
+    rolled_up(TEN + 5 * MINUTE, result="failed", type=name, endpoint=name)
+    failed(TEN + 5 * MINUTE, "aaaa", exception=name, type=name)
+    for asked in ({"type": name}, {"endpoint": name}):
+        text = page(**asked)
+        pressed = drawn(text)["messages"].replace("SINCE", "2026-11-14T10:05Z").replace("UNTIL", "2026-11-14T10:06Z")
+        assert len(found_in_archive(archived, pressed)) == 1
+    caused = unescape(matched(r'<a href="([^"]*)">all of this error', page()))
+    assert len(found_in_archive(archived, caused)) == 1
+
+
 @pytest.mark.parametrize("name", ["HUSBAND.Sales", "SINCERE", "UNTILLED"])
 def test_a_name_that_looks_like_what_a_drawing_fills_in_stays_whole(page: Page, database: None, name: str) -> None:
     """A drawing fills in the first SINCE and UNTIL that it finds; of a cell BAND before that."""
@@ -81,7 +97,7 @@ def test_a_name_that_looks_like_what_a_drawing_fills_in_stays_whole(page: Page, 
         pressed = pattern.replace("SINCE", "from", 1).replace("UNTIL", "to", 1)
         asked = parse_qs(urlsplit(pressed).query)
         if terms := asked.get("q"):
-            assert {"since:from", "until:to", f"endpoint:{name}"} < set(terms[0].split())
+            assert {"since:from", "until:to", f"endpoint:={name}"} < set(terms[0].split())
         else:
             assert (asked["since"], asked["until"], asked["endpoint"]) == (["from"], ["to"], [name])
         assert asked.get("band", ["7"]) == ["7"]

@@ -91,10 +91,10 @@ def test_a_critical_warning_needs_somebody_with_one_next_step(page: Page) -> Non
 @pytest.mark.parametrize(
     ("cause", "term"),
     [
-        ("failed", "result:failed"),
-        ("lock_expired", "result:lock_expired"),
-        ("Shop.Refused", "error:Shop.Refused"),
-        ("two words", 'error:"two words"'),
+        ("failed", 'result:failed error:=""'),
+        ("lock_expired", 'result:lock_expired error:=""'),
+        ("Shop.Refused", "error:=Shop.Refused"),
+        ("two words", 'error:="two words"'),
     ],
 )
 def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: Page, cause: str, term: str) -> None:

@@ -61,7 +61,7 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
     text = page(as_viewer, type=name, table="steps")
     address = urlsplit(unescape(matched(r'<a href="([^"]*)">\s*(?:<[^>]*>)*41', text)))
     asked = parse_qs(address.query)
-    found = archive_query.read(asked["q"][0]).filter.type if address.path == "/archive/" else asked["type"][0]
+    found = archive_query.read(asked["q"][0]).filter.type_is if address.path == "/archive/" else asked["type"][0]
     assert found == name
     assert drawn(text)["failed"][-36] == 41
 
@@ -125,7 +125,7 @@ def test_what_is_new_is_marked_and_leads_to_its_messages(as_viewer: Client, cons
     assert "1 is new" in text
     assert "Card &lt;n&gt; refused" in text
     assert "fingerprint=a" in matched(r'<a href="(/trends/messages/[^"]*)">\s*(?:<[^>]*>)*Shop', text)
-    assert linked(text, "all of this error").startswith("error:Shop.Refused result:unsuccessful kind:message since:")
+    assert linked(text, "all of this error").startswith("error:=Shop.Refused result:unsuccessful kind:message since:")
 
 
 def test_of_failures_that_are_forgotten_nobody_says_that_there_were_none(

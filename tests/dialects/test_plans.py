@@ -1,6 +1,7 @@
 """Hot statements on a million rows: by an index, and few blocks; judged by EXPLAIN, never by time."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -157,6 +158,9 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         Filter(state="dead", queue='"public"."Q0"'),
         Filter(state="dead", queue='"messages"."message"'),
         Filter(state="dead", exception="Shop.Failed3"),
+        Filter(state="dead", exception_is="Shop.Failed3"),
+        Filter(state="", exception_is="Shop.Failed3"),
+        Filter(state="dead", queue='"public"."Q0"', exception_is="Shop.Failed3"),
         Filter(state="succeeded"),
     ]
     key = {"died_at": datetime.now(UTC), "seq": ROWS}
@@ -170,6 +174,12 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
             plan = executed(connection, getattr(archive, name)(**parts), {**filter.params(), **values})
             assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
             assert plan.blocks < 5_000, (filter, name, plan)
+    dead_of_queue = Filter(state="dead", queue='"public"."Q0"')
+    for narrowed in (replace(dead_of_queue, exception_is=""), replace(dead_of_queue, exception_from="Shop.Failed3")):
+        values = {**narrowed.params(), "died_at": None, "seq": None, "limit": 51}
+        plan = executed(connection, archive.page(**parts), values)
+        assert plan.reads("message_archive") <= BY_INDEX, narrowed
+        assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue, and no others
     counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     for name in ("dead_by_queue", "dead_by_cause"):

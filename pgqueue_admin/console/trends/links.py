@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.urls import reverse
 
+from pgqueue_admin.archive import terms
 from pgqueue_admin.pipeline.figures.names import may_be_cut
 from pgqueue_admin.pipeline.figures.trends import NAMES, Asked
 from pgqueue_admin.pipeline.files.finished import UNSUCCESSFUL
@@ -64,9 +65,9 @@ def took_pattern(asked: Asked, measure: str) -> str:
 def caused(asked: Asked, exception: str) -> str:
     """All of one error in the window, to be retried; empty where the archive has not all, or cannot be asked."""
     window = [f"since:{_iso(asked.since)}", f"until:{_iso(asked.until)}"]
-    if is_pruned(asked.since) or not _is_sayable(asked) or may_be_cut(exception):
+    if is_pruned(asked.since) or asked.may_be_several or may_be_cut(exception):
         return ""
-    return _archive([f"error:{_term(exception)}", *FAILED, *narrowed(asked), *window])
+    return _archive([terms.exactly("error", exception), *FAILED, *narrowed(asked), *window])
 
 
 def fingerprinted(asked: Asked, fingerprint: str) -> str:
@@ -75,30 +76,23 @@ def fingerprinted(asked: Asked, fingerprint: str) -> str:
 
 
 def narrowed(asked: Asked) -> list[str]:
-    """Queue, endpoint and type as terms of the search; names with blanks in quotes."""
-    return [f"{name}:{_term(value)}" for name, value in _named(asked).items()]
+    """Queue, endpoint and type as terms of the search: these names and no others."""
+    return [
+        terms.died_in(value) if name == "queue" else terms.exactly(name, value) for name, value in _named(asked).items()
+    ]
 
 
 def _named(asked: Asked) -> dict[str, str]:
     return {name: value for name in NAMES if (value := getattr(asked, name))}
 
 
-def _term(value: str) -> str:
-    return f'"{value}"' if any(map(str.isspace, value)) and '"' not in value else value
-
-
-def _is_sayable(asked: Asked) -> bool:
-    """The search of the archive has no word for a quotation mark, but for those of an address, nor for a beginning."""
-    return '"' not in asked.endpoint + asked.type and not asked.may_be_several
-
-
-def _archive(terms: list[str]) -> str:
-    return f"{reverse('archive')}?q={quote(' '.join(terms), safe='')}"
+def _archive(asked: list[str]) -> str:
+    return f"{reverse('archive')}?q={quote(' '.join(asked), safe='')}"
 
 
 def _died(asked: Asked, since: str, until: str) -> str:
-    """Names last, here too."""
-    if not _is_sayable(asked):
+    """Names last, here too. The search cannot tell names that figures have cut from shorter ones that begin so."""
+    if asked.may_be_several:
         return _history(asked, since, until, UNSUCCESSFUL)
     return _archive([*FAILED, f"since:{since}", f"until:{until}", *narrowed(asked)])
 

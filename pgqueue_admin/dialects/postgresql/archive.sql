@@ -73,7 +73,8 @@ select id, %(who)s, 'succeeded', operation, queue from former
 
 -- name: matches
 -- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
--- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line.
+-- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line, nor those of
+-- names that are not asked for so: a whole name is looked up in an index, a last part and a beginning in each row.
 (%(state)s::text is null or a.state = %(state)s)
   and (%(result)s::text is null or a.result::text = %(result)s
        or %(result)s::text = 'unsuccessful' and a.result::text <> 'success')
@@ -85,8 +86,12 @@ select id, %(who)s, 'succeeded', operation, queue from former
   and (%(message_id)s::text is null or a.message_id = %(message_id)s)
   and (%(type)s::text is null or a.message_type = %(type)s
        or right(a.message_type, length(%(type)s) + 1) in ('.' || %(type)s, '+' || %(type)s))
+  and (%(type_is)s::text is null or a.message_type = %(type_is)s or %(type_is)s::text = '' and a.message_type is null)
+  and (%(type_from)s::text is null or starts_with(a.message_type, %(type_from)s::text))
   and (%(exception)s::text is null or a.exception_type = %(exception)s
        or right(a.exception_type, length(%(exception)s) + 1) in ('.' || %(exception)s, '+' || %(exception)s))
+  and (%(exception_is)s::text is null or a.exception_type = %(exception_is)s or %(exception_is)s::text = '' and a.exception_type is null)
+  and (%(exception_from)s::text is null or starts_with(a.exception_type, %(exception_from)s::text))
   and (%(since)s::timestamptz is null or a.died_at >= %(since)s)
   and (%(until)s::timestamptz is null or a.died_at < %(until)s)
   and (%(words)s::text[] is null or a.exception_message ilike all (%(words)s::text[]))

@@ -1,0 +1,71 @@
+"""From a warning of dead messages to exactly those that it counts, whatever their exception is named."""
+
+from itertools import count
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pgqueue_admin.alerts import links
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import archive_query
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests.alerts.conftest import BILLING
+from tests.console.pages import Connect
+
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+ODD = st.text(st.sampled_from("\"\\ *=.:+-'%_\t\u00a0Boom"), min_size=1, max_size=12)
+NAMES = st.text(LETTERS, min_size=1, max_size=40) | ODD
+
+
+@pytest.fixture
+def archive(console_database: str, connect: Connect) -> Connection:
+    return connect(console_database)
+
+
+def counted(archive: Connection, queue: str) -> dict[str, int]:
+    """What the warnings count, by cause."""
+    return {row.cause: row.count for row in archive.all(postgresql().alerts.lying()) if row.queue == queue}
+
+
+def behind(archive: Connection, queue: str, cause: str) -> int:
+    query = archive_query.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0])
+    assert query.error is None
+    assert len(store.page(archive, query.filter, limit=1_000).messages) == store.count(archive, query.filter, 1_000)[0]
+    return store.count(archive, query.filter, 1_000).number
+
+
+def test_each_cause_leads_to_its_own(archive: Connection) -> None:
+    """Exceptions of which one's name ends, or begins, with another's; and deaths that name none."""
+    names = {"Boom": 2, "Hn.Boom": 5, "Outer+Boom": 1, "Booms": 3, "": 4, None: 5}
+    for name, number in names.items():
+        for _ in range(number):
+            store.bury(archive, DeadMessage(queue=BILLING, exception_type=name))
+    for _ in range(21):
+        store.bury(archive, DeadMessage(queue=BILLING, exception_type="Hn.Failed", result="failed"))
+    found = counted(archive, BILLING)
+    assert (found["Boom"], found["failed"]) == (2, 9)
+    assert {cause: behind(archive, BILLING, cause) for cause in found} == found
+
+
+tables = count(1)
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), st.text(LETTERS, max_size=20), st.sampled_from([1, 399, 400, 5_000]))
+@example(["Boom", "Hn.Boom"], 'a"b c', 1)
+@example(['say "hi"', "=Boom", "Boom*", "\\", " ", '"'], '"public"."Billing', 5_000)
+@settings(max_examples=60)
+def test_the_count_behind_a_link_is_the_figure_beside_it(
+    archive: Connection, names: list[str], table: str, length: int
+) -> None:
+    """A queue of its own for each example. Figures have the first 400 characters of a name."""
+    queue = postgresql().canonical(Address("public", f"{table}{next(tables)}"))
+    long = names[0] + length * "x"
+    for name in (*names, *names[:1], f"Hn.{names[0]}", long, f"{long}y", f"Hn.{long}"):
+        store.bury(archive, DeadMessage(queue=queue, exception_type=name))
+    found = counted(archive, queue)
+    assert sum(found.values()) == len(names) + 5
+    assert {cause: behind(archive, queue, cause) for cause in found} == found
