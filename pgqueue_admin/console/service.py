@@ -7,11 +7,12 @@ from typing import Any
 
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.console import processes
+from pgqueue_admin.console import paths, processes
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.records.source import source
 
 
 @dataclass
@@ -50,6 +51,10 @@ class Service:
     @property
     def dead(self) -> int | None:
         return self._sampled("dead")
+
+    @property
+    def dead_path(self) -> str:
+        return paths.dead(source().dialect.canonical(self.address))
 
     @property
     def versions(self) -> list[str]:

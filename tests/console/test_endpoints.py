@@ -2,6 +2,8 @@
 
 import re
 from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -9,6 +11,8 @@ from django.core.management import get_commands
 from django.test import Client
 from django.utils import timezone
 
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.console import archive_query
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, SmallestTtbr
 from tests.console.pages import Answer, matched, shown
@@ -236,6 +240,13 @@ def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: End
     html = text(as_operator)
     assert "1 of 1" in html
     assert "slots, now" in html
+
+
+def test_its_dead_lead_to_what_lies_dead_of_its_own_queue(as_operator: Client, orders: Endpoint) -> None:
+    Endpoint.objects.update(schema="shop eu", table='My "Orders"')
+    asked = parse_qs(urlsplit(unescape(matched(r'<a href="([^"]*)">in the archive', text(as_operator)))).query)["q"][0]
+    found = archive_query.read(asked)
+    assert (found.error, found.filter) == (None, Filter(state="dead", queue='"shop eu"."My ""Orders"""'))
 
 
 def test_hostile_names(as_operator: Client, console_database: str) -> None:
