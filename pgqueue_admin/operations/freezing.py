@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from pgqueue_admin.archive import terms
 from pgqueue_admin.archive.model import LARGEST_ID, Filter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
@@ -122,7 +123,4 @@ def _insert(connection: Connection, pk: int, chosen: Chosen) -> None:
 
 
 def _said(chosen: Chosen) -> str:
-    if not isinstance(chosen, Filter):
-        return ""
-    asked = {name: value for name, value in chosen.asked().items() if value}
-    return " ".join(f"{name}:{value}" for name, value in asked.items())
+    return terms.written(chosen) if isinstance(chosen, Filter) else ""

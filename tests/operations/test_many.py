@@ -27,7 +27,7 @@ def test_freezing_counts_and_does_nothing(ana: User) -> None:
     before = number_in(BILLING)
     operation = service.freeze("retry", Filter(exception=REFUSED), ana, "console", "gateway is back")
     assert (operation.state, operation.count, operation.queues) == (State.FROZEN, 88, {BILLING: 88})
-    assert operation.selection == f"state:dead exception:{REFUSED}"
+    assert operation.selection == f"state:dead error:{REFUSED}"
     assert number_in(BILLING) == before
     assert not service.run_chunk(operation.pk)
     assert number_in(BILLING) == before
