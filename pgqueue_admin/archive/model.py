@@ -78,7 +78,8 @@ class Filter:
     exception_is: str | None = None
     exception_from: str = ""
     message_id: str = ""
-    operation: int | None = None
+    operation: int | None = None  # in whose set it was
+    last_operation: int | None = None  # on which nobody has decided anything since
     since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
     until: str = ""
     words: tuple[str, ...] = ()

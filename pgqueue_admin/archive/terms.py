@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pgqueue_admin.archive.model import Filter
 
+LAST = "/last"  # behind the number of an operation: what it was the last to act on
 _AS_THEY_ARE = ("state", "result", "kind", "queue", "since", "until")
 _WHOLE = {"endpoint": "endpoint", "message_id": "id", "type_is": "type", "exception_is": "error"}
 _BEGINNINGS = {"type_from": "type", "exception_from": "error"}
@@ -40,6 +41,8 @@ def _terms(asked: Filter) -> Iterator[str]:
     yield from (f"message:{_quoted(word)}" for word in asked.words)
     if "operation" in given:
         yield f"op:{asked.operation}"
+    if "last_operation" in given:
+        yield f"op:{asked.last_operation}{LAST}"
 
 
 def _quoted(name: str) -> str:

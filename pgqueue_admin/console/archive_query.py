@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.terms import LAST
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -132,10 +133,11 @@ def _message(found: Filter, value: str, _term: str) -> dict[str, Any]:
 
 
 def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
-    number = whole(value)
+    """``418``: all of its set; ``418/last``: what nothing else was decided on since."""
+    number = whole(value.removesuffix(LAST))
     if number is None:
         raise NotUnderstood(term, f"{value} is not the number of an operation.")
-    return {"operation": number}
+    return {"last_operation" if value.endswith(LAST) else "operation": number}
 
 
 def _time(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:

@@ -129,6 +129,27 @@ def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, c
     start(recorded.operator, again["Location"])
     service.run(Operation.objects.latest("pk").pk)
     assert {recorded.state(each) for each in cards} == {"dead"}
+    html = shown(recorded.operator, frozen["Location"])
+    assert "Restore" not in html
+    listed = unescape(matched(r'<a href="([^"]*)">5\s+dead</a>', html))
+    assert {f'value="{each}"' in shown(recorded.operator, listed) for each in cards} == {True}
+
+
+def test_those_alone_are_restored_that_are_as_the_operation_left_them(recorded: Recorded, cards: list[int]) -> None:
+    """One was restored since, and another one discarded anew by somebody else."""
+    frozen = choose(recorded.operator, "discard", cards)
+    start(recorded.operator, frozen["Location"])
+    service.run(Operation.objects.get().pk)
+    for card in cards[:2]:
+        service.act("restore", card, "tomas", "console")
+    service.act("discard", cards[1], "tomas", "console")
+    html = shown(recorded.operator, frozen["Location"])
+    assert "Restore the 3 still discarded" in html
+    again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
+    assert Operation.objects.latest("pk").count == 3
+    start(recorded.operator, again["Location"])
+    service.run(Operation.objects.latest("pk").pk)
+    assert [recorded.state(each) for each in cards] == ["dead", "discarded", "dead", "dead", "dead"]
 
 
 def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int]) -> None:

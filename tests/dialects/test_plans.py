@@ -152,8 +152,15 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     """Every filter of the page, forwards and back: from an index, and no more of it than a page or a cap needs."""
     connection, archive = connect(large_archive.dsn), postgresql().archive
     parts = {"matches": archive.matches, "is_queue": archive.is_queue}
+    connection.run(
+        "insert into messages.operation_item (operation, place, archive_id)"
+        " select 7, i, 10 * i from generate_series(1, 200) i"
+    )
     filters = [
         Filter(),
+        Filter(state="", operation=7),
+        Filter(state="dead", operation=7),
+        Filter(state="dead", last_operation=7),
         Filter(state=""),
         Filter(state="dead", queue='"public"."Q0"'),
         Filter(state="dead", queue='"messages"."message"'),
@@ -173,6 +180,7 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         for name, values in asked:
             plan = executed(connection, getattr(archive, name)(**parts), {**filter.params(), **values})
             assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
+            assert plan.reads("operation_item") <= BY_INDEX, (filter, name)
             assert plan.blocks < 5_000, (filter, name, plan)
     dead_of_queue = Filter(state="dead", queue='"public"."Q0"')
     for narrowed in (replace(dead_of_queue, exception_is=""), replace(dead_of_queue, exception_from="Shop.Failed3")):

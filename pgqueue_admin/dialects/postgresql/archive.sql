@@ -82,7 +82,9 @@ select id, %(who)s, 'succeeded', operation, queue from former
   and (%(queue)s::text is null or a.queue = %(queue)s
        or %(queue)s::text = '"messages"."message"' and a.queue is null)
   and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s)
-  and (%(operation)s::bigint is null or a.operation = %(operation)s)
+  and (%(operation)s::bigint is null or a.id = any (array(
+       select archive_id from messages.operation_item where operation = %(operation)s)))
+  and (%(last_operation)s::bigint is null or a.operation = %(last_operation)s)
   and (%(message_id)s::text is null or a.message_id = %(message_id)s)
   and (%(type)s::text is null or a.message_type = %(type)s
        or right(a.message_type, length(%(type)s) + 1) in ('.' || %(type)s, '+' || %(type)s))
