@@ -106,6 +106,7 @@ def test_of_a_queue_it_is_not_known_what_succeeded(as_viewer: Client, database: 
     assert "not known of a queue: choose its endpoint" in of_queue
     assert "100" not in matched(r"Share failed</dt><dd class=\"v\">([^<]*)", of_queue)
     assert sum(drawn(of_endpoint)["succeeded"]) == 41
+    assert "from audit queues and the archive" in of_endpoint
     assert "not known" not in of_endpoint
 
 
