@@ -90,7 +90,7 @@ class ArchiveAdmin(ReadOnly):
         if not search_term.strip():
             return queryset, False
         with source().reading() as connection:
-            ids = [each.id for each in store.sightings(connection, search_term)]
+            ids = [each.id for each in store.sightings(connection, search_term).rows]
         return queryset.filter(pk__in=ids), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -9,6 +9,8 @@ from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Ke
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
+SIGHTINGS = 100
+
 
 class Page(NamedTuple):
     """``after`` leads to older messages, ``before`` to newer ones; None where there are none."""
@@ -37,6 +39,13 @@ class Capped(NamedTuple):
     """A count that stopped at its cap when ``more`` is true."""
 
     number: int
+    more: bool
+
+
+class Sightings(NamedTuple):
+    """There are others, older ones, when ``more`` is true."""
+
+    rows: list[Any]
     more: bool
 
 
@@ -133,13 +142,15 @@ def events(connection: Connection, archive_id: int) -> list[Any]:
     return connection.all(_sql().events(), {"id": archive_id})
 
 
-def sightings(connection: Connection, text: str) -> list[Any]:
-    """Where a message with this archive id, message id or row id lies; newest first, at most 100."""
+def sightings(connection: Connection, text: str) -> Sightings:
+    """Where a message with this archive id, message id or row id lies; newest first."""
     text = text.strip().replace("\0", "")
     row_id: UUID | None = None
     with suppress(ValueError):
         row_id = UUID(text)
-    return connection.all(_sql().sightings(), {"text": text, "row_id": row_id, "id": archive_id_of(text)})
+    asked = {"text": text, "row_id": row_id, "id": archive_id_of(text), "limit": SIGHTINGS + 1}
+    rows = connection.all(_sql().sightings(), asked)
+    return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
 
 def _rows(connection: Connection, filter: Filter, after: Key | None, before: Key | None, limit: int) -> list[Any]:

@@ -116,9 +116,9 @@ def test_sightings_by_any_id(ingested: Connection) -> None:
     message = store.get(ingested, 5)
     assert message
     for text in ("5", str(message.message_id), str(message.row_id)):
-        assert 5 in [row.id for row in store.sightings(ingested, text)]
+        assert 5 in [row.id for row in store.sightings(ingested, text).rows]
     for text in ("nothing", "99999999999999999999", "a\0b", ""):
-        assert store.sightings(ingested, text) == []
+        assert store.sightings(ingested, text) == ([], False)
 
 
 def test_a_body_is_cut_in_the_database(engine: Connection) -> None:

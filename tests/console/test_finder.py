@@ -44,6 +44,21 @@ def test_several_sightings_are_listed(recorded: Recorded) -> None:
     assert "Seen in 2 places" in html
 
 
+@pytest.mark.parametrize(("number", "said"), [(99, "100"), (100, "100+")])
+def test_what_is_not_listed_is_not_left_out_of_the_count(recorded: Recorded, number: int, said: str) -> None:
+    card = recorded.refused_card()
+    message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
+    recorded.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, message_id)
+        select now(), '{}', 'failed', 'test', %s from generate_series(1, %s)""",
+        [message_id, number],
+    )
+    html = recorded.operator.get(f"/messages/{message_id}/").content.decode()
+    assert f"<title>{said} sightings" in html
+    assert f"Seen in {said} places" in html
+    assert ("The archive has older ones" in html) == (said == "100+")
+
+
 def test_no_sighting_says_what_was_searched(looked_at: Recorded) -> None:
     response = looked_at.operator.get("/messages/00000000-0000-4000-8000-00000000ffff/")
     html = response.content.decode()

@@ -58,7 +58,7 @@ def _found(row_id: UUID) -> Fatal:
 
 def _place(connection: Connection, found: Fatal) -> Place:
     waiting = moving_out.waiting(connection, found)
-    return Place(waiting, [] if waiting else store.sightings(connection, str(found.row_id)))
+    return Place(waiting, [] if waiting else store.sightings(connection, str(found.row_id)).rows)
 
 
 urlpatterns = [

@@ -29,8 +29,13 @@ class Sighting(NamedTuple):
 
 class Found(NamedTuple):
     sightings: list[Sighting]
+    more: bool  # older ones, in the archive
     tables: int  # how many queues were asked for the row id
     unread: list[str]  # and which could not be
+
+    @property
+    def number(self) -> store.Capped:
+        return store.Capped(len(self.sightings), self.more)
 
 
 @require_safe
@@ -55,20 +60,21 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
 
 
 def _find(connection: Connection, any_id: str) -> Found:
-    archived = [_archived(row) for row in _sightings(connection, any_id)]
+    found = _sightings(connection, any_id)
+    archived = [_archived(row) for row in found.rows]
     row_id = _uuid(any_id)
     if row_id is None:
-        return Found(archived, 0, [])
+        return Found(archived, found.more, 0, [])
     waiting, tables, unread = _waiting(connection, row_id)
-    return Found([*waiting, *archived], tables, unread)
+    return Found([*waiting, *archived], found.more, tables, unread)
 
 
-def _sightings(connection: Connection, any_id: str) -> list[Any]:
+def _sightings(connection: Connection, any_id: str) -> store.Sightings:
     """The archive may not be there: a database given by URL has no table of ours."""
     try:
         return store.sightings(connection, any_id)
     except DatabaseError:
-        return []
+        return store.Sightings([], False)
 
 
 def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:

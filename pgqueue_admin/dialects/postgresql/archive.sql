@@ -192,7 +192,7 @@ select id, at, who, verb, operation, target from messages.archive_event where ar
 -- By any id that a person may have copied: archive id, message id, row id.
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at from messages.message_archive a
 where a.message_id = %(text)s or a.row_id = %(row_id)s::uuid or a.id = %(id)s::integer
-order by a.died_at desc, a.seq desc limit 100
+order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: hold
 -- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
