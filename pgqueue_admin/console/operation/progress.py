@@ -48,7 +48,10 @@ class Progress:
 
     @property
     def percent(self) -> int:
-        return round(100 * self.acted / self.operation.count) if self.operation.count else 100
+        """Never 100 before all are acted on, and never 0 once one is."""
+        if not self.left:
+            return 100
+        return min(99, max(1 if self.acted else 0, round(100 * self.acted / self.operation.count)))
 
     @property
     def bar(self) -> Bar:
