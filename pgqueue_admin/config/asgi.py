@@ -9,6 +9,7 @@ from typing import Any
 import django
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIHandler
+from django.db import connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import get_resolver
@@ -30,7 +31,13 @@ class OneThread(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        return await sync_to_async(self.get_response)(request)
+        return await sync_to_async(self._answer)(request)
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.streaming:
+            connections.close_all()  # or an open page would keep this thread's session lent for as long as it is open
+        return response
 
 
 def _settle() -> None:
