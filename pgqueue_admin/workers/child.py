@@ -12,8 +12,10 @@ from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.errors import QueueUnfit
+from pgqueue_admin.transport.handling.behaviours import Pipeline
 from pgqueue_admin.workers import code_version, identity, pulse, registry, run_folder, settings
 from pgqueue_admin.workers.counters import Counters
+from pgqueue_admin.workers.django_sessions import kept_usable
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.exhausted import bury
 from pgqueue_admin.workers.in_hand import Hands
@@ -55,7 +57,7 @@ class Child:
             exhausted=bury,
             observer=self.counters,
             schema=row.schema,
-            pipeline=declared.pipeline,
+            pipeline=Pipeline(behaviours=(kept_usable,)) | declared.pipeline,
         )
         self.reporter.breakers = self.endpoint.breakers
 

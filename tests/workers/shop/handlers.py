@@ -3,8 +3,12 @@
 import os
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
 
 from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.workers.registry import Company, endpoint
@@ -21,6 +25,8 @@ def do(message: dict[str, Any], context: MessageContext) -> None:
         _wait_for(Path(message["hold"]))
     if message.get("fail"):
         raise ValueError("told to fail")
+    if asked := message.get("models"):
+        _ask_models(within=asked == "in atomic")
     _note(context)
 
 
@@ -34,6 +40,11 @@ def _wait_for(path: Path) -> None:
     path.with_suffix(".held").touch()
     while not path.exists():
         pause.wait(0.02)
+
+
+def _ask_models(within: bool) -> None:
+    with transaction.atomic() if within else nullcontext():
+        User.objects.count()
 
 
 def _note(context: MessageContext) -> None:
