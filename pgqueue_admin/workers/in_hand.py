@@ -4,6 +4,7 @@ import mmap
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +52,7 @@ class Hands:
 
 
 def read(path: Path) -> list[InHand]:
-    """What the process has, or had when it died. A file that is gone or half written is an empty hand."""
+    """What the process has, or had when it died. A file that is gone is an empty hand, as is a damaged slot of one."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -67,7 +68,8 @@ def of(identity: Identity) -> list[InHand]:
 def take_away(identity: Identity) -> list[InHand]:
     """What a process had when it ended; its file goes."""
     held = of(identity)
-    run_folder.in_hand_file(identity).unlink(missing_ok=True)
+    with suppress(OSError):  # a disk that takes no writes; what it had counts, and a later sweep finds the file
+        run_folder.in_hand_file(identity).unlink(missing_ok=True)
     return held
 
 
@@ -85,7 +87,8 @@ def _records(content: bytes) -> Iterator[InHand]:
         since, seq, row_id, *names = _RECORD.unpack_from(content, slot * _SIZE)
         if since:
             texts = (name.rstrip(b"\0").decode("utf-8", "replace") for name in names)
-            yield InHand(slot, datetime.fromtimestamp(since, UTC), seq, UUID(bytes=row_id), *texts)
+            with suppress(ValueError, OverflowError, OSError):  # a time that cannot be
+                yield InHand(slot, datetime.fromtimestamp(since, UTC), seq, UUID(bytes=row_id), *texts)
 
 
 def _cut(text: str, size: int) -> bytes:

@@ -7,7 +7,7 @@ import time
 from django.conf import settings
 
 from pgqueue_admin.embedded import child
-from pgqueue_admin.workers import identity, pulse
+from pgqueue_admin.workers import identity, pulse, signal_names
 from pgqueue_admin.workers.backoff import Backoff
 from pgqueue_admin.workers.programs import Program
 from pgqueue_admin.workers.run_folder import plain_log
@@ -73,6 +73,6 @@ class Kept:
         if wait == self._told_wait == LONGEST:
             return None  # it keeps ending, and that was said
         self._told_wait = wait
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+        how = f"killed by {signal_names.called(-code)}" if code < 0 else f"exit {code}"
         again = f"started again in {wait:.1f} s{', and so on' if wait == LONGEST else ''}"
         return f"{self.program.name} ended ({hung}{how}); {again}, see {plain_log(self.program.name)}"

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pgqueue_admin.workers import identity, in_hand, pulse, readiness, run_folder, vitals
+from pgqueue_admin.workers import identity, in_hand, pulse, readiness, run_folder, signal_names, vitals
 from pgqueue_admin.workers.role import Role
 from pgqueue_admin.workers.start import PARENT
 
@@ -114,7 +114,7 @@ class Managed:
             return f"killed: {self.hung}"
         if self.too_large:
             return f"{'killed' if code < 0 else 'drained'} at {self.too_large}"
-        return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"ended by {signal_names.called(-code)}" if code < 0 else f"ended with exit code {code}"
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError):

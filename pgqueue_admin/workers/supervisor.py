@@ -42,10 +42,17 @@ class Supervisor:
     def tick(self) -> None:
         readiness.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
         for group in self.groups.values():
-            group.reap()
+            self._reap(group)
         self.stopping |= self.office.refused is not None
         self._take_desired(self.office.desired())
         self.office.write_soon()
+
+    def _reap(self, group: Group) -> None:
+        """A fault in what one of them left behind would end this process, and all others with it."""
+        try:
+            group.reap()
+        except Exception:
+            log.exception("%s was not looked at to the end; the next look is in %.1f s.", group.role.label, TICK)
 
     def _take_desired(self, roles: list[Role] | None) -> None:
         if roles is None and not self.stopping:

@@ -20,6 +20,7 @@ from tests.workers.house import House, want
 from tests.workers.shop.handlers import TYPE
 
 LIMITS = {"sampler": 10, "endpoint": 8}  # seconds
+REAL_TIME = signal.SIGRTMIN + 2  # Python has no name for it
 BEATS = """
 import threading
 import django
@@ -129,6 +130,13 @@ def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[s
     assert "celery-beat ended (it showed no sign of life for 1 s, killed by SIGKILL)" in plain(said)
     until(lambda: kept.look() or kept.running, what="another one runs")
     assert kept.pid != stopped
+
+
+def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], Kept]) -> None:
+    kept = keep("import signal; signal.pause()")
+    os.kill(kept.pid, REAL_TIME)
+    said = until(kept.look, what="it is told")
+    assert f"celery-beat ended (killed by signal {REAL_TIME})" in said
 
 
 def test_who_shows_no_signs_is_not_judged_by_them() -> None:

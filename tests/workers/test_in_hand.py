@@ -1,7 +1,10 @@
 """What a process has in hand can be read from beside it, and after its death."""
 
+import struct
 from pathlib import Path
 from uuid import UUID, uuid4
+
+import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.wire.message import IncomingMessage
@@ -39,3 +42,12 @@ def test_long_names_are_cut_and_slots_beyond_the_file_are_not_shown(tmp_path: Pa
 
 def test_a_file_that_is_gone_is_an_empty_hand(tmp_path: Path) -> None:
     assert read(tmp_path / "never") == []
+
+
+@pytest.mark.parametrize("since", [float("nan"), float("inf"), 1e300, -1e18])
+def test_a_damaged_slot_is_empty_and_the_others_are_told(tmp_path: Path, since: float) -> None:
+    path = tmp_path / "hand"
+    Hands(path).take(1, message())
+    with path.open("r+b") as file:
+        file.write(struct.pack("<d", since))
+    assert [seen.slot for seen in read(path)] == [1]

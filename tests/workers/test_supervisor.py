@@ -71,6 +71,31 @@ def test_a_killed_child_is_replaced_and_its_message_received_again_as_it_was(
     assert dead.last_error.startswith(f"ended by SIGKILL; in hand: {TYPE} {message_id}")
 
 
+def test_one_ended_by_a_real_time_signal_ends_no_other(house: House) -> None:
+    """Python has no name for most of them."""
+    want(2)
+    house.supervise()
+    first, second = house.running(2)
+    os.kill(first.pid, signal.SIGRTMIN + 2)
+    (dead,) = until(lambda: house.rows(pid=first.pid, ended_at__isnull=False), what="its end is written down")
+    assert dead.last_error.startswith(f"ended by signal {signal.SIGRTMIN + 2}")
+    assert second.pid in {row.pid for row in house.running(2)}
+
+
+def test_what_a_dead_one_left_and_cannot_be_taken_away_ends_no_other(house: House) -> None:
+    """As on a disk that takes no writes: its file is a folder that is not empty."""
+    want(2)
+    house.supervise()
+    first, second = house.running(2)
+    for left in ("hand", "pulse"):
+        path = house.var / "run" / f"{first.pid}-{first.start_ticks}.{left}"
+        path.rename(path.with_suffix(".away"))
+        (path / "kept").mkdir(parents=True)
+    os.kill(first.pid, signal.SIGKILL)
+    assert until(lambda: house.rows(pid=first.pid, exit_code=-signal.SIGKILL), what="its end is written down")
+    assert second.pid in {row.pid for row in house.running(2)}
+
+
 def test_a_killed_supervisor_leaves_no_process_and_messages_return(
     house: House, sales: Endpoint, look: Connection, tmp_path: Path
 ) -> None:
