@@ -74,7 +74,8 @@ class Child:
         for companion in self.declared.companions:
             self._beside(partial(companion, self))
         self.reporter.link.start()
-        self.ending.wait()
+        while not self.ending.wait():  # any signal for which an application has a handler ends one wait
+            pass
         return self._end()
 
     def _started(self) -> bool:

@@ -35,12 +35,13 @@ def keep_beating() -> None:
     """In a thread of its own, for a process whose turns may take as long as they like.
 
     It falls silent when the process as a whole does: stopped, or in native code that never lets the interpreter go on.
+    And when its main thread has ended: a thread of somebody's that is no daemon keeps an ended process for ever.
     """
 
     mine = Pulse()
 
     def beat() -> None:
-        while True:
+        while threading.main_thread().is_alive():
             mine.beat()
             time.sleep(EVERY)
 

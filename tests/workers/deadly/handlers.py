@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,16 @@ def _hoard() -> None:
     _kept.append(b"\1" * (200 * MB))
 
 
+def _linger() -> None:
+    """All is done, and the process cannot leave."""
+    threading.Thread(target=threading.Event().wait, daemon=False).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _live() -> None: ...
 
 
-WAYS = {"exit": _exit, "leave": _leave, "segfault": _segfault, "grow": _grow, "hoard": _hoard, "live": _live}
+WAYS = {
+    "exit": _exit, "leave": _leave, "segfault": _segfault, "grow": _grow, "hoard": _hoard, "linger": _linger,
+    "live": _live,
+}  # fmt: skip

@@ -1,0 +1,17 @@
+"""SIGUSR1 is heard in the main thread, as by whoever dumps stacks. For processes only: importing it sets that."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from pgqueue_admin.transport import MessageContext
+from pgqueue_admin.workers.registry import endpoint
+
+sales = endpoint("Sales")
+signal.signal(signal.SIGUSR1, lambda *_: Path(os.environ["PGQUEUE_VAR"], "heard").touch())
+
+
+@sales.handle("Shop.Do")
+def do(message: dict[str, Any], context: MessageContext) -> None:
+    context.connection.run("insert into handled (pid) values (%s)", [os.getpid()])
