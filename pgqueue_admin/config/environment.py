@@ -4,7 +4,7 @@ import os
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
@@ -50,6 +50,8 @@ def database(url: str, name: str) -> dict[str, Any]:
         parsed = environ.Env.db_url_config(asked)
     except ValueError:
         raise unreadable(name, _DATABASE, url) from None
+    # as libpq writes them: an address of IPv6 in brackets, a folder of sockets as %2Frun
+    parsed["HOST"] = unquote(parsed["HOST"]).replace("[", "").replace("]", "")
     own = parsed.get("OPTIONS", {})
     said = own.get("options", "")
     options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}

@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from django.conf import settings
 
+from pgqueue_admin.dialects.postgresql.opening import address, said_by
 from pgqueue_admin.records.source import console_dsn, source
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import integer
@@ -35,9 +36,10 @@ def groups() -> list[Group]:
 
 def without_password(dsn: str) -> str:
     """Where a server is, and as whom; never with which secret."""
-    at = urlsplit(dsn)
-    who = f"{at.username}@" if at.username else ""
-    return f"{at.scheme}://{who}{at.hostname or 'local socket'}{f':{at.port}' if at.port else ''}{at.path}"
+    said = said_by(dsn)
+    shown = {name: said.get(name) for name in ("user", "host", "port", "dbname")}
+    is_far = shown["host"] and not shown["host"].startswith("/")
+    return unquote(address(shown if is_far else {**shown, "host": "local socket"}))
 
 
 def _setting(name: str, variable: str, value: Callable[[], str], hint: str = "") -> Setting:

@@ -19,8 +19,11 @@ def free() -> int:
 
 
 def is_busy(port: int, host: str = "127.0.0.1") -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server will: TIME_WAIT is not busy
+    is_v6 = ":" in host
+    with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as probe:
+        if is_v6:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # so will the server: IPv4 is another's
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so will the server: TIME_WAIT is not busy
         try:
             probe.bind((host, port))
         except OSError:

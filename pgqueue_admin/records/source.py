@@ -5,13 +5,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.db import Error, connections
 
 from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, address
 from pgqueue_admin.dialects.postgresql.session import translated
 
 _READS: dict[str, Any] = {
@@ -97,12 +96,7 @@ def _source(dsn: str, schemas: tuple[str, ...]) -> Source:
 
 
 def _dsn(entry: dict[str, Any]) -> str:
-    person = quote(entry.get("USER") or "", safe="")
-    if entry.get("PASSWORD"):
-        person += ":" + quote(entry["PASSWORD"], safe="")
-    host = quote(entry.get("HOST") or "", safe=":[]") + (f":{entry['PORT']}" if entry.get("PORT") else "")
-    said = {**entry.get("OPTIONS", {})}
+    at = {"user": entry.get("USER"), "password": entry.get("PASSWORD"), "host": entry.get("HOST")}
+    said = {**at, "port": entry.get("PORT"), "dbname": entry["NAME"], **entry.get("OPTIONS", {})}
     said["options"] = entry.get("URL_OPTIONS", said.get("options", ""))
-    options = {key: value for key, value in said.items() if isinstance(value, str | int) and value != ""}
-    asked = urlencode(options, quote_via=quote)  # libpq reads no + as a blank
-    return f"postgresql://{person + '@' if person else ''}{host}/{quote(entry['NAME'], safe='')}?{asked}"
+    return address({key: value for key, value in said.items() if isinstance(value, str | int)})

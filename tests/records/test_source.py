@@ -2,8 +2,14 @@
 
 from urllib.parse import quote
 
+import pytest
+from django.db import connections
+from psycopg.conninfo import conninfo_to_dict
+
 from pgqueue_admin.config import environment
-from pgqueue_admin.records.source import source
+from pgqueue_admin.console.settings_list import without_password
+from pgqueue_admin.pipeline.sources.looking import for_looking
+from pgqueue_admin.records.source import console_dsn, source
 from tests.console.sampled import elsewhere
 
 
@@ -18,3 +24,53 @@ def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> 
                 asked = ("work_mem", "timezone", "statement_timeout", "default_transaction_read_only")
                 shown[name] = [connection.value(f"show {each}") for each in asked]
     assert shown == {"reading": ["7MB", "UTC", "5s", "on"], "writing": ["7MB", "UTC", "5min", "off"]}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:p@[::1]:5432/db",
+        "postgresql://u:p@[2001:db8::1]/db",
+        "postgresql://u@[fe80::1%25eth0]:5432/db",
+        "postgresql://u:p@h1:5432,h2:5433/db?target_session_attrs=read-write",
+        "postgresql://u:p@[::1]:5432,h2:5433/db",
+        "postgresql://u:p@[::1]:5432,[::2]:5433/db",
+        "postgresql://u:p%40s%2F%3F%23%25%3A@h/db",
+        "postgresql://u%40corp:p%C3%A4ss+word@h/d%20b",
+        "postgresql:///db?host=/var/run/postgresql",
+        "postgresql://%2Fvar%2Frun%2Fpostgresql/db",
+        "postgresql://u@h/db?sslmode=verify-full&sslrootcert=/a/b%20c.pem&passfile=/etc/pg%2Bpass",
+        "postgresql://u@h:5432/db?sslmode=disable&options=-c%20search_path%3Dapp",
+    ],
+)
+def test_everybody_goes_where_the_url_says(url: str) -> None:
+    said = conninfo_to_dict(url)
+    place = {name: value for name, value in said.items() if name in ("host", "port", "user", "password", "dbname")}
+    with elsewhere("default", **environment.database(url, "DATABASE_URL")):
+        django = {name: str(value) for name, value in connections["default"].get_connection_params().items()}
+        assert place.items() <= django.items()
+        assert said.items() <= conninfo_to_dict(console_dsn()).items()
+        assert place.items() <= conninfo_to_dict(for_looking(console_dsn())).items(), "history's driver"
+        assert f":{quote(str(said.get('password')))}@" not in without_password(console_dsn())
+    assert place.items() <= conninfo_to_dict(for_looking(url)).items(), "a standby's URL is taken as it was given"
+
+
+@pytest.mark.parametrize(("port", "ports"), [("", {}), ("5433", {"port": "5433,5433"})])
+def test_several_hosts_may_have_one_port_or_none(port: str, ports: dict[str, str]) -> None:
+    entry = {**environment.database("postgresql://u@h1,h2/db", "DATABASE_URL"), "PORT": port}
+    with elsewhere("default", **entry):
+        said = conninfo_to_dict(console_dsn())
+    assert {name: said[name] for name in ("host", "port") if said.get(name, ",") != ","} == {"host": "h1,h2", **ports}
+
+
+@pytest.mark.parametrize(
+    ("dsn", "shown"),
+    [
+        ("postgresql://u:p@[::1]:5432/db?sslmode=disable", "postgresql://u@[::1]:5432/db"),
+        ("postgresql://u:p@h1:5432,h2:5433/db", "postgresql://u@h1:5432,h2:5433/db"),
+        ("postgresql:///db?host=/var/run/postgresql", "postgresql://local socket/db"),
+        ("postgresql:///db", "postgresql://local socket/db"),
+    ],
+)
+def test_settings_show_where_a_server_is(dsn: str, shown: str) -> None:
+    assert without_password(dsn) == shown

@@ -1,6 +1,8 @@
 """How sessions are opened: what the wire is told, and what a session starts with."""
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -60,6 +62,27 @@ def said_by(dsn: str) -> dict[str, Any]:
     if not all(port.isdigit() for port in str(said.get("port") or 0).split(",") if port):
         raise UrlUnreadable  # a password with a / in it: what is before that is read as the port
     return said
+
+
+def address(said: Mapping[str, Any]) -> str:
+    """The URL that says this, by libpq's names, which may be of several hosts: each with its own port, or all with one.
+
+    Settings stand behind it as libpq reads them: a ``+`` is no blank there.
+    """
+    more = {name: value for name, value in said.items() if value not in ("", None)}
+    user, password, hosts, ports, name = (
+        str(more.pop(each, "")) for each in ("user", "password", "host", "port", "dbname")
+    )
+    person = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    every = ports.split(",") if "," in ports else [ports] * (hosts.count(",") + 1)
+    places = ",".join(map(_place, hosts.split(","), every))
+    asked = f"?{urlencode(more, quote_via=quote)}" if more else ""
+    return f"postgresql://{person}{'@' if person else ''}{places}/{quote(name, safe='')}{asked}"
+
+
+def _place(host: str, port: str) -> str:
+    quoted = quote(host, safe=":")
+    return (f"[{quoted}]" if ":" in host else quoted) + (f":{port}" if port else "")
 
 
 def on_the_wire(dsn: str) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 import logging
 import time
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from uuid import uuid4
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.opening import address, said_by
 
 log = logging.getLogger(__name__)
 LIMIT = 600  # seconds a statement may take
@@ -17,12 +17,11 @@ NAME = "pgqueue-admin history"
 
 def for_looking(dsn: str, limit: int = LIMIT) -> str:
     """Where to, for Arrow's driver, which knows none of our pools. Each batch has a name of its own there."""
-    parts = urlsplit(dsn)
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
-    asked["options"] = f"{asked.get('options', '')} {_only(limit)}".strip()
+    asked = said_by(dsn)
+    asked["options"] = f"{asked.get('options') or ''} {_only(limit)}".strip()
     asked["application_name"] = f"{NAME} {uuid4().hex[:12]}"
     asked["client_encoding"] = "UTF8"  # whatever the database has: Arrow's texts, and those of files, are UTF-8
-    return urlunsplit(parts._replace(query=urlencode(asked, quote_via=quote)))
+    return address(asked)
 
 
 def _only(limit: int) -> str:
@@ -45,7 +44,7 @@ class Overdue:
 
     def __init__(self, uri: str, limit: float = LIMIT + SPARE):
         self._uri, self._limit = uri, limit
-        self._name = dict(parse_qsl(urlsplit(uri).query))["application_name"]
+        self._name = said_by(uri)["application_name"]
         self._look_at = time.monotonic() + limit
 
     def ended(self) -> bool:

@@ -14,4 +14,5 @@ signal.signal(signal.SIGUSR1, lambda *_: Path(os.environ["PGQUEUE_VAR"], "heard"
 
 @sales.handle("Shop.Do")
 def do(message: dict[str, Any], context: MessageContext) -> None:
+    assert context.connection is not None
     context.connection.run("insert into handled (pid) values (%s)", [os.getpid()])
