@@ -1,6 +1,8 @@
 """What a process has in hand, in a memory-mapped file: it costs no write per message and outlives the process."""
 
+import logging
 import mmap
+import os
 import struct
 import time
 from collections.abc import Iterator
@@ -14,9 +16,11 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers import run_folder
 from pgqueue_admin.workers.identity import Identity, start_ticks
 
+log = logging.getLogger(__name__)
 SLOTS = 64
 _RECORD = struct.Struct("<d q 16s 100s 120s 63s 63s")  # since, seq, row id, message id, type, schema, table
 _SIZE = 384
+_WHOLE = SLOTS * _SIZE
 _EMPTY = b"\0" * _SIZE
 
 
@@ -35,9 +39,13 @@ class Hands:
     """Written by one process, each slot by the thread that uses it."""
 
     def __init__(self, path: Path):
-        with path.open("w+b") as file:
-            file.truncate(SLOTS * _SIZE)
-            self._map = mmap.mmap(file.fileno(), SLOTS * _SIZE)
+        try:
+            with path.open("w+b") as file:
+                os.posix_fallocate(file.fileno(), 0, _WHOLE)  # a page without a place on a full disk would be our end
+                self._map = mmap.mmap(file.fileno(), _WHOLE)
+        except OSError as error:
+            log.warning("If this process dies, nobody will know what it had in hand: %s", error)
+            self._map = mmap.mmap(-1, _WHOLE)
 
     def take(self, slot: int, message: IncomingMessage) -> None:
         names = _cut(message.message_id, 100), _cut(message.type, 120), *(_cut(name, 63) for name in message.queue)

@@ -39,9 +39,7 @@ class Kept:
         self._end_if_hung()
         if self._child and self._child.poll() is not None:
             return self._ended(self._child.returncode)
-        if not self._child and not self._backoff.waiting:
-            self.start()
-        return None
+        return None if self._child or self._backoff.waiting else self._start_again()
 
     def ask_to_end(self) -> None:
         if self.running and self._child:
@@ -67,12 +65,23 @@ class Kept:
     def running(self) -> bool:
         return self._child is not None and self._child.poll() is None
 
+    def _start_again(self) -> str | None:
+        """No process or no disk left for one: whoever keeps it lives, or all others would end with it."""
+        try:
+            self.start()
+        except OSError as error:
+            return self._waits(f"{self.program.name} cannot be started: {error}", ran=0.0)
+        return None
+
     def _ended(self, code: int) -> str | None:
-        self._child, hung = None, self._hung
-        wait = self._backoff.crashed(time.monotonic() - self._since)
+        self._child = None
+        how = f"killed by {signal_names.called(-code)}" if code < 0 else f"exit {code}"
+        return self._waits(f"{self.program.name} ended ({self._hung}{how})", time.monotonic() - self._since)
+
+    def _waits(self, what: str, ran: float) -> str | None:
+        wait = self._backoff.crashed(ran)
         if wait == self._told_wait == LONGEST:
             return None  # it keeps ending, and that was said
         self._told_wait = wait
-        how = f"killed by {signal_names.called(-code)}" if code < 0 else f"exit {code}"
         again = f"started again in {wait:.1f} s{', and so on' if wait == LONGEST else ''}"
-        return f"{self.program.name} ended ({hung}{how}); {again}, see {plain_log(self.program.name)}"
+        return f"{what}; {again}, see {plain_log(self.program.name)}"

@@ -17,6 +17,7 @@ from pgqueue_admin.workers.identity import Identity
 LONGEST_LOOK = 2.0  # seconds between two looks that are counted: who was held up itself has seen nothing
 LONGEST_START = 120.0  # seconds until the first sign: a start imports much, and all may start at once
 EVERY = 1.0
+NOTHING = 0
 
 
 class Pulse:
@@ -24,11 +25,21 @@ class Pulse:
 
     def __init__(self) -> None:
         self._count = 0
-        self._file = os.open(path(identity.mine()), os.O_WRONLY | os.O_CREAT, 0o600)
+        self._file: int | None = None
 
     def beat(self) -> None:
+        """A disk that takes nothing must not end who is well: the time of a file needs no room there."""
         self._count += 1
-        os.pwrite(self._file, b"%020d" % self._count, 0)
+        with suppress(OSError):
+            if self._file is None:
+                self._file = os.open(path(identity.mine()), os.O_WRONLY | os.O_CREAT, 0o600)
+            self._turn(self._file)
+
+    def _turn(self, file: int) -> None:
+        try:
+            os.pwrite(file, b"%020d" % self._count, 0)  # its time changes, too
+        except OSError:
+            os.utime(file)
 
 
 def keep_beating() -> None:
@@ -53,10 +64,10 @@ class Silence:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic):
         self._monotonic = monotonic
-        self._shown, self._looked = b"", monotonic()
+        self._shown, self._looked = NOTHING, monotonic()
         self._seconds = 0.0
 
-    def look(self, shown: bytes) -> float:
+    def look(self, shown: int) -> float:
         """For how many seconds ``shown``, as ``of`` reads it, has been the same."""
         now = self._monotonic()
         between, self._looked = min(now - self._looked, LONGEST_LOOK), now
@@ -71,12 +82,12 @@ class Silence:
         return f"it showed no sign of life for {plain(most)}" if self.look(shown) > most else ""
 
 
-def of(process: Identity) -> bytes:
-    """What it shows now; empty where it shows nothing."""
+def of(process: Identity) -> int:
+    """What it shows now, which is when it last turned its counter; NOTHING where it shows nothing."""
     try:
-        return path(process).read_bytes()
+        return path(process).stat().st_mtime_ns
     except OSError:
-        return b""
+        return NOTHING
 
 
 def forget(process: Identity) -> None:

@@ -1,6 +1,7 @@
 """Where a process leaves files: its log in var/log, what it has in hand in var/run."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,10 +30,11 @@ def log_file(label: str, ordinal: int) -> Path:
 
 
 def plain_log(name: str) -> Path:
-    """Ready to be appended to; a large one is put aside first."""
+    """Ready to be appended to; a large one is put aside first, where the disk lets us."""
     path = folder("log") / f"{name}.log"
-    if path.exists() and path.stat().st_size > LARGEST_LOG:
-        path.replace(path.with_suffix(".log.1"))
+    with suppress(OSError):
+        if path.exists() and path.stat().st_size > LARGEST_LOG:
+            path.replace(path.with_suffix(".log.1"))
     return path
 
 

@@ -81,7 +81,7 @@ class Servers:
         self._started = time.monotonic()
         try:
             self._all[down].start()
-        except ServerFailed as error:  # e.g. the killed server's last session still holds its shared memory
+        except (ServerFailed, OSError) as error:  # a full disk, or a killed server's last session holds its memory
             return f"{down} ended and cannot be started yet. {error}"
         return f"{down} ended and was started again in {time.monotonic() - self._started:.1f} s"
 

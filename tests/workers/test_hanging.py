@@ -43,7 +43,7 @@ class Clock:
 def test_silence_is_counted_from_the_last_turn() -> None:
     clock = Clock()
     silence = pulse.Silence(clock)
-    for shown, expected in ((b"", 1), (b"", 2), (b"1", 0), (b"1", 1), (b"1", 2), (b"2", 0), (b"2", 1)):
+    for shown, expected in ((0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)):
         clock.now += 1
         assert silence.look(shown) == expected
 
@@ -51,9 +51,9 @@ def test_silence_is_counted_from_the_last_turn() -> None:
 def test_who_was_held_up_itself_has_not_seen_a_silence() -> None:
     clock = Clock()
     silence = pulse.Silence(clock)
-    silence.look(b"1")
+    silence.look(1)
     clock.now += 3600
-    assert silence.look(b"1") == pulse.LONGEST_LOOK
+    assert silence.look(1) == pulse.LONGEST_LOOK
 
 
 def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
@@ -66,6 +66,24 @@ def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
         said.append(silence.broken(mine, after=60))
     assert [bool(each) for each in said] == [False] * 120 + [True] * 80
     assert plain(said[-1]) == "it showed no sign of life for 2 min"
+
+
+def test_a_full_disk_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "path", lambda process: Path("/dev/full"))
+    mine, me = pulse.Pulse(), identity.mine()
+    before = pulse.of(me)
+    until(lambda: mine.beat() or pulse.of(me) != before, what="it is seen")  # type: ignore[func-returns-value]
+
+
+def test_a_disk_that_takes_no_file_at_all_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = tmp_path / "not yet" / "pulse"
+    monkeypatch.setattr(pulse, "path", lambda process: at)
+    mine, me = pulse.Pulse(), identity.mine()
+    mine.beat()
+    assert pulse.of(me) == pulse.NOTHING
+    at.parent.mkdir()
+    mine.beat()
+    assert pulse.of(me)
 
 
 @pytest.mark.chaos
@@ -130,6 +148,19 @@ def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[s
     assert "celery-beat ended (it showed no sign of life for 1 s, killed by SIGKILL)" in plain(said)
     until(lambda: kept.look() or kept.running, what="another one runs")
     assert kept.pid != stopped
+
+
+def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], Kept], tmp_path: Path) -> None:
+    """As on a full disk: its log is a folder, of which nobody can make a file."""
+    kept = keep("import signal; signal.pause()")
+    log = tmp_path / "log" / "celery-beat.log"
+    log.unlink()
+    log.mkdir()
+    os.kill(kept.pid, signal.SIGKILL)
+    assert "celery-beat ended (killed by SIGKILL)" in until(kept.look, what="its end is told")
+    assert "celery-beat cannot be started: [Errno 21] Is a directory" in until(kept.look, what="that is told, too")
+    log.rmdir()
+    until(lambda: kept.look() or kept.running, what="it runs again")
 
 
 def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], Kept]) -> None:

@@ -51,3 +51,17 @@ def test_a_damaged_slot_is_empty_and_the_others_are_told(tmp_path: Path, since: 
     with path.open("r+b") as file:
         file.write(struct.pack("<d", since))
     assert [seen.slot for seen in read(path)] == [1]
+
+
+def test_a_full_disk_costs_what_is_told_and_no_process(caplog: pytest.LogCaptureFixture) -> None:
+    hands = Hands(Path("/dev/full"))
+    hands.take(0, message())
+    hands.empty(0)
+    assert "nobody will know what it had in hand" in caplog.text
+
+
+def test_its_place_on_the_disk_is_taken_at_once(tmp_path: Path) -> None:
+    """Taken later, a page for which there is none left ends the process by SIGBUS."""
+    path = tmp_path / "hand"
+    Hands(path)
+    assert path.stat().st_blocks * 512 >= path.stat().st_size > 0
