@@ -15,6 +15,8 @@ from pgqueue_admin.wording.questions import VERBS
 LEASE_QUEUE = "lease queue"  # whose original clients name none
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
 
+FINISHING = "Cancelled; what is in hand is finished first"
+
 
 def what(operation: Operation) -> str:
     """``Retry 1,284 messages to Billing``."""
@@ -24,6 +26,10 @@ def what(operation: Operation) -> str:
 def button(operation: Operation, environment: str) -> str:
     """``Retry 1,284 in production``."""
     return f"{VERBS[operation.kind]} {operation.count:,} in {environment or 'unnamed'}"
+
+
+def cancel_question(operation: Operation, environment: str) -> str:
+    return f"Cancel the rest of operation {operation.pk}, {what(operation)}, in {environment or 'unnamed'}?"
 
 
 def messages(count: int) -> str:

@@ -1,18 +1,21 @@
 """Start and cancel: each happens once, and whoever comes second is told who was first."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, at
 from pgqueue_admin.operations.freezing import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
-from pgqueue_admin.operations.running import UNFINISHED
+from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile
 from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import AuditEntry, Operation
 
+log = logging.getLogger(__name__)
 State = Operation.State
 
 
@@ -49,7 +52,19 @@ def cancel(pk: int, person: Any) -> Operation:
     if never_started:
         forget(pk)
     operation.refresh_from_db()
+    if operation.started_at:
+        _count(operation)
     return operation
+
+
+def _count(operation: Operation) -> None:
+    """What a worker that was killed had done may not be in the row yet; one at work counts when its chunk ends."""
+    try:
+        if not in_hand(operation):
+            reconcile(operation.pk)
+            operation.refresh_from_db()
+    except DatabaseError as error:  # counted by ``settle``
+        log.warning("Operation %s is cancelled, and not counted yet: %s", operation.pk, error)
 
 
 def lapses_in(operation: Operation) -> timedelta:

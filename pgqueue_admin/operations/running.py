@@ -34,6 +34,14 @@ def run_chunk(pk: int, size: int = CHUNK) -> bool:
     return may_be_more
 
 
+def in_hand(operation: Operation) -> bool:
+    """Whether a chunk goes on although the operation is cancelled: then its figures are not the last ones."""
+    if operation.state != State.CANCELLED or operation.started_at is None:
+        return False
+    with source().reading() as connection:
+        return bool(connection.value(postgresql().operation.in_hand(), {"operation_id": operation.pk}))
+
+
 def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
     """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so."""
     while run_chunk(pk) and not until():
@@ -77,6 +85,9 @@ def _chunk(operation: Operation, size: int) -> bool:
     who = operation.started_by or operation.who
     with source().writing() as connection, connection.transaction():
         whose = {"operation_id": operation.pk}
+        connection.run(postgresql().operation.begin_chunk(), whose)
+        if Operation.objects.get(pk=operation.pk).state != State.RUNNING:  # whoever cancels now sees this chunk
+            return False
         rows = connection.all(postgresql().operation.next_chunk(), {**whose, "limit": size, "most": MOST_HEADERS})
         outcomes = kind_of(operation.kind).do(connection, [row.archive_id for row in rows], who, operation.pk)
         _record(connection, whose, outcomes)

@@ -5,7 +5,7 @@ from pgqueue_admin.operations.deciding import cancel, lapses_in, start
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.freezing import freeze, lapse
 from pgqueue_admin.operations.looking import changed, items, made_of, missing_targets, not_done, states
-from pgqueue_admin.operations.running import UNFINISHED, reconcile, run, run_chunk
+from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile, run, run_chunk
 from pgqueue_admin.operations.settling import settle
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "cancel",
     "changed",
     "freeze",
+    "in_hand",
     "items",
     "lapse",
     "lapses_in",

@@ -9,11 +9,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
+from pgqueue_admin.console.operation import progress
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.records.source import source
-from tests.console.pages import Answer, matched, shown
+from tests.console.pages import Answer, Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
 from tests.waiting import until
 
@@ -50,7 +53,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
     assert recorded.rows("Billing") == before
 
     waiting = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
-    assert "Cancel the remaining 5" in waiting
+    assert "Cancel the remaining" in waiting
     assert "Look again" in waiting
 
     service.run(Operation.objects.get().pk)
@@ -161,6 +164,46 @@ def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int
     assert sorted(recorded.state(each) for each in cards) == ["dead"] * 3 + ["retried"] * 2
 
 
+def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
+    recorded: Recorded, recorded_console: str, cards: list[int], connect: Connect
+) -> None:
+    frozen = choose(recorded.operator, "discard", cards)
+    start(recorded.operator, frozen["Location"])
+    operation = Operation.objects.get()
+    service.run_chunk(operation.pk, size=2)
+    worker = connect(recorded_console)
+    with worker.transaction():
+        worker.run(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
+        html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
+        assert html.count("Cancelled; what is in hand is finished first.") == 2
+        assert 'id="going-on"' in html
+        assert "Restore all" not in html
+        assert "not touched and still dead" not in html
+        assert progress.live(str(operation.pk))["@say"] == ""
+    ended = shown(recorded.operator, frozen["Location"])
+    assert "2 discarded, 3 not touched and still dead." in ended
+    assert "Restore all 2" in ended
+
+
+def test_what_is_left_to_cancel_is_counted_on_an_open_page(
+    recorded: Recorded, cards: list[int], settings: Settings
+) -> None:
+    frozen = choose(recorded.operator, "retry", cards)
+    html = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
+    number = str(Operation.objects.get().pk)
+    assert (
+        f"Cancel the rest of operation {number}, Retry 5 messages to Billing, in {settings.PGQUEUE['ENVIRONMENT']}?"
+        in html
+    )
+    assert html.count(f'Cancel the remaining <span data-live="op.{number}.left">5</span>') == 2
+    service.run_chunk(int(number), size=2)
+    told = progress.live(number)
+    assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("3", "b bad")
+    service.run(int(number))
+    told = progress.live(number)
+    assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("0", "off")
+
+
 def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
@@ -233,8 +276,6 @@ def test_the_list(recorded: Recorded, cards: list[int]) -> None:
 
 
 def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) -> None:
-    from pgqueue_admin.console.operation import progress
-
     frozen = choose(recorded.operator, "retry", cards)
     number = str(Operation.objects.get().pk)
     start(recorded.operator, frozen["Location"])

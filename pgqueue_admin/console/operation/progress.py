@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import operation_words
 from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.wording import acts
 
@@ -32,11 +37,23 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """``finishing``: it is cancelled, and a chunk of it still runs, so no figure is the last one."""
+
     operation: Operation
+    finishing: bool = False
 
     @property
     def running(self) -> bool:
         return self.operation.state in RUNNING
+
+    @property
+    def moves(self) -> bool:
+        return self.running or self.finishing
+
+    @property
+    def acts_class(self) -> str:
+        """Of the button that cancels: on an open page it goes when nothing is left to cancel."""
+        return "b bad" if self.running else "off"
 
     @property
     def acted(self) -> int:
@@ -64,11 +81,28 @@ class Progress:
 
     @property
     def verdict(self) -> str:
-        return operation_words.ended(self.operation)
+        return operation_words.FINISHING if self.finishing else operation_words.ended(self.operation)
+
+    @property
+    def live_left(self) -> SafeString:
+        """The number that is left, where a button or a question names it: it goes on there, too."""
+        return format_html('<span data-live="op.{}.left">{}</span>', self.operation.pk, f"{self.left:,}")
+
+    @property
+    def question(self) -> str:
+        return operation_words.cancel_question(self.operation, settings.PGQUEUE["ENVIRONMENT"])
+
+    @property
+    def button(self) -> SafeString:
+        where = settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
+        return format_html("Cancel the remaining {} in {}", self.live_left, where)
 
 
 def of(operation: Operation) -> Progress:
-    return Progress(operation)
+    try:
+        return Progress(operation, service.in_hand(operation))
+    except DatabaseError:  # what is known is shown
+        return Progress(operation)
 
 
 def live(number: str) -> dict[str, str]:
@@ -80,5 +114,6 @@ def live(number: str) -> dict[str, str]:
     about = {"operation": operation, "progress": progress}
     drawn = {f"op.{number}.progress": render_to_string("pgqueue_admin/operations/progress.html", about)}
     drawn[f"op.{number}.state"] = render_to_string("pgqueue_admin/operations/state.html", about)
-    ended = "" if progress.running else f"Operation {number} has ended: {progress.verdict}"
+    drawn[f"op.{number}.left"], drawn[f"op.{number}.acts"] = f"{progress.left:,}", progress.acts_class
+    ended = "" if progress.moves else f"Operation {number} has ended: {progress.verdict}"
     return {**drawn, "@say": ended}

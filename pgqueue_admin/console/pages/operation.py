@@ -73,7 +73,9 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
     existing(Operation, f"There is no operation {number}.", pk=number)
     try:
         operation = service.cancel(number, request.user)
-        answers.done(request, f"Cancelled. {operation_words.ended(operation)}.")
+        finishing = progress.of(operation).finishing
+        came = operation_words.FINISHING if finishing else f"Cancelled. {operation_words.ended(operation)}"
+        answers.done(request, f"{came}.")
     except service.Refused as error:
         answers.refused(request, str(error))
     except DatabaseError as error:

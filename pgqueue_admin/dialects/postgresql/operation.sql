@@ -37,6 +37,21 @@ select place, archive_id, near from (
     window up_to as (order by n.place rows unbounded preceding)
 ) chunk where nth = 1 or read is null or read <= %(most)s order by nth
 
+-- name: begin_chunk
+-- Let go when the chunk's transaction ends, however it ends: until then others see that something is in hand.
+select pg_advisory_xact_lock_shared(hashtext('pgqueue operation'), %(operation_id)s::integer)
+
+-- name: in_hand
+-- Whether a chunk runs now; asks nobody to wait.
+select exists (
+    select from pg_catalog.pg_locks l
+    where l.locktype = 'advisory'
+      and l.database = (select oid from pg_catalog.pg_database where datname = current_database())
+      and l.classid::int8 = hashtext('pgqueue operation')::int8 & 4294967295
+      and l.objid::int8 = %(operation_id)s
+      and l.objsubid = 2
+)
+
 -- name: record
 -- The outcome of each message, in the transaction that acted on it.
 update messages.operation_item i
