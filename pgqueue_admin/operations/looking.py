@@ -25,6 +25,14 @@ def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", li
     return connection.all(postgresql().operation.items(), asked)
 
 
+def samples(connection: Connection, operation: Operation, number: int) -> list[Any]:
+    """The oldest of the set, the newest, and others at equal steps between them."""
+    last = max(1, operation.count)
+    steps = max(1, min(number, last) - 1)
+    places = sorted({1 + round(step * (last - 1) / steps) for step in range(steps + 1)})
+    return connection.all(postgresql().operation.samples(), {"operation_id": operation.pk, "places": places})
+
+
 def not_done(connection: Connection, pk: int) -> list[Any]:
     """Every message of the set that was not acted on, with why."""
     return connection.all(postgresql().operation.not_done(), {"operation_id": pk})

@@ -4,7 +4,7 @@ from pgqueue_admin.operations.acting import act
 from pgqueue_admin.operations.deciding import cancel, lapses_in, start
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.freezing import freeze, lapse
-from pgqueue_admin.operations.looking import changed, items, made_of, missing_targets, not_done, states
+from pgqueue_admin.operations.looking import changed, items, made_of, missing_targets, not_done, samples, states
 from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile, run, run_chunk
 from pgqueue_admin.operations.settling import settle
 
@@ -28,6 +28,7 @@ __all__ = [
     "reconcile",
     "run",
     "run_chunk",
+    "samples",
     "settle",
     "start",
     "states",

@@ -1,8 +1,10 @@
 """An act on many: frozen, looked at, started, done, each with its outcome; all of it with scripts off (C4)."""
 
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from html import unescape
+from itertools import pairwise
 
 import pytest
 from django.contrib.auth.models import User
@@ -14,7 +16,7 @@ from pytest_django import Settings
 from pgqueue_admin.console.operation import progress
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation, Queue
 from pgqueue_admin.records.source import source
 from tests.console.pages import Answer, Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
@@ -236,6 +238,30 @@ def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards:
     recorded.connection.run('drop table "Billing" cascade')
     html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
     assert "is not a queue" in html
+
+
+def test_a_queue_where_nobody_receives_is_told_before(recorded: Recorded, cards: list[int]) -> None:
+    address = recorded.operator.post("/operations/", {"act": "retry", "id": cards})["Location"]
+    assert "nobody" not in shown(recorded.operator, address)
+    endpoint = Endpoint.objects.create(name="Shop.Billing", schema="public", table="Billing")
+    Queue.objects.create(schema="public", table="Billing", kind="input", endpoint=endpoint.name)
+    for page in (address, f"/archive/{cards[0]}/"):
+        html = shown(recorded.operator, page)
+        assert "nobody receives now." in html
+        assert 'href="/queues/public/Billing/#consumers"' in html
+    Endpoint.objects.update(paused=True)
+    assert "its receivers are paused now." in shown(recorded.operator, address)
+
+
+def test_samples_are_spread_over_the_set(recorded: Recorded) -> None:
+    every = recorded.dead(60)
+    html = follow(recorded.operator, choose(recorded.operator, "discard", every))
+    shown_ones = [int(number) for number in re.findall(r'href="/archive/(\d+)/', html)]
+    oldest_first = sorted(every, key=every.index, reverse=True)
+    assert len(shown_ones) == 10
+    assert (shown_ones[0], shown_ones[-1]) == (oldest_first[0], oldest_first[-1])
+    places = [oldest_first.index(each) for each in shown_ones]
+    assert max(after - before for before, after in pairwise(places)) <= 7
 
 
 def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int]) -> None:

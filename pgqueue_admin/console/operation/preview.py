@@ -8,6 +8,7 @@ from typing import Any
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import operation_words
+from pgqueue_admin.console.board import receivers
 from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
@@ -36,6 +37,7 @@ class Preview:
     samples: Sequence[Any]
     changed: Changed
     missing: list[str]
+    untended: list[receivers.Untended]
     oldest_at: datetime | None
     newest_at: datetime | None
     kept: list[str]
@@ -45,7 +47,7 @@ class Preview:
 def read(connection: Connection, operation: Operation) -> Preview:
     parts = service.made_of(connection, operation.pk)
     whole = next(part for part in parts if part.what == "all")
-    samples = service.items(connection, operation.pk, limit=SAMPLES)
+    samples = service.samples(connection, operation, SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
     kept, removed = _headers(connection, samples) if retry else ([], [])
     return Preview(
@@ -53,6 +55,7 @@ def read(connection: Connection, operation: Operation) -> Preview:
         samples,
         service.changed(connection, operation),
         service.missing_targets(connection, operation.queues) if retry else [],
+        receivers.untended(operation.queues) if retry else [],
         whole.oldest_at,
         whole.newest_at,
         kept,

@@ -1,11 +1,13 @@
 """What a person may do with an archived message, and why not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 
 from pgqueue_admin.console import access
+from pgqueue_admin.console.board.receivers import Untended, untended
 from pgqueue_admin.console.reading.facts import Facts
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records.source import source
@@ -23,6 +25,7 @@ class Acts:
     retry_refusal: str = ""
     discard_refusal: str = ""
     discard_effect: str = ""
+    untended: Sequence[Untended] = ()
 
 
 def of_archived(person: Any, facts: Facts) -> Acts:
@@ -38,6 +41,7 @@ def of_archived(person: Any, facts: Facts) -> Acts:
         retry_refusal=str(row.why_no_retry or _elsewhere(target) or access.may(person, "retry") or ""),
         discard_refusal=str(forbidden or ""),
         discard_effect=questions.discards_one(settings.PGQUEUE["ARCHIVE_DAYS"]),
+        untended=untended([source().dialect.canonical(target)]) if target and row.state == "dead" else (),
     )
 
 

@@ -71,6 +71,13 @@ where i.operation = %(operation_id)s and i.place > %(after)s
   and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s)
 order by i.place limit %(limit)s
 
+-- name: samples
+-- Some of the set, for the preview: read by place, however large it is.
+select i.place, i.archive_id, i.queue, a.message_type, a.exception_type, a.died_at
+from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
+where i.operation = %(operation_id)s and i.place = any (%(places)s::integer[])
+order by i.place
+
 -- name: not_done
 -- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
 select i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, a.state
