@@ -10,7 +10,7 @@ from django.utils import timezone
 from pgqueue_admin.console.delayed import rows, spread
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import delayed
-from pgqueue_admin.records.models import LatestSample, Queue
+from pgqueue_admin.records.models import Endpoint, LatestSample, Queue
 from tests.console.recorded import Recorded
 from tests.console.sampled import sample
 
@@ -52,6 +52,10 @@ def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer: Client) -> N
     assert '<tr role="row" class="warn"' in html
     assert 'href="/queues/public/Sales/"' in html
     assert 'class="n mild" data-live="nav.delayed"' in html
+    assert '<a href="/queues/public/Sales/#consumers">see who receives</a>' in html
+    Endpoint.objects.create(name="Shop.Sales", table="Sales")
+    Queue.objects.filter(table="Sales").update(endpoint="Shop.Sales")
+    assert '<a href="/endpoints/Shop.Sales/">see why not, or start it</a>' in text(as_viewer)
 
 
 def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Client) -> None:

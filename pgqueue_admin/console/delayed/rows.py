@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.console import parts
+from pgqueue_admin.console import parts, paths
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import delayed
 from pgqueue_admin.monitor.depth import CAP
@@ -95,8 +96,20 @@ def mover(row: Row) -> SafeString:
     if row.latest and row.latest.error:
         return format_html("{}", row.latest.error)
     if since := row.unmoved_since:
-        return format_html('<span class="warn-t">nobody seems to move it</span>, since {}', parts.when(since))
+        said = format_html('<span class="warn-t">nobody seems to move it</span>, since {}', parts.when(since))
+        return format_html("{}. {}", said, _next_step(row))
     return SafeString(_idle(row.latest) if row.latest else "not looked at yet")
+
+
+def _next_step(row: Row) -> SafeString:
+    """A delayed table is moved by the endpoint that it belongs to, and by nobody else."""
+    if row.of and row.of.endpoint:
+        path = reverse("endpoint", args=[row.of.endpoint])
+        return format_html('Its endpoint does while it runs: <a href="{}">see why not, or start it</a>', path)
+    if address := row.of_address:
+        receives = format_html('<a href="{}#consumers">see who receives</a>', paths.queue(address))
+        return format_html("Start the endpoint of {}, which runs elsewhere: {}", parts.name(address.table), receives)
+    return SafeString("Start the endpoint that made it; no queue here has its name")
 
 
 def _idle(known: LatestSample) -> str:
