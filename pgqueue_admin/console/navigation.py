@@ -93,6 +93,8 @@ class Counts:
     @property
     def workers(self) -> tuple[str, str]:
         up, wanted = self._read.up, self._read.wanted
+        if self._read.broken:
+            return f"{self._read.broken} down", "hot"
         return (f"{up} of {wanted}", "mild") if up < wanted else (figure(up) if up else "", "")
 
 

@@ -106,6 +106,5 @@ def live(_: str) -> dict[str, str]:
     }
     told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
     told["@processes"] = ",".join(str(row.process.pk) for row in found if row.process.role != "supervisor")
-    supervised = any(row.process.role == "supervisor" for row in found)
-    state, sentence = processes.verdict(staffed, supervised, fatal.suspects())
+    state, sentence = processes.verdict(staffed, found, fatal.suspects())
     return {**told, **parts.live_verdict("workers.verdict", state, sentence), "@say": sentence}

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
+
+from django.conf import settings
 
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.fatal import Fatal
@@ -44,6 +46,18 @@ class Row:
     @property
     def tone(self) -> str:
         return _TONES.get(self.state, "")
+
+    @property
+    def is_program(self) -> bool:
+        """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
+        return self.process.role not in {"endpoint", "supervisor"}
+
+    @property
+    def ended_by(self) -> datetime | None:
+        """When a silent one is killed, and then started again, at the latest."""
+        if not (self.is_program and self.process.heartbeat_lost):
+            return None
+        return self.process.heartbeat_at + timedelta(seconds=settings.PGQUEUE["HUNG_SECONDS"])
 
     @property
     def seconds_up(self) -> float | None:
@@ -93,7 +107,15 @@ def hosts(found: Iterable[Row]) -> list[Host]:
     return [_host(name, list(group)) for name, group in groupby(found, lambda row: row.process.host)]
 
 
-def verdict(staffed: list[processes.OfEndpoint], supervised: bool, suspects: Collection[Fatal] = ()) -> tuple[str, str]:
+def broken_programs(found: Collection[Row]) -> list[Row]:
+    """The console's own that are silent or ended, where no other host has one of the kind."""
+    at_work = {row.process.role for row in found if row.is_program and not row.tone}
+    return [row for row in found if row.is_program and row.tone and row.process.role not in at_work]
+
+
+def verdict(
+    staffed: list[processes.OfEndpoint], found: Collection[Row], suspects: Collection[Fatal] = ()
+) -> tuple[str, str]:
     """State and sentence that open the page."""
     short = [each for each in staffed if each.missing]
     want, have = sum(each.want for each in staffed), sum(each.want - each.missing for each in staffed)
@@ -101,8 +123,10 @@ def verdict(staffed: list[processes.OfEndpoint], supervised: bool, suspects: Col
         missing = "too few processes" if any(each.have for each in short) else "no process"
         verb = "has" if len(short) == 1 else "have"
         return "crit", f"{names.listed([each.endpoint.name for each in short])} {verb} {missing}; {have} of {want} run"
-    if not supervised:
+    if not any(row.process.role == "supervisor" for row in found):
         return "crit", "No supervisor has reported"
+    if broken := sorted({row.name for row in broken_programs(found)}):
+        return "crit", f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"
     if suspects:
         ended = sorted({each.endpoint for each in suspects})
         return "crit", f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
+from pgqueue_admin.console import process_cells
 from pgqueue_admin.records.models import Endpoint, Process
 from tests.console.pages import shown
 
@@ -107,9 +108,24 @@ def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) ->
     assert "20 min" in cell(html, row, "up"), "it began 31 min ago: nobody knows whether it lived on"
 
 
-def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
-    from pgqueue_admin.console import process_cells
+def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client, console_database: str) -> None:
+    process(role="supervisor", endpoint="", pid=1)
+    hung = process(role="sampler", endpoint="", pid=2, heartbeat_at=timezone.now() - timedelta(seconds=30))
+    html = text(as_operator)
+    assert "The sampler does not work" in html
+    assert "If it hangs, it is killed by" in html
+    assert 'class="n hot" data-live="nav.workers"' in html
+    assert process_cells.live("")["workers.verdict.tone"] == "verdict crit"
+    hung.delete()
+    process(role="sampler", endpoint="", pid=3, state="back-off", ended_at=timezone.now())
+    assert "The sampler does not work" in text(as_operator)
+    process(role="sampler", endpoint="", pid=4, host="another")
+    html = text(as_operator)
+    assert "No process is wanted" in html
+    assert 'class="n " data-live="nav.workers"' in html
 
+
+def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
     endpoint = Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     row = process(slots=4, busy=1, last_error="<script>alert(1)</script>", handled_per_second=11)
     told = process_cells.live("")

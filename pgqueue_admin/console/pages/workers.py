@@ -19,7 +19,7 @@ def page(request: HttpRequest) -> HttpResponse:
     found = processes.rows(records.current(), staffed)
     by_host = processes.hosts(found)
     suspects = fatal.suspects()
-    state, sentence = processes.verdict(staffed, any(host.supervisor for host in by_host), suspects)
+    state, sentence = processes.verdict(staffed, found, suspects)
     may_read = not access.may(request.user, "log")
     last = LAST_LINES if may_read else 0
     silent = {host.name for host in by_host if host.silent_since}

@@ -13,6 +13,17 @@ select
     (select count(*) from pgqueue_process
      where role = 'endpoint' and ended_at is null and state <> 'draining'
          and heartbeat_at >= now() - %(lost)s * interval '1 s') as up,
+    (select count(distinct p.role) from pgqueue_process p
+     where p.role not in ('endpoint', 'supervisor')
+         and (p.ended_at is null and p.heartbeat_at < now() - %(lost)s * interval '1 s'
+              or p.state = 'back-off' and exists (
+                  select from pgqueue_process s
+                  where s.role = 'supervisor' and s.host = p.host and s.ended_at is null
+                      and s.heartbeat_at >= now() - %(lost)s * interval '1 s'))
+         and not exists (
+             select from pgqueue_process o
+             where o.role = p.role and o.ended_at is null
+                 and o.heartbeat_at >= now() - %(lost)s * interval '1 s')) as broken,
     kept.delayed, kept.delayed_how, kept.unmoved
 from (
     select coalesce(sum(l.delayed), 0)::int8 as delayed, array_agg(distinct l.delayed_how) as delayed_how,
