@@ -1,8 +1,13 @@
 """The frame of every page: who may see it, what it says about itself, and what it never does."""
 
+import re
+from datetime import UTC, datetime
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+
+from pgqueue_admin.records.models import LatestSample, Queue
 
 
 def test_a_stranger_is_asked_to_sign_in_and_comes_back(stranger: Client) -> None:
@@ -60,6 +65,16 @@ def test_times_are_in_the_persons_zone(as_viewer: Client) -> None:
     assert 'title="Europe/Vienna' in as_viewer.get("/").content.decode()
     as_viewer.cookies["utc"] = "on"
     assert 'title="UTC' in as_viewer.get("/").content.decode()
+
+
+def test_without_scripts_no_page_claims_to_be_live(as_viewer: Client) -> None:
+    at = datetime(2026, 3, 1, 13, 4, 11, tzinfo=UTC)
+    queue = Queue.objects.create(schema="public", table="Sales", kind="input")
+    LatestSample.objects.create(queue=queue, at=at, changed_at=at)
+    as_viewer.cookies["utc"] = "on"
+    said = " ".join(re.sub(r"<[^>]+>", " ", as_viewer.get("/").content.decode()).split())
+    assert "As of 13:04:11 UTC" in said
+    assert "Live" not in said
 
 
 def test_where_there_is_no_page_a_stranger_learns_nothing(stranger: Client, as_viewer: Client) -> None:
