@@ -132,6 +132,16 @@ def test_a_queue_off_target_needs_somebody_before_its_warning_is_opened(page: Pa
     assert "Oldest ready message is past its target of 1" in said
 
 
+def test_all_others_say_which_of_them_are_critical(page: Page) -> None:
+    late = {"ready": 3, "depth": 3, "oldest_at": timezone.now() - timedelta(minutes=5)}
+    for number in range(9):
+        queue(f"Sales{number}", **late)
+    queue("Calm", depth=7)
+    others = page().partition("All others")[2]
+    assert others.count('crit-t"><span class="fig" data-kind="counted">3</span> (critical)</span>') == 1
+    assert '<span class="n"><span class="fig" data-kind="counted">7</span></span>' in others
+
+
 def test_only_warnings_can_wait(page: Page) -> None:
     warn(queue("Billing"), severity="warning", kind="peek_range", sentence="Peek delay 12 s")
     assert "Nothing is broken; 1 warning can wait" in page()

@@ -121,7 +121,7 @@ def _not_yet() -> SafeString:
 
 
 def board(rows: Sequence[Row], most: int) -> SafeString:
-    """Names and depths in columns, for those that need nobody."""
+    """Names, depths and states in columns, for those that are not shown above."""
     more = len(rows) - most
     rest = f'<li><a href="{reverse("queues")}">{more:,} more</a></li>' if more > 0 else ""
     return mark_safe(f'<ul class="board">{"".join(_named(row) for row in rows[:most])}{rest}</ul>')
@@ -130,7 +130,9 @@ def board(rows: Sequence[Row], most: int) -> SafeString:
 def _named(row: Row) -> str:
     schema = "" if row.address.schema == "public" else f", {row.address.schema}"
     name, zero = escape(visible.plain(row.address.table + schema)), "" if row.latest and row.latest.depth else " z"
-    return f'<li><a href="{escape(row.path)}" title="{name}">{name}</a><span class="n{zero}">{depth(row)}</span></li>'
+    tone = f" {row.state}-t" if row.state else zero
+    said = f"{depth(row)}{state(row)}"
+    return f'<li><a href="{escape(row.path)}" title="{name}">{name}</a><span class="n{tone}">{said}</span></li>'
 
 
 Cell = Callable[[Row], SafeString]
