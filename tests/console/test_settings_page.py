@@ -92,6 +92,22 @@ def test_a_target_is_changed_said_audited_and_taken_back(as_operator: Client, bi
     assert [entry.verb for entry in AuditEntry.objects.all()] == ["undo", "set"]
 
 
+def test_a_refused_form_keeps_its_reason_and_opens_at_what_is_wrong(as_operator: Client, billing: Queue) -> None:
+    response = as_operator.post(PAGE, {"target_age_seconds": "5 min", "target_depth": "many", "reason": "night shift"})
+    assert response.status_code == 422
+    html = response.content.decode()
+    assert 'value="night shift"' in html
+    assert matched(r'<input id="([a-z_]+)"[^>]*? aria-invalid="true" autofocus', html) == "id_target_depth"
+
+
+def test_a_queues_page_says_who_changed_a_target(as_operator: Client, billing: Queue) -> None:
+    as_operator.post(PAGE, {"target_age_seconds": "5 min", "target_depth": "", "target_dead": "0"})
+    rows = re.findall(r'data-l="Last change">(.*?)</td>', shown(as_operator, "/queues/public/Billing/"), re.DOTALL)
+    said = [" ".join(re.sub(r"<[^>]+>", "", each).split()) for each in rows]
+    assert said[0].startswith("ana, ")
+    assert said[1:] == ["default", "default"]
+
+
 def test_what_was_changed_since_is_not_taken_back(as_operator: Client, billing: Queue) -> None:
     as_operator.post(PAGE, {"target_age_seconds": "5 min", "target_depth": "", "target_dead": "0"})
     undo = f"{PAGE}undo/{AuditEntry.objects.get().pk}/"
