@@ -15,7 +15,7 @@ from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import processes
+from pgqueue_admin.records import processes, queues
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
@@ -99,12 +99,15 @@ class View:
         return self.queue.ttbrs.order_by("ttbr_ms").first()
 
     @property
-    def targets(self) -> list[tuple[str, str]]:
-        said = ("target_age_seconds", "target_depth", "target_dead")
-        return [
-            (settings_words.label(name).capitalize(), settings_words.value(name, getattr(self.queue, name)))
-            for name in said
-        ]
+    def targets(self) -> list[tuple[str, str, AuditEntry | None]]:
+        """Each with its value and its last change; None: it is as it was when the queue was found."""
+        changes = list(queues.history(self.queue))
+        said = []
+        for name in ("target_age_seconds", "target_depth", "target_dead"):
+            last = next((entry for entry in changes if name in (entry.after or {})), None)
+            value = settings_words.value(name, getattr(self.queue, name))
+            said.append((settings_words.label(name).capitalize(), value, last))
+        return said
 
     @property
     def figures(self) -> list[Figure]:
