@@ -48,8 +48,8 @@ def test_the_page_opens_with_its_answer(operator: Client) -> None:
     warning()
     said = text(operator, "/alerts/")
     assert "2 open: 1 critical, 1 can wait" in said
-    assert said.index("critical Billing · dead messages") < said.index(
-        "warning Notifications · peek delay out of range"
+    assert said.index("critical dead messages · Billing") < said.index(
+        "warning peek delay out of range · Notifications"
     )
     assert "Peek delay is 12 s . Set it lower. Open its settings 12 s 10 s" in said
     assert "14 min" in said

@@ -131,6 +131,11 @@ def test_a_bad_cursor_is_the_first_page(looked_at: Recorded, cursor: str) -> Non
     assert ids(page(looked_at.operator, after=cursor)) == [str(each) for each in looked_at.dead(50)]
 
 
+def test_a_row_has_its_message_id_to_copy(looked_at: Recorded) -> None:
+    rows = page(looked_at.operator, q="state:dead").partition("<tbody>")[2].partition("</tbody>")[0]
+    assert rows.count('class="copy"') == rows.count("<tr ")
+
+
 def test_hostile_errors_are_text(looked_at: Recorded) -> None:
     for q in ("", "onerror", "state:dead error:FormatException"):
         html = page(looked_at.operator, q=q)
