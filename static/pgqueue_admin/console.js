@@ -68,7 +68,7 @@
     }
     if (stream && !paused) ages(document);
     if (!paused) flush();
-    if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed: half a connection is none
+    if (stream && Date.now() - heard > 16000) { close(); open(); } // three beats missed
   }
 
   function why_stale() {
@@ -78,8 +78,10 @@
   }
 
   function ages(root) {
-    all("[data-since]", root).forEach(age_of);
-    for (const time of all('time[data-as="ago"]', root)) time.textContent = ago(new Date(time.dateTime));
+    for (const place of all('[data-since], time[data-as="ago"]', root)) {
+      if (in_use(place)) continue;
+      if (place.dateTime) place.textContent = ago(new Date(place.dateTime)); else age_of(place);
+    }
   }
   function age_of(place) {
     let now = serverNow();
