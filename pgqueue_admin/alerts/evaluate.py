@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.db import connection, transaction
 
+from pgqueue_admin.alerts import acknowledging
 from pgqueue_admin.alerts.archive_reader import Deaths
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import KINDS, dead_message
@@ -78,6 +79,7 @@ class Evaluation:
             alert.count += died.count
             alert.told_count += died.before_we_began
             alert.save(update_fields=["count", "told_count"])
+            self.reopen(alert)
 
     def reconcile(self, kind: Kind) -> None:
         for found in kind.find(self.look):
@@ -125,6 +127,14 @@ class Evaluation:
             alert.count = found.count
         if changed or self.look.now - seen_before > SEEN_EVERY:
             alert.save(update_fields=_SAID)
+        self.reopen(alert, graver=before[-1] == Alert.Severity.WARNING != alert.severity)
+
+    def reopen(self, alert: Alert, graver: bool = False) -> None:
+        """Who acknowledged it knew of less: it is told again."""
+        most = acknowledging.opens_again_at(alert)
+        if alert.acknowledged_at and (graver or (most is not None and alert.count >= most)):
+            acknowledging.lapse(alert)
+            self.changes.updated.append(alert)
 
     def resolve(self, identity: Identity) -> None:
         alert = self.open.pop(identity)

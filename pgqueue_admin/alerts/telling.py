@@ -54,7 +54,7 @@ def in_turn(found: Iterable[tuple[Alert, AlertMail.About]]) -> list[tuple[Alert,
 
 
 def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
-    """Acknowledged: somebody knows, so nothing more is mailed but its end."""
+    """Acknowledged: somebody knows, so nothing more is mailed but its end; one that has grown since is so no more."""
     mails = list(alert.mails.all())
     if alert.acknowledged_at or alert.count <= alert.told_count:
         return None

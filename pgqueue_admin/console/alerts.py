@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.alerts import links, mailbox, places
+from pgqueue_admin.alerts import acknowledging, links, mailbox, places
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.console import paging, parts
@@ -67,6 +67,10 @@ class Row:
     def title(self) -> str:
         kind = BY_NAME.get(self.alert.kind)
         return kind.title if kind else self.alert.kind
+
+    @property
+    def opens_again(self) -> str:
+        return opens_again(self.alert)
 
     @property
     def address(self) -> Address | None:
@@ -232,3 +236,16 @@ def live(zone: str) -> dict[str, str]:
     for row in rows(in_state("open")):
         page |= row.live()
     return page
+
+
+def acknowledged(alert: Alert) -> str:
+    """The result of acknowledging: which, and until when."""
+    what = f"{places.where(alert)}, {alert.sentence}"
+    return f"Acknowledged: {what}. It is grey now, and only its end is mailed. {opens_again(alert)}".rstrip()
+
+
+def opens_again(alert: Alert) -> str:
+    """When an acknowledgement ends by itself."""
+    if (most := acknowledging.opens_again_at(alert)) is not None:
+        return f"It opens again by itself at {most:,} counted; now {alert.count:,}."
+    return "It opens again if it becomes critical." if alert.severity == Alert.Severity.WARNING else ""

@@ -135,12 +135,43 @@ def test_a_death_that_was_retried_at_once_is_mailed_and_then_over(clock: Clock) 
 
 
 def test_acknowledged_ones_are_silent_until_the_end(clock: Clock) -> None:
-    clock.turn(died={"Refused": 1})
+    clock.turn(died={"Refused": 4})
     alert = Alert.objects.get(kind="dead_message")
     ana = User.objects.create_user("ana")
     assert acknowledging.acknowledge(alert.pk, ana, "console") == ""
-    assert clock.turn(10, died={"Refused": 50}) == []
+    assert clock.turn(10, died={"Refused": 3}) == []
     assert len(clock.turn(1, lying=[])) == 1
+
+
+def test_an_acknowledgement_ends_when_the_count_has_doubled_since(clock: Clock) -> None:
+    clock.turn(died={"Refused": 1})
+    alert = Alert.objects.get(kind="dead_message")
+    ana = User.objects.create_user("ana")
+    acknowledging.acknowledge(alert.pk, ana, "console")
+    said = f"{alert.pk}, Billing: 1 dead message by Refused, target 0"
+    assert AuditEntry.objects.get().subject.replace("\u00a0", " ").startswith(said)
+    [subject] = clock.turn(10, died={"Refused": 1})
+    assert "critical: now Billing 2 dead" in subject
+    alert.refresh_from_db()
+    assert (alert.acknowledged_at, alert.acknowledged_by) == (None, "")
+    assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
+        ("ana", "acknowledge"),
+        ("the console", "withdraw"),
+    ]
+    acknowledging.acknowledge(alert.pk, ana, "console")
+    assert clock.turn(10, died={"Refused": 1}) == []
+    assert len(clock.turn(10, died={"Refused": 1})) == 1
+
+
+def test_an_acknowledgement_ends_when_it_becomes_critical(clock: Clock) -> None:
+    billing = Queue.objects.create(schema="public", table="Billing", kind="input", target_dead=10)
+    clock.turn(died={"Refused": 6}, queues=[billing])
+    alert = Alert.objects.get(kind="dead_message")
+    assert alert.severity == "warning"
+    acknowledging.acknowledge(alert.pk, User.objects.create_user("ana"), "console")
+    clock.turn(10, died={"Refused": 5}, queues=[billing])
+    alert.refresh_from_db()
+    assert (alert.severity, alert.acknowledged_at) == ("critical", None)
 
 
 def test_the_second_to_acknowledge_is_told_who_was_first(clock: Clock) -> None:

@@ -75,7 +75,10 @@ def test_acknowledge_and_take_back(operator: Client) -> None:
     alert = warning()
     answer = operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"next": "/alerts/?state=open"})
     assert (answer.status_code, answer["Location"]) == (303, "/alerts/?state=open")
-    assert "Nothing open, 1 acknowledged" in text(operator, "/alerts/")
+    said = text(operator, "/alerts/")
+    assert f"Acknowledged: Notifications, {alert.sentence}. It is grey now, and only its end is mailed." in said
+    assert "It opens again if it becomes critical." in said
+    assert "Nothing open, 1 acknowledged" in said
     assert "ana, " in text(operator, "/alerts/?state=acknowledged")
     operator.post(f"/alerts/{alert.pk}/acknowledgement/")
     assert "ana acknowledged this warning" in text(operator, "/alerts/")

@@ -59,9 +59,7 @@ def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
     elif "withdraw" in request.POST:
         answers.done(request, "Put back among the open warnings.")
     else:
-        answers.done(
-            request, "Acknowledged. It is grey now, and only its end is mailed. Take it back under Acknowledged."
-        )
+        answers.done(request, alerts.acknowledged(Alert.objects.get(pk=number)))
     return answers.back(request, reverse("alert", args=[number]))
 
 

@@ -28,6 +28,7 @@ class Alert(models.Model):
     resolved_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=150, blank=True)
     acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_count = models.BigIntegerField(default=0, help_text="The count that somebody knew of.")
 
     class Meta:
         ordering = ["-opened_at"]
