@@ -112,7 +112,7 @@ def live(number: str) -> dict[str, str]:
         return {}
     progress = of(operation)
     about = {"operation": operation, "progress": progress}
-    drawn = {f"op.{number}.progress": render_to_string("pgqueue_admin/operations/progress.html", about)}
+    drawn: dict[str, str] = {f"op.{number}.progress": render_to_string("pgqueue_admin/operations/progress.html", about)}
     drawn[f"op.{number}.state"] = render_to_string("pgqueue_admin/operations/state.html", about)
     drawn[f"op.{number}.left"], drawn[f"op.{number}.acts"] = f"{progress.left:,}", progress.acts_class
     ended = "" if progress.moves else f"Operation {number} has ended: {progress.verdict}"
