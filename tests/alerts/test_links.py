@@ -28,7 +28,9 @@ def archive(console_database: str, connect: Connect) -> Connection:
 
 def counted(archive: Connection, queue: str) -> dict[str, int]:
     """What the warnings count, by cause."""
-    return {row.cause: row.count for row in archive.all(postgresql().alerts.lying()) if row.queue == queue}
+    sql, all_by_name = postgresql().alerts, {"queues": [], "causes": [], "most": 1_000_000}
+    rows = archive.all(sql.lying(named=sql.named), all_by_name)
+    return {row.cause: row.count for row in rows if row.queue == queue}
 
 
 def behind(archive: Connection, queue: str, cause: str) -> int:
