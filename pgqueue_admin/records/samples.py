@@ -5,12 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Min, Subquery
-from django.db.models.functions import Trunc
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import notify
-from pgqueue_admin.records.asking import rows_of
+from pgqueue_admin.records.asking import rows_of, run
 from pgqueue_admin.records.models import ArchiveSample, LatestSample, Queue, Sample
 from pgqueue_admin.records.models.sample import Figures
 
@@ -18,6 +16,7 @@ HISTORY_EVERY = timedelta(seconds=10)
 FINE_FOR = timedelta(hours=2)
 KEPT_FOR = timedelta(days=8)
 _THINNED_BACK = timedelta(days=1)  # what is older was thinned by earlier runs
+_CHUNK = 100  # queues a statement: a transaction of its own, which holds up nobody for long
 
 _FIGURES = [field.name for field in Figures._meta.get_fields()]
 _LATEST = [field.name for field in LatestSample._meta.concrete_fields if not field.primary_key]
@@ -100,11 +99,10 @@ def most_ready(queue_ids: Iterable[int], since: datetime, step: int) -> list[tup
 def thin(now: datetime) -> int:
     """Keep one sample a minute of what is older than two hours and nothing older than eight days; how many went."""
     gone = sum(model.objects.filter(at__lt=now - KEPT_FOR).delete()[0] for model in (Sample, ArchiveSample))
-    old = Sample.objects.filter(at__lt=now - FINE_FOR, at__gte=now - FINE_FOR - _THINNED_BACK)
-    kept = (
-        old.annotate(minute=Trunc("at", "minute")).values("queue", "minute").annotate(first=Min("id")).values("first")
-    )
-    thinned, _ = old.exclude(id__in=Subquery(kept)).delete()
+    until, queues = now - FINE_FOR, list(Queue.objects.order_by("pk").values_list("pk", flat=True))
+    about = {"since": until - _THINNED_BACK, "until": until}
+    chunks = (queues[start : start + _CHUNK] for start in range(0, len(queues), _CHUNK))
+    thinned = sum(run(postgresql().samples.thin(), {**about, "queues": chunk}) for chunk in chunks)
     return gone + thinned
 
 

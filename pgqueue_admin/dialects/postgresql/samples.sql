@@ -15,6 +15,19 @@ from pgqueue_sample
 where queue_id = any(%(queues)s) and at > %(since)s
 group by 1, 2
 
+-- name: thin
+-- Of each minute of these queues the first sample stays. Told by what goes: NOT IN what stays is asked row by row as soon
+-- as that does not fit into work_mem, and does not end.
+delete from pgqueue_sample where id = any(array(
+    select id
+    from (
+        select id, row_number() over (partition by queue_id, date_trunc('minute', at, 'UTC') order by id) as place
+        from pgqueue_sample
+        where queue_id = any(%(queues)s) and at >= %(since)s and at < %(until)s
+    ) counted
+    where place > 1
+))
+
 -- name: depths
 -- What was seen of each queue, and, as queue 0, of all input queues together: one look has one time. Of those that could
 -- not be read at a look there is a sample without figures.
