@@ -8,12 +8,18 @@ from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.tables import QueueTable
 
 HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder, Shop"}'
+_COLUMNS = "id uuid primary key, expires timestamp, headers text not null, body bytea, seq serial unique not null"
 
 
 def make(connection: Connection, table: str = "Q", schema: str = "public") -> Address:
-    columns = "id uuid primary key, expires timestamp, headers text not null, body bytea, seq serial unique not null"
-    connection.run(compose(f"create table {{table}} ({columns})", {"table": Address(schema, table)}))
+    connection.run(compose(f"create table {{table}} ({_COLUMNS})", {"table": Address(schema, table)}))
     return Address(schema, table)
+
+
+def many(connection: Connection, count: int) -> None:
+    """So many queues, in one round trip."""
+    made = f"execute format('create table %I ({_COLUMNS})', 'Q' || i);"
+    connection.run(f"do $$ begin for i in 1..{count} loop {made} end loop; end $$")
 
 
 def fill(connection: Connection, address: Address, count: int = 1, **columns: Any) -> None:

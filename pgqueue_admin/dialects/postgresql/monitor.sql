@@ -29,16 +29,18 @@ left join lateral (
         where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass
           and d.refobjid = c.oid and d.refobjsubid = seq.attnum and d.deptype in ('a', 'i')
         union all
-        select d.refobjid from pg_attrdef f
-        join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = f.oid
-        where f.adrelid = c.oid and f.adnum = seq.attnum and d.refclassid = 'pg_class'::regclass
+        -- not joined: in a catalog that was never analysed the planner would read all defaults of the database for each
+        select d.refobjid from pg_depend d
+        where d.classid = 'pg_attrdef'::regclass and d.refclassid = 'pg_class'::regclass
+          and d.objid = (select f.oid from pg_attrdef f where f.adrelid = c.oid and f.adnum = seq.attnum)
     )
     limit 1
 ) sequence on true
 cross join lateral (
-    select sum(p.relpages)::bigint as total
-    from pg_class p
-    where p.oid in (c.oid, c.reltoastrelid) or p.oid in (select i.indexrelid from pg_index i where i.indrelid = c.oid)
+    -- two sums, each by a key: one condition for both would read all relations for each table
+    select ((select coalesce(sum(p.relpages), 0) from pg_class p where p.oid in (c.oid, c.reltoastrelid))
+        + (select coalesce(sum(p.relpages), 0)
+           from pg_index i join pg_class p on p.oid = i.indexrelid where i.indrelid = c.oid))::bigint as total
 ) pages
 where c.relkind in ('r', 'p') and not c.relispartition
   and n.nspname = any(%(schemas)s) and (
