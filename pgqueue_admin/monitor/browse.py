@@ -1,12 +1,15 @@
 """Reads messages where they lie, page by page (C3). Locks nothing, takes nothing, and never counts."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import together
 from pgqueue_admin.monitor.depth import BOTTOM
 from pgqueue_admin.monitor.limits import within
 from pgqueue_admin.monitor.message import Message
@@ -58,6 +61,19 @@ def message(
     """One message by its row id; None where it is not there any more."""
     found = _rows(connection, table, "message", {"id": row_id, "now": now})
     return found[0] if found else None
+
+
+def messages(
+    connection: Connection, tables: Sequence[QueueTable], row_id: UUID
+) -> Iterator[Message | DatabaseError | None]:
+    """As ``message``, of each table, or why it could not be read. Raises DatabaseDown."""
+    browse, values = postgresql().browse, {"id": row_id, "now": None}
+    asked = [(browse.message(table=table.address, columns=browse.columns), values) for table in tables]
+    for rows in together.ask(connection, asked):
+        if isinstance(rows, DatabaseError):
+            yield rows
+        else:
+            yield Message.from_row(rows[0]) if rows else None
 
 
 def head_and_tail(

@@ -1,12 +1,15 @@
 """Reads delayed messages where they lie, soonest first, page by page. Locks nothing, takes nothing, never counts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import together
 from pgqueue_admin.monitor.message import DelayedMessage
 from pgqueue_admin.monitor.tables import QueueTable
 
@@ -61,9 +64,20 @@ def spread(connection: Connection, table: Address, most: int = MOST, zone: timed
 
     ``zone``: how far the due times are off, as ``skew.read`` tells.
     """
-    query = postgresql().browse.due_spread(table=table)
-    found = connection.all(query, {"edges": list(map(float, EDGES)), "most": most, "zone": zone})
-    by_stretch = {row.stretch: row.messages for row in found}
+    return spreads(connection, {table: zone}, most)[0]
+
+
+def spreads(connection: Connection, zones: Mapping[Address, timedelta], most: int = MOST) -> list[list[int]]:
+    """As ``spread``, of each table with its zone. Raises DatabaseError where one cannot be read."""
+    about = {"edges": list(map(float, EDGES)), "most": most}
+    asked = [(postgresql().browse.due_spread(table=table), {**about, "zone": zone}) for table, zone in zones.items()]
+    return [_by_stretch(rows) for rows in together.ask(connection, asked)]
+
+
+def _by_stretch(rows: together.Answer) -> list[int]:
+    if isinstance(rows, DatabaseError):
+        raise rows
+    by_stretch = {row.stretch: row.messages for row in rows}
     return [by_stretch.get(stretch, 0) for stretch in range(len(EDGES) + 1)]
 
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import shapes
+from pgqueue_admin.monitor import shapes, together
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 
 Evidence = dict[Address, tuple[Kind, str] | None]
@@ -17,15 +17,19 @@ def find(connection: Connection, schemas: Sequence[str], known: Evidence | None 
 
     ``known`` keeps what the messages of a table told, for a caller that asks again and again.
     """
-    known = {} if known is None else known
-    return paired([_by_evidence(connection, table, known) for table in _catalog(connection, schemas)])
+    return paired(_by_evidence(connection, _catalog(connection, schemas), {} if known is None else known))
+
+
+def by_shape(connection: Connection, schemas: Sequence[str]) -> list[QueueTable]:
+    """As ``find``, by columns and names alone: an error or audit queue of another name is taken for an input queue."""
+    return paired(_catalog(connection, schemas))
 
 
 def find_one(connection: Connection, address: Address) -> QueueTable | None:
     """One table, or None where it is gone or no queue. Reads the catalog only of what shares its name."""
     family = paired(_catalog(connection, [address.schema], address.table))
-    found = next((table for table in family if table.address == address), None)
-    return _by_evidence(connection, found, {}) if found else None
+    found = [table for table in family if table.address == address]
+    return next(iter(_by_evidence(connection, found, {})), None)
 
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
@@ -45,20 +49,18 @@ def _catalog(connection: Connection, schemas: Sequence[str], family: str | None 
     return [QueueTable.from_catalog(row, *judged) for row in rows if (judged := shapes.judge(row))]
 
 
-def _by_evidence(connection: Connection, table: QueueTable, known: Evidence) -> QueueTable:
+def _by_evidence(connection: Connection, tables: Sequence[QueueTable], known: Evidence) -> list[QueueTable]:
     """Error and audit queues may have any name. A table that cannot be read is taken for what it looks like."""
-    if table.kind is not Kind.INPUT:
-        return table
-    if table.address not in known:
-        known[table.address] = _evidence(connection, table)
-    kind, reason = known[table.address] or (table.kind, table.reason)
+    new = [table.address for table in tables if table.kind is Kind.INPUT and table.address not in known]
+    known.update(zip(new, _evidence(connection, new), strict=True))
+    return [_as_known(table, known.get(table.address)) if table.kind is Kind.INPUT else table for table in tables]
+
+
+def _as_known(table: QueueTable, told: tuple[Kind, str] | None) -> QueueTable:
+    kind, reason = told or (table.kind, table.reason)
     return replace(table, kind=kind, reason=reason)
 
 
-def _evidence(connection: Connection, table: QueueTable) -> tuple[Kind, str] | None:
-    try:
-        return shapes.by_evidence(connection.one(postgresql().monitor.evidence(table=table.address)))
-    except DatabaseDown:
-        raise
-    except DatabaseError:
-        return None
+def _evidence(connection: Connection, tables: Sequence[Address]) -> list[tuple[Kind, str] | None]:
+    answers = together.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables])
+    return [None if isinstance(rows, DatabaseError) else shapes.by_evidence(rows[0]) for rows in answers]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
@@ -131,11 +132,9 @@ class Sampler:
 
     def _refresh(self, connection: Connection, clock: float) -> None:
         """Which tables there are, and now and then how large they are, and how far their due times are off."""
-        asks_again = clock >= self._ask_again_at
-        if asks_again:
-            self._evidence = {address: told for address, told in self._evidence.items() if told}
         self._tables = discovery.find(connection, self._schemas, self._evidence)
-        if asks_again:
+        self._doubt()
+        if clock >= self._ask_again_at:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
             self._skews = skew.zones(connection, self._tables, self._skews)
             self._ask_again_at = clock + ASK_AGAIN_EVERY
@@ -145,6 +144,13 @@ class Sampler:
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
         self._read_again_at = {address: at for address, at in self._read_again_at.items() if address in present}
         self._alone &= present
+
+    def _doubt(self) -> None:
+        """Of the tables whose messages told nothing the next look asks some again, those first that were asked longest ago:
+        each once in ASK_AGAIN_EVERY, and never all of a thousand in one look."""
+        silent = [address for address, told in self._evidence.items() if not told]
+        for address in silent[: ceil(len(silent) * FIND_EVERY / ASK_AGAIN_EVERY)]:
+            del self._evidence[address]
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
         measured = [table for table in self._tables if table.has_messages or table.kind is Kind.DELAYED]

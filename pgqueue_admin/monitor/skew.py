@@ -5,14 +5,15 @@ from New York lands five hours and a minute away. Our sessions are in UTC, and w
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import together
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
@@ -43,13 +44,16 @@ class Skew:
 
 def read(connection: Connection, table: Address) -> Skew | None:
     """Of one delayed table, as its soonest messages tell; None where none of them does, or it cannot be read."""
-    statement = postgresql().browse.due_and_headers(table=table, most=LOOKED_AT)
-    try:
-        return of((row.due, row.headers) for row in connection.all(statement))
-    except DatabaseDown:
-        raise
-    except DatabaseError:  # whoever asks for its messages is told why
-        return None
+    return of_all(connection, [table])[table]
+
+
+def of_all(connection: Connection, tables: Sequence[Address]) -> dict[Address, Skew | None]:
+    """As ``read``, of each."""
+    due_and_headers = postgresql().browse.due_and_headers
+    answers = together.ask(connection, [(due_and_headers(table=table, most=LOOKED_AT), None) for table in tables])
+    # whoever asks for messages of one that cannot be read is told why
+    told = (None if isinstance(rows, DatabaseError) else of((row.due, row.headers) for row in rows) for rows in answers)
+    return dict(zip(tables, told, strict=True))
 
 
 def zones(
@@ -57,7 +61,7 @@ def zones(
 ) -> dict[Address, timedelta]:
     """Of each delayed table, for a caller that asks again and again: what nothing tells now stays as it was known."""
     delayed = [table.address for table in tables if table.kind is Kind.DELAYED]
-    told = {address: read(connection, address) for address in delayed}
+    told = of_all(connection, delayed)
     return {each: skew.zone if skew else known.get(each, timedelta()) for each, skew in told.items()}
 
 

@@ -1,11 +1,18 @@
 """Hundreds of queues: what one more costs does not grow with how many there are."""
 
+from typing import Any
+
 import pytest
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import discovery
-from tests.monitor.tables import many
+from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor.sampler import ASK_AGAIN_EVERY, FIND_EVERY, Sampler
+from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.monitor.together import AT_ONCE
+from tests.monitor.tables import fill, make, many
+from tests.monitor.test_sampler import Clock
 from tests.plans import executed
 
 QUEUES = 500
@@ -21,3 +28,63 @@ def test_the_catalog_is_read_by_keys(connection: Connection, is_analyzed: bool) 
     found = discovery.find(connection, ["public"])
     assert len(found) == QUEUES
     assert {table.sequence_max for table in found} == {2**31 - 1}
+
+
+class Counted:
+    """A session that counts its round trips."""
+
+    def __init__(self, connection: Connection):
+        self._connection, self.trips = connection, 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.trips += name in ("all", "one", "value", "run", "batch")
+        return getattr(self._connection, name)
+
+    def spent(self) -> int:
+        trips, self.trips = self.trips, 0
+        return trips
+
+
+def test_many_are_asked_in_a_round_trip_and_silent_ones_in_turn(connection: Connection) -> None:
+    """No look asks all of them again: each once in a minute."""
+    many(connection, QUEUES)
+    session: Any = Counted(connection)
+    clock = Clock()
+    sampler = Sampler(lambda: session, ["public"], monotonic=clock, cap=1000)
+    sampler.sample()
+    spent = []
+    for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY) - 1):
+        session.spent()
+        clock.now += FIND_EVERY / 2
+        sampler.sample()
+        without = session.spent()
+        clock.now += FIND_EVERY / 2
+        sampler.sample()
+        spent.append(session.spent() - without)
+    assert max(spent) < 10
+
+
+def test_what_messages_tell_is_asked_again_of_each_within_a_minute(connection: Connection) -> None:
+    addresses = [make(connection, name) for name in ("A", "B", "C")]
+    clock = Clock()
+    sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
+    assert {sample.table.kind for sample in sampler.sample()} == {Kind.INPUT}
+    for address in addresses:
+        fill(connection, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
+    for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY)):
+        clock.now += FIND_EVERY
+        kinds = {sample.table.kind for sample in sampler.sample()}
+    assert kinds == {Kind.ERROR}
+
+
+def test_an_id_is_looked_for_in_many_queues_by_few_round_trips(connection: Connection) -> None:
+    many(connection, QUEUES)
+    fill(connection, Address("public", "Q7"), 1)
+    row_id = connection.value('select id from "Q7"')
+    session: Any = Counted(connection)
+    tables = discovery.by_shape(session, ["public"])
+    connection.run('drop table "Q8"')
+    found = dict(zip((table.address.table for table in tables), browse.messages(session, tables, row_id), strict=True))
+    assert session.spent() < QUEUES / AT_ONCE + AT_ONCE + 3
+    assert isinstance(found.pop("Q8"), DatabaseError)
+    assert [name for name, message in found.items() if message] == ["Q7"]

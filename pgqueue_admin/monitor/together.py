@@ -1,0 +1,39 @@
+"""The same asked of many tables, some in each round trip; one that cannot be read holds up none of the others."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Params, Row
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+
+AT_ONCE = 20  # a round trip; all of them stay locked against their owners' ALTER until its end
+
+Asked = tuple[Any, Params]
+Answer = list[Row] | DatabaseError
+
+
+def ask(connection: Connection, asked: Sequence[Asked]) -> Iterator[Answer]:
+    """The rows of each, or why they could not be read. Raises DatabaseDown."""
+    for start in range(0, len(asked), AT_ONCE):
+        some = asked[start : start + AT_ONCE]
+        yield from _in_company(connection, some) or [_alone(connection, each) for each in some]
+
+
+def _in_company(connection: Connection, asked: Sequence[Asked]) -> Sequence[Answer]:
+    """All or none."""
+    try:
+        return connection.batch(asked)
+    except DatabaseDown:
+        raise
+    except DatabaseError:
+        return []
+
+
+def _alone(connection: Connection, asked: Asked) -> Answer:
+    try:
+        return connection.all(*asked)
+    except DatabaseDown:
+        raise
+    except DatabaseError as error:
+        return error
