@@ -33,9 +33,9 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _look(connection: Connection, tables: list[Address]) -> tuple[dict[Address, Skew | None], Spread]:
-    skews = {table: skew.read(connection, table) for table in tables}
+    skews = skew.of_all(connection, tables)
     zones = {table: told.zone if told else timedelta() for table, told in skews.items()}
-    return skews, spread.added_up([delayed.spread(connection, table, zone=zones[table]) for table in tables])
+    return skews, spread.added_up(delayed.spreads(connection, zones))
 
 
 urlpatterns = [path("delayed/", page, name="delayed")]

@@ -80,16 +80,13 @@ def _sightings(connection: Connection, any_id: str) -> store.Sightings:
 def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:
     """By primary key only: headers are not indexed, and reading them all would be a load."""
     found: list[Sighting] = []
-    tables = [table for table in discovery.find(connection, source().schemas) if table.has_messages]
+    tables = [table for table in discovery.by_shape(connection, source().schemas) if table.has_messages]
     keyed = [table for table in tables if table.has_primary_key]
     unread = [table.address.table for table in tables if not table.has_primary_key]
-    for table in keyed:
-        try:
-            message = browse.message(connection, table, row_id)
-        except DatabaseError:
+    for table, message in zip(keyed, browse.messages(connection, keyed, row_id), strict=True):
+        if isinstance(message, DatabaseError):
             unread.append(table.address.table)
-            continue
-        if message:
+        elif message:
             found.append(_waits(table.address, message))
     return found, len(keyed), unread
 

@@ -6,9 +6,11 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import subscription_matrix, subscriptions, terms, trouble
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor import subscriptions as monitor
+from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.records.models import Queue
 from pgqueue_admin.records.source import source
 
 
@@ -34,7 +36,13 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _read(connection: Connection) -> monitor.Found:
-    return monitor.find(connection, discovery.find(connection, source().schemas))
+    return monitor.find(connection, discovery.find(connection, source().schemas, _told()))
+
+
+def _told() -> discovery.Evidence:
+    """What the sampler has asked of messages already: a queue each."""
+    rows = Queue.objects.filter(gone_since=None, kind__in=[Kind.INPUT, Kind.ERROR, Kind.AUDIT])
+    return {Address(row.schema, row.table): (Kind(row.kind), row.reason) for row in rows}
 
 
 urlpatterns = [path("subscriptions/", page, name="subscriptions")]
