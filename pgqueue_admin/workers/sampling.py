@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 STATEMENT_SECONDS = 2.0
 HEARTBEAT_EVERY = 2.0
 LONGEST_REST = 5.0
-MOST_QUEUES = 2000  # whose statements stay planned
+# Planned once, of 5,000 queues: depth, what messages tell, and when a head was sent. Each queue that there is takes a
+# third of a megabyte of the server's memory; what comes on top of these is planned anew at each look.
+MOST_STATEMENTS = 15_000
 
 
 def run() -> None:
@@ -193,7 +195,7 @@ def _session() -> Connection:
         application_name="pgqueue sampler reads",
         read_only=True,
         statement_timeout=STATEMENT_SECONDS,
-        prepared_statements=MOST_QUEUES,
+        prepared_statements=MOST_STATEMENTS,
     )
 
 

@@ -11,10 +11,11 @@ from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.queues import columns
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.postgresql import dialect
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records import endpoints, notify, samples
 from pgqueue_admin.records.models import Endpoint, LatestSample, Process, Queue, Sample, SmallestTtbr
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.workers.sampling import MOST_STATEMENTS, Sampling
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.monitor.test_sampler import Clock
 from tests.waiting import gathered, until
@@ -169,6 +170,11 @@ def test_its_heartbeat(queues: Connection, sampling: Sampling) -> None:
     sampling.turn()
     process = Process.objects.get(role="sampler")
     assert (process.state, process.last_error) == ("running", "")
+
+
+def test_what_stays_planned_is_not_composed_anew() -> None:
+    """It would be another statement to its session, and be planned at each look beside the one that nobody asks."""
+    assert (dialect._composed.cache_info().maxsize or 0) > MOST_STATEMENTS
 
 
 def test_only_one_samples_a_console(queues: Connection, sampling: Sampling, clock: Clock) -> None:

@@ -30,7 +30,7 @@ def _identifier(value: Any) -> sql.Composable:
     return sql.SQL(quoted.replace("%", "%%"))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)  # more than a session keeps prepared: one that is composed anew is prepared anew
 def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
     """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
     parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
