@@ -78,7 +78,7 @@ def archive(databases: Databases) -> Iterator[Large]:
         connection.run(_FILL_ARCHIVE, {"rows": ROWS})
         for statement in made_again:
             connection.run(statement)
-        connection.run("analyze messages.message_archive")
+        connection.run("vacuum analyze messages.message_archive")
         yield Large(dsn)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from pgqueue_admin.archive import pruning
 from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing
+from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableMissing, TimedOut
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, Cursor
 from pgqueue_admin.records.source import Source
@@ -65,8 +65,9 @@ class ArchiveReader:
     """Deaths are looked for each time, by an index. What lies dead is counted, so as seldom as that is costly."""
 
     def __init__(self) -> None:
-        self._lying: list[Group] | None = None
+        self._lying: list[Group] = []
         self._count_at = 0.0
+        self._too_slow: TimedOut | None = None  # the last count: until the next one nobody knows
 
     def read(self, source: Source, cursor: Cursor) -> Reading:
         deaths: list[Deaths] = []
@@ -83,14 +84,29 @@ class ArchiveReader:
             return Reading(deaths, error=str(error).splitlines()[0])
 
     def _count(self, connection: Connection, statements: Any, deaths: list[Deaths], named: "Named") -> list[Group]:
-        began = time.monotonic()
-        if self._lying is None or began >= self._count_at:
-            rows = connection.all(statements.lying(named=statements.named), named.beside(deaths))
-            self._lying = [Group(*row) for row in rows]
-            self._count_at = began + SHARE * (time.monotonic() - began)
+        if time.monotonic() >= self._count_at:
+            self._lying = self._count_now(connection, statements, named.beside(deaths))
+        elif self._too_slow:
+            raise self._too_slow.with_traceback(None)
         else:
             self._lying = _together(self._lying, deaths)
         return self._lying
+
+    def _count_now(self, connection: Connection, statements: Any, named: dict[str, Any]) -> list[Group]:
+        """A count that was given up has cost as much as one that came to its end."""
+        began = time.monotonic()
+        try:
+            lying = [Group(*row) for row in connection.all(statements.lying(named=statements.named), named)]
+        except TimedOut as error:
+            self._too_slow = error
+            self._rest(began)
+            raise
+        self._too_slow = None
+        self._rest(began)
+        return lying
+
+    def _rest(self, began: float) -> None:
+        self._count_at = began + SHARE * (time.monotonic() - began)
 
 
 class Named:

@@ -1,6 +1,7 @@
 """Reading on in the archive: nothing is missed, nothing is counted twice."""
 
 import contextlib
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from pgqueue_admin.alerts.archive_reader import ArchiveReader, Deaths, Reading
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.records.models import Alert, Cursor
 from pgqueue_admin.records.source import source
 from tests.alerts.conftest import BILLING
@@ -73,6 +75,51 @@ def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die
         first = ArchiveReader().read(seen, cursor)  # type: ignore[arg-type]
     assert [group.count for group in first.lying or []] == [2]
     assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+class Slow:
+    """The alerter's statements; counting what lies dead takes too long."""
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(source().dialect.alerts, name)
+
+    def lying(self, **parts: Any) -> Any:
+        self.counted += 1
+        time.sleep(0.2)
+        raise TimedOut("canceling statement due to statement timeout")
+
+
+def test_a_count_that_is_too_slow_rests_as_one_that_is_done(console_database: str, die: Die) -> None:
+    """Meanwhile what lies dead is not known, and what died is told all the same."""
+    reader, slow = ArchiveReader(), Slow()
+    seen: Any = SimpleNamespace(reading=source().reading, dialect=SimpleNamespace(alerts=slow))
+    for deaths in ([], [2], [1]):
+        with transaction.atomic(), archive_reader.cursor() as cursor:
+            reading = reader.read(seen, cursor)
+        assert ([each.count for each in reading.deaths], reading.lying) == (deaths, None)
+        assert "too slow" in reading.error
+        die(2 if not deaths else 1)
+    assert slow.counted == 1
+    reader._count_at = 0.0
+    with transaction.atomic(), archive_reader.cursor() as cursor:
+        reading = reader.read(source(), cursor)
+    assert [group.count for group in reading.lying or []] == [4]
+
+
+def test_what_has_no_cause_lies_by_its_result(
+    console_database: str, die: Die, connect: Callable[[str], Connection]
+) -> None:
+    """NULL and nothing are the same; a cause that is named as a result is one with it."""
+    die(3, "failed")
+    connection = connect(console_database)
+    for exception in (None, ""):
+        store.bury(connection, DeadMessage(queue=BILLING, exception_type=exception))
+    store.bury(connection, DeadMessage(queue=BILLING, exception_type="Shop.Refused"))
+    lying = {(group.queue, group.cause): group.count for group in read().lying or []}
+    assert lying == {(BILLING, "failed"): 5, (BILLING, "Shop.Refused"): 1}
 
 
 def test_a_savepoint_and_a_rollback(console_database: str, connect: Callable[[str], Connection]) -> None:

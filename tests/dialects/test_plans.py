@@ -190,6 +190,10 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue, and no others
     counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
+    alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
+    lying = executed(connection, alerts.lying(named=alerts.named), named)
+    assert lying.reads("message_archive") <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
+    assert lying.blocks < 2_500  # of 10,000 that the archive has
     for name in ("dead_by_queue", "dead_by_cause"):
         plan = executed(connection, getattr(archive, name)())
         assert plan.reads("message_archive") <= BY_INDEX, name

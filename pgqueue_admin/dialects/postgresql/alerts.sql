@@ -50,13 +50,21 @@ named as (
 )
 
 -- name: lying
--- What lies dead and undecided now, by the queue it died in and by cause.
+-- What lies dead and undecided now, by the queue it died in and by cause. Counted from the index of the dead alone, which
+-- has the exception; only of those without one is the row read, for its result.
 with counted as (
-    select left(coalesce(queue, '"messages"."message"'), 400) as queue,
-           left(coalesce(nullif(exception_type, ''), result::text), 400) as cause,
-           count(*) as count, min(died_at) as first_at
-    from messages.message_archive
-    where state = 'dead'
+    select left(coalesce(queue, '"messages"."message"'), 400) as queue, left(cause, 400) as cause,
+           sum(count)::bigint as count, min(first_at) as first_at
+    from (
+        select queue, exception_type as cause, count(*) as count, min(died_at) as first_at
+        from messages.message_archive where state = 'dead' and exception_type <> '' group by queue, exception_type
+        union all
+        select queue, result::text, count(*), min(died_at)
+        from messages.message_archive where state = 'dead' and exception_type is null group by queue, result
+        union all
+        select queue, result::text, count(*), min(died_at)
+        from messages.message_archive where state = 'dead' and exception_type = '' group by queue, result
+    ) groups
     group by 1, 2
 ), {named}
 select queue, named.shown as cause, sum(count)::bigint as count, min(first_at) as first_at, count(*) as causes
