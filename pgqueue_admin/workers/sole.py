@@ -10,7 +10,7 @@ from pgqueue_admin.workers.host_lock import HostLock
 
 class Sole:
     def __init__(self, name: str):
-        self._name, self._lock = name, HostLock(name)
+        self._name, self._lock = name, HostLock(f"sole {name}")  # a host may be called sampler: its supervisor has that
         self._connection: Connection | None = None
 
     def mine(self) -> bool:
