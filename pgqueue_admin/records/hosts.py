@@ -28,5 +28,9 @@ def give_up(host: str, person: Any, origin: str) -> None:
 
 
 def back(row: QuerySet[Process], facts: dict[str, Any]) -> bool:
-    """Whether it was given up, and these ``facts`` of a heartbeat have made it one that runs again."""
-    return bool(row.exclude(given_up_at=None).update(given_up_at=None, ended_at=None, **facts))
+    """Whether it counted as lost, and these ``facts`` of a heartbeat have made it one that runs again.
+
+    It was given up; or its supervisor did not find it, as where two containers of one name have each their own pids.
+    """
+    lost = row.filter(state=Process.State.LOST)
+    return bool(lost.update(given_up_at=None, ended_at=None, **facts))

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from django.db.models.functions import Now
 
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HeldAtDeath, Process
@@ -15,6 +16,7 @@ from pgqueue_admin.workers.in_hand import InHand
 from pgqueue_admin.workers.ledger import Ledger, record
 from pgqueue_admin.workers.role import Key
 
+State = Process.State
 ME = Identity("house-1", 4121, 7)
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -67,6 +69,24 @@ def test_the_same_death_told_twice_is_one() -> None:
     ledger.hold(held)
     ledger.write()
     assert HeldAtDeath.objects.count() == 1
+
+
+def test_one_that_counted_as_lost_and_beats_runs_again() -> None:
+    """Somebody closed its row: a supervisor that could not see it, one before the reboot that gave its number anew."""
+    record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
+    Process.objects.update(state=State.LOST, ended_at=Now())
+    record(ME, {"busy": 1})
+    assert Process.objects.get(state=State.LOST).ended_at is not None, "what is no heartbeat is no sign of life"
+    record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
+    assert Process.objects.get(state=State.RUNNING).ended_at is None
+
+
+@pytest.mark.parametrize("state", ["stopped", "crashed", "back-off"])
+def test_a_heartbeat_that_comes_after_the_end_says_nothing(state: str) -> None:
+    record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
+    Process.objects.update(state=state, ended_at=Now())
+    record(ME, {"role": "endpoint", "state": State.RUNNING, "heartbeat_at": Now()})
+    assert Process.objects.get(state=state).ended_at is not None
 
 
 def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
