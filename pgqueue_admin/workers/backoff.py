@@ -9,18 +9,24 @@ PROVEN = 10.0  # who ran so long did not fail at once: the next crash counts as 
 
 @dataclass
 class Backoff:
-    """Doubles with every crash in a row."""
+    """Doubles with every round of crashes in a row: those that began together and crash together are one."""
 
     clock: Callable[[], float]
     longest: float = LONGEST
     crashes: int = 0
     until: float = field(default=0.0)
+    _last: float = field(default=float("-inf"))  # when the newest crash was
 
     def crashed(self, ran: float) -> float:
         """Note a crash after ``ran`` seconds; return for how many seconds nothing starts."""
-        self.crashes = 1 if ran >= PROVEN else self.crashes + 1
+        now = self.clock()
+        if ran >= PROVEN:
+            self.crashes = 1
+        elif now - ran >= self._last:
+            self.crashes += 1
+        self._last = now
         wait = min(self.longest, FIRST * 2 ** (self.crashes - 1))
-        self.until = self.clock() + wait
+        self.until = now + wait
         return wait
 
     @property

@@ -3,6 +3,7 @@
 from zlib import crc32
 
 from django.conf import settings
+from django.db.models import Max
 from django.db.models.functions import Now
 
 from pgqueue_admin.records import processes
@@ -52,6 +53,7 @@ def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
 
 
 def start_now(host: str) -> set[Key]:
-    """Roles in back-off whose next start a person has moved to now."""
-    due = Process.objects.filter(host=host, state=Process.State.BACK_OFF, next_start_at__lte=Now())
-    return {Key(*names) for names in due.values_list("role", "endpoint")}
+    """Roles in back-off whose next start a person has moved to now: of all that crashed, not only of the first ones."""
+    waiting = Process.objects.filter(host=host, state=Process.State.BACK_OFF).values_list("role", "endpoint")
+    due = waiting.annotate(last=Max("next_start_at")).filter(last__lte=Now())
+    return {Key(role, endpoint) for role, endpoint, _ in due}

@@ -10,28 +10,42 @@ class Clock:
         return self.now
 
 
+def crashed(backoff: Backoff, clock: Clock, ran: float = 1.0) -> float:
+    """The next one begins when it may, and crashes after it ``ran``."""
+    clock.now = max(clock.now, backoff.until) + ran
+    return backoff.crashed(ran)
+
+
 def test_the_wait_doubles_up_to_the_longest() -> None:
-    backoff = Backoff(Clock())
-    assert [backoff.crashed(ran=1) for _ in range(4)] == [0.5, 1, 2, 4]
-    assert [backoff.crashed(ran=1) for _ in range(10)][-1] == LONGEST
+    backoff = Backoff(clock := Clock())
+    assert [crashed(backoff, clock) for _ in range(4)] == [0.5, 1, 2, 4]
+    assert [crashed(backoff, clock) for _ in range(10)][-1] == LONGEST
 
 
 def test_a_process_that_ran_well_crashes_for_the_first_time() -> None:
-    backoff = Backoff(Clock())
-    backoff.crashed(ran=1)
-    backoff.crashed(ran=1)
-    assert backoff.crashed(ran=PROVEN) == 0.5
+    backoff = Backoff(clock := Clock())
+    crashed(backoff, clock)
+    crashed(backoff, clock)
+    assert crashed(backoff, clock, PROVEN) == 0.5
+
+
+def test_those_that_began_together_and_crash_together_are_one_round() -> None:
+    backoff = Backoff(clock := Clock())
+    for expected in (0.5, 1, 2):
+        assert crashed(backoff, clock) == expected
+        clock.now += 0.1
+        assert [backoff.crashed(ran) for ran in (1.1, 1.0, 0.9)] == [expected] * 3
+        assert backoff.until == clock.now + expected
 
 
 def test_it_waits_until_its_time_or_until_a_person_says_now() -> None:
-    clock = Clock()
-    backoff = Backoff(clock)
+    backoff = Backoff(clock := Clock())
     assert not backoff.waiting
-    backoff.crashed(ran=1)
+    crashed(backoff, clock)
     assert backoff.waiting
     clock.now += 0.5
     assert not backoff.waiting
-    backoff.crashed(ran=1)
+    crashed(backoff, clock)
     backoff.start_now()
     assert not backoff.waiting
-    assert backoff.crashed(ran=1) == 2, "a person's start proves nothing"
+    assert crashed(backoff, clock) == 2, "a person's start proves nothing"
