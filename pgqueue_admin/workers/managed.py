@@ -60,7 +60,8 @@ class Managed:
     def drain(self, seconds: float) -> None:
         """It is told to end; ``kill_if_due`` kills it when ``seconds`` and a grace are over."""
         self.kill_at = time.monotonic() + seconds + GRACE
-        self._popen.send_signal(signal.SIGTERM)
+        if self._popen.returncode is None:  # send_signal would reap, and nobody take away what was in hand
+            os.kill(self._popen.pid, signal.SIGTERM)
 
     def kill(self) -> None:
         """At once, with all that it started."""
