@@ -1,6 +1,5 @@
 """manage.py dead list|retry|discard|restore: dead messages from a shell, through the same service as the pages (C4)."""
 
-import getpass
 import sys
 from typing import Any, NoReturn
 
@@ -10,6 +9,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages as said
 from pgqueue_admin.management.down import why
+from pgqueue_admin.management.person import caller
 from pgqueue_admin.operations import guard, service
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Operation
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         parser.add_argument("--all", action="store_true", help="Without ids and filters: all of them.")
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
         parser.add_argument("--reason", default="")
-        parser.add_argument("--as", dest="who", default=getpass.getuser(), help="Whose name is kept. Default: yours.")
+        parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:

@@ -1,6 +1,5 @@
 """manage.py endpoint NAME: make an endpoint's queues and let the supervisor run it."""
 
-import getpass
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError
 from pgqueue_admin.management.down import why
+from pgqueue_admin.management.person import caller
 from pgqueue_admin.records.endpoints import ActRefused
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import SettingsRefused
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--processes", type=int, default=1, help="0: only prepare it. Default: 1.")
         parser.add_argument("--new", action="store_true", help="Also one that no application here declares.")
         parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
-        parser.add_argument("--as", dest="who", default=getpass.getuser(), help="Whose name is kept. Default: yours.")
+        parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, **options: Any) -> None:
         facts = {each: options[each] for each in ("name", "schema", "processes", "error_queue")}
