@@ -51,9 +51,10 @@ class Kept:
             child.end(self._child, (signal.SIGTERM, seconds))
 
     def _end_if_hung(self) -> None:
-        if not (self.program.beats and self.running and self._child):
+        after = settings.PGQUEUE["HUNG_SECONDS"]
+        if not (after and self.program.beats and self.running and self._child):
             return
-        if hung := self._silence.broken(identity.of(self._child.pid), settings.PGQUEUE["HUNG_SECONDS"]):
+        if hung := self._silence.broken(identity.of(self._child.pid), after):
             self._hung = f"{hung}, "
             child.kill_session(self._child)
 

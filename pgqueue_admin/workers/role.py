@@ -39,7 +39,7 @@ def singletons() -> list[Role]:
     history = Role(Key("pipeline"), ("pipeline",), drain_seconds=30, hung_after=hung)
     return [
         *([history] if settings.PGQUEUE["SPARK_MASTER"] else []),
-        Role(Key("sampler"), ("sampler",), hung_after=hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
+        Role(Key("sampler"), ("sampler",), hung_after=hung and hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
         Role(Key("ingester"), ("ingester",), hung_after=hung),
         Role(Key("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings", hung_after=hung),
     ]

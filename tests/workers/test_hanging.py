@@ -33,6 +33,13 @@ while True:
 """
 
 
+class Silent(pulse.Silence):
+    """An hour is over at each look."""
+
+    def look(self, shown: int) -> float:
+        return 3600.0
+
+
 class Clock:
     now = 0.0
 
@@ -172,6 +179,15 @@ def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], Kept]) 
 
 def test_who_shows_no_signs_is_not_judged_by_them() -> None:
     assert {program.name for program in programs() if program.beats} == {"celery-worker", "celery-beat"}
+
+
+def test_nobody_is_looked_at_where_that_is_switched_off(keep: Callable[[str], Kept], settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "HUNG_SECONDS": 0.0, "SPARK_MASTER": "local"}
+    assert not any(role.hung_after for role in singletons())
+    kept = keep("import signal; signal.pause()")
+    kept._silence = Silent()
+    assert [kept.look() for _ in range(3)] == [None] * 3
+    assert kept.running
 
 
 def test_the_limit_leaves_room_for_a_slow_turn(settings: Any) -> None:
