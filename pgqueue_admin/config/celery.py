@@ -17,11 +17,13 @@ app.autodiscover_tasks(["pgqueue_admin.housekeeping"], related_name="reporting")
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:
-    """A message that nobody took before the next one comes is dropped: the next one finds the same work."""
+    """A message that nobody took is dropped: a later one finds the same work. By beat's clock, from which that of the
+    worker's host may differ by seconds: after a minute at the soonest.
+    """
     return {
         "task": f"pgqueue_admin.housekeeping.tasks.{task}",
         "schedule": seconds,
-        "options": {"expires": max(seconds, 5.0)},
+        "options": {"expires": max(seconds, 60.0)},
     }
 
 

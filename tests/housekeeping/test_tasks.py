@@ -89,3 +89,8 @@ def test_beats_schedule_is_made_once_and_what_is_switched_off_stays_off() -> Non
 def test_every_scheduled_task_exists() -> None:
     app.loader.import_default_modules()
     assert {entry["task"] for entry in app.conf.beat_schedule.values()} <= set(app.tasks)
+
+
+def test_clocks_of_hosts_that_differ_by_seconds_expire_nothing() -> None:
+    """Beat's says until when, and the worker's whether that is over."""
+    assert min(entry["options"]["expires"] for entry in app.conf.beat_schedule.values()) >= 60
