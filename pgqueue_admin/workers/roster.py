@@ -50,7 +50,7 @@ class Roster:
     def _take(self, row: Queue, facts: dict[str, Any]) -> None:
         for name, value in facts.items():
             setattr(row, name, value)
-        row.save()
+        row.save(update_fields=None if row.pk is None else list(facts))  # targets may have been set since it was read
 
 
 def _untouched(row: Queue) -> bool:

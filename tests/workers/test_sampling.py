@@ -15,6 +15,7 @@ from pgqueue_admin.dialects.postgresql import dialect
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records import endpoints, notify, samples
 from pgqueue_admin.records.models import Endpoint, LatestSample, Process, Queue, Sample, SmallestTtbr
+from pgqueue_admin.workers.roster import Roster
 from pgqueue_admin.workers.sampling import MOST_STATEMENTS, Sampling
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.monitor.test_sampler import Clock
@@ -50,6 +51,15 @@ def test_queues_are_written_with_their_targets(queues: Connection, sampling: Sam
     sampling.turn()
     targets = {q.table: (q.kind, q.target_age_seconds, q.target_dead) for q in Queue.objects.filter(schema="public")}
     assert targets == {"Q": ("input", 60, 0), "error": ("error", None, 0), "audit": ("audit", None, None)}
+
+
+def test_targets_that_are_set_while_it_is_written_down_stay(queues: Connection, sampling: Sampling) -> None:
+    make(queues)
+    sampling.turn()
+    row = Queue.objects.get(table="Q")
+    Queue.objects.update(target_depth=7)
+    Roster()._take(row, {"endpoint": "Q"})
+    assert list(Queue.objects.values_list("endpoint", "target_depth")) == [("Q", 7)]
 
 
 def test_a_queue_found_before_its_endpoint_is_linked_with_it(
