@@ -3,6 +3,7 @@
 import os
 import select
 from contextlib import suppress
+from math import ceil
 from typing import Protocol
 
 
@@ -25,6 +26,9 @@ class Waker:
 
     def wait(self, seconds: float | None, *others: HasFileno) -> None:
         """Return when set, when one of the others has something to read, or after so many seconds."""
-        select.select([self, *others], [], [], seconds)
+        poll = select.poll()  # select() takes no descriptor above 1023, and a handler may have as many open
+        for each in (self, *others):
+            poll.register(each, select.POLLIN)
+        poll.poll(None if seconds is None else max(0, ceil(seconds * 1000)))
         with suppress(BlockingIOError):
             os.read(self._read, 4096)
