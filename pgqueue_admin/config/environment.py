@@ -26,7 +26,8 @@ EMBEDDED = not QUEUES_URL
 # Which servers `manage.py up` starts, rather than uses.
 OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
 LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", int(env("PORT", default="") or 8000))
-PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://127.0.0.1:{LISTEN[1]}").rstrip("/")
+_LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
+PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
 _DATABASE = "postgresql://user:password@host:port/database"
 ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
 

@@ -50,6 +50,14 @@ def test_both_databases_hold_no_connection_between_requests() -> None:
         assert entry["OPTIONS"]["pool"]["max_size"] == 8
 
 
+@pytest.mark.parametrize(("bind", "url"), [("0.0.0.0", "http://127.0.0.1:81"), ("::", "http://[::1]:81")])
+def test_people_are_led_where_it_listens(bind: str, url: str) -> None:
+    said = run(
+        "-c", "from pgqueue_admin.config import environment; print(environment.PUBLIC_URL)", BIND=bind, PORT="81"
+    )
+    assert said.stdout.strip() == url
+
+
 def test_times_are_utc_everywhere() -> None:
     assert (settings.TIME_ZONE, settings.USE_TZ, settings.CELERY_TIMEZONE) == ("UTC", True, "UTC")
 
