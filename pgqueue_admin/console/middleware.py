@@ -1,5 +1,6 @@
 """Around every page: signed in, in the person's zone, and a plain answer when the console's own database is down."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from pgqueue_admin.console import answers
 from pgqueue_admin.console.pages import errors
 from pgqueue_admin.wording import times
 
+log = logging.getLogger("pgqueue.console")
 DOWN = (OperationalError, InterfaceError)
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Once signed in, press it again."
@@ -104,9 +106,16 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
 
     An act is never tried again by itself: the page where it was pressed is, to look whether it was done.
     """
-    acted, said = request.method not in LOOKING, str(error).strip().splitlines()
+    log.warning("The console's database does not answer: %s", error)
+    acted, said = request.method not in LOOKING, _told(request, error).splitlines()
     again = (answers.came_from(request) or answers.page_before(request) or "/") if acted else ""
     about = {"detail": said[0] if said else "", "acted": acted, "again": again}
     page = render_to_string("pgqueue_admin/unavailable.html", about)
     refresh = f"5; url={iri_to_uri(again)}" if acted else "5"
     return HttpResponse(page, status=503, headers={"Retry-After": "5", "Refresh": refresh})
+
+
+def _told(request: HttpRequest, error: Exception) -> str:
+    """The driver's words name hosts, ports and roles: for the log, and for whoever had been let in before it failed."""
+    known = getattr(request, "_cached_user", None)  # asking now would ask the database that is away
+    return str(error).strip() if known and known.is_authenticated else ""

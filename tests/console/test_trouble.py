@@ -50,6 +50,30 @@ def test_with_the_console_database_down_a_static_page_tries_again(console_databa
     assert "own database does not answer" in answer.content.decode()
 
 
+def test_strangers_are_told_no_hosts_and_no_ports(console_database: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody can be known to be signed in while the sessions' database is away: what it said is in the log."""
+    with elsewhere("default", PORT=NOBODY_ANSWERS), elsewhere("queues", PORT=NOBODY_ANSWERS):
+        page, probe = signed_in_before().get("/"), Client().get("/readyz")
+    assert (page.status_code, probe.status_code) == (503, 503)
+    for said in (page.content.decode(), probe.content.decode()):
+        assert "refused" not in said
+        assert "127.0.0.1" not in said
+    assert probe.json()["parts"]["queue database"].startswith("it does not answer, or refuses")
+    assert caplog.text.count("refused") >= 2
+
+
+def signed_in_before() -> Client:
+    browser = Client()
+    browser.cookies["sessionid"] = "x" * 32
+    return browser
+
+
+def test_who_is_signed_in_is_told_all_by_the_probe(console_database: str) -> None:
+    client = signed_in()
+    with elsewhere("queues", PORT=NOBODY_ANSWERS):
+        assert "refused" in client.get("/readyz").json()["parts"]["queue database"]
+
+
 def test_probes_while_databases_are_down(console_database: str) -> None:
     client = Client()
     with elsewhere("default", PORT=NOBODY_ANSWERS), elsewhere("queues", PORT=NOBODY_ANSWERS):

@@ -1,5 +1,6 @@
 """For machines: ``/healthz`` (this process answers) and ``/readyz`` (databases, sampler and workers are fresh)."""
 
+import logging
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_not_required
@@ -14,6 +15,9 @@ from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
 
+log = logging.getLogger("pgqueue.health")
+_logged: set[str] = set()
+
 
 @login_not_required
 async def alive(request: HttpRequest) -> HttpResponse:
@@ -23,16 +27,39 @@ async def alive(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when all is well, else 503; either way what was found, part by part."""
-    found = {name: _answer(check) for name, check in CHECKS.items()}
+    found = {name: _answer(name, check) for name, check in CHECKS.items()}
     wrong = {name: said for name, said in found.items() if said != "ok"}
-    return JsonResponse({"ready": not wrong, "parts": found}, status=503 if wrong else 200)
+    shown = (
+        found if not wrong or _is_signed_in(request) else {name: _to_strangers(said) for name, said in found.items()}
+    )
+    return JsonResponse({"ready": not wrong, "parts": shown}, status=503 if wrong else 200)
 
 
-def _answer(check: Callable[[], str]) -> str:
+class Detail(str):
+    """What a database or its driver said: hosts, ports, roles. For the log, and for those who are signed in."""
+
+
+def _answer(name: str, check: Callable[[], str]) -> str:
     try:
-        return check()
+        said = check()
+        _logged.discard(name)
     except (Error, errors.DatabaseError) as error:
-        return str(error).strip().split("\n")[0] or type(error).__name__
+        said = Detail(str(error).strip().split("\n")[0] or type(error).__name__)
+        if name not in _logged:  # once: a probe asks every few seconds
+            log.warning("Not ready, %s: %s", name, said)
+        _logged.add(name)
+    return said
+
+
+def _to_strangers(said: str) -> str:
+    return "it does not answer, or refuses: the log of the web process says more" if isinstance(said, Detail) else said
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    try:
+        return request.user.is_authenticated
+    except Error:  # nobody knows, while the sessions' database is away
+        return False
 
 
 def _console_database() -> str:
