@@ -4,14 +4,16 @@ import os
 from asyncio import to_thread
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from io import BytesIO
 from typing import Any
 
 import django
 from asgiref.sync import sync_to_async
-from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import connections
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.security import SecurityMiddleware
 from django.urls import get_resolver
 
 from pgqueue_admin.embedded import garbage
@@ -61,19 +63,27 @@ def _static_files() -> Any:
 
 
 _files = _static_files().files
+_security = SecurityMiddleware(lambda request: HttpResponse())
 
 
 async def static(scope: dict[str, Any], send: Send) -> None:
     """WhiteNoise's own middleware is synchronous, and its WSGI application waits for Django's one sync thread."""
     found = _files.get(scope["path"])
     if found is None:
-        return await _answer(send, HTTPStatus.NOT_FOUND, [("Content-Type", "text/plain")], b"No such file.")
+        headers = [("Content-Type", "text/plain"), *_secured(scope)]
+        return await _answer(send, HTTPStatus.NOT_FOUND, headers, b"No such file.")
     asked = {
         f"HTTP_{name.decode().upper().replace('-', '_')}": value.decode("latin-1") for name, value in scope["headers"]
     }
     answer = found.get_response(scope["method"], asked)
     body = await to_thread(_read, answer.file) if answer.file else b""
-    await _answer(send, answer.status, answer.headers, body)
+    await _answer(send, answer.status, [*answer.headers, *_secured(scope)], body)
+
+
+def _secured(scope: dict[str, Any]) -> list[tuple[str, str]]:
+    """What Django's own middleware puts on a page: no guessing of types, and HTTPS from then on."""
+    given = _security.process_response(ASGIRequest(scope, BytesIO()), HttpResponse())
+    return [(name, value) for name, value in given.items() if name != "Content-Type"]
 
 
 def _read(file: Any) -> bytes:

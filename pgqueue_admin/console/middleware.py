@@ -92,6 +92,17 @@ class Zone(MiddlewareMixin):
         timezone.activate(times.zone(wanted.replace("%2F", "/")))
 
 
+class Private(MiddlewareMixin):
+    """No proxy and no shared cache keeps what somebody was shown, and nobody is shown it again unasked.
+
+    Not ``no-store``: with that browsers forget what was ticked and typed when Back returns to a list.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+
 class ActsExplained(MiddlewareMixin):
     """An address that only takes acts, opened by hand or from the history: Django's answer to that is a blank page."""
 

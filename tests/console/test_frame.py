@@ -88,3 +88,9 @@ def test_where_there_is_no_page_a_stranger_learns_nothing(stranger: Client, as_v
 
 def test_the_list_of_keys_is_fetched_when_it_is_opened(as_viewer: Client) -> None:
     assert "shows this list" in as_viewer.get("/me/keys/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["/", "/archive/", "/nowhere/", "/me/keys/", "/operations/"])
+def test_what_somebody_was_shown_is_kept_by_no_other_cache(as_viewer: Client, path: str) -> None:
+    """Not no-store: Back would return to a list without its ticks."""
+    assert as_viewer.get(path)["Cache-Control"] == "private, no-cache"
