@@ -19,6 +19,7 @@ from pgqueue_admin.pipeline.files.places import folder
 from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.pipeline.files.sweep import sweep
 from pgqueue_admin.pipeline.plan import days
+from pgqueue_admin.pipeline.runtime import java
 from pgqueue_admin.pipeline.runtime.class_archive import Making
 from pgqueue_admin.pipeline.runtime.installing import Installing
 from pgqueue_admin.pipeline.runtime.java import JavaLost
@@ -88,6 +89,7 @@ class Pipelining:
         self._processors = Processors()
         self._driver = Driver(vitals.code_version(), is_busy=self._processors.are_others_busy)
         self._installing, self._trouble, self._batches = Installing(), "", 0
+        self._since: datetime | None = None  # when that trouble began
         self._making = Making(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
 
@@ -127,7 +129,7 @@ class Pipelining:
         except (django.db.Error, DatabaseError):
             raise
         except Exception as error:  # Spark raises whatever Java does
-            self._note(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            self._note(java.said(error))
             self._stop_spark()
             self._due_at = time.monotonic() + AFTER_TROUBLE
 
@@ -148,11 +150,13 @@ class Pipelining:
             time.sleep(BEAT)
 
     def _report(self) -> None:
-        said = {"handled": self._batches, "last_error": self._trouble, **vitals.facts()}
+        said = {"handled": self._batches, "last_error": self._trouble, "last_error_at": self._since, **vitals.facts()}
         record(self._me, {"role": "pipeline", "state": "running", "heartbeat_at": Now(), **said})
 
     def _note(self, trouble: str) -> None:
         """Once when it begins, once when it is over."""
+        if trouble != self._trouble:
+            self._since = clock.now() if trouble else None
         if trouble and trouble != self._trouble:
             log.warning("History is not read: %s", trouble)
         elif not trouble and self._trouble:

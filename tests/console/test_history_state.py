@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from pgqueue_admin.pipeline.runtime import installing
+from pgqueue_admin.pipeline.runtime import installing, java
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Process
 from tests.console.pages import Page
@@ -49,6 +49,19 @@ def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
     assert "Nobody has read history yet. The supervisor keeps a process for it, and none runs" in page()
     process("supervisor")
     assert "A supervisor runs, and no process for history has reported so far" in page()
+
+
+class Py4JNetworkError(Exception):
+    """As py4j's own, which only Spark's process imports."""
+
+
+@pytest.mark.parametrize("error", [Py4JNetworkError("Error while sending or receiving"), ConnectionRefusedError(111)])
+def test_a_spark_that_ended_is_said_with_what_becomes_of_its_batch(page: Page, error: Exception) -> None:
+    process(last_error=java.said(error), last_error_at=clock.now())
+    text = page()
+    assert re.search(r"History is not read since \d\d:\d\d\. Spark ended while it read", text)
+    assert "The batch it was at is read again from its start; nothing counts twice." in text
+    assert "nothing is lost meanwhile" in text
 
 
 def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer: Client) -> None:

