@@ -14,6 +14,8 @@ from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Proces
 from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
+LOG_HEAD = "2026-11-26 15:28:36,141 WARNING pgqueue.x[31]"
+
 
 @pytest.fixture
 def page(console_database: str) -> Page:
@@ -142,6 +144,15 @@ def test_all_others_say_which_of_them_are_critical(page: Page) -> None:
     assert '<span class="n"><span class="fig" data-kind="counted">7</span></span>' in others
 
 
+def test_warnings_about_addresses_without_a_table_are_counted_apart(page: Page) -> None:
+    warn(queue("Billing"))
+    assert "without a table" not in page()
+    warn(Queue(schema="public", table="Gone"), subject="y")
+    said = page()
+    assert "Two queues need you" in said
+    assert "1 of them is an address without a table, which Queues does not list." in said
+
+
 def test_only_warnings_can_wait(page: Page) -> None:
     warn(queue("Billing"), severity="warning", kind="peek_range", sentence="Peek delay 12 s")
     assert "Nothing is broken; 1 warning can wait" in page()
@@ -225,6 +236,10 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
         ({"exit_code": 3}, "ended: exit code 3"),
         ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
         ({"last_error": "ended by SIGKILL; last line: x"}, "ended by SIGKILL; last line: x"),
+        (
+            {"last_error": f"ended by SIGKILL; last line: {LOG_HEAD} {'long word ' * 20}"},
+            f"ended by SIGKILL; last line: {'long word ' * 9}\N{HORIZONTAL ELLIPSIS}",
+        ),
     ],
 )
 def test_how_a_process_ended_is_said_as_far_as_anybody_saw_it(page: Page, known: dict[str, object], said: str) -> None:

@@ -1,5 +1,6 @@
 """What people and machines did, in words: the audit, and processes that ended badly."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +18,9 @@ _NAMED = {
     ("acknowledge", "alert"): "warning ",
     ("withdraw", "alert"): "the acknowledgement of warning ",
 }
+
+_LOG_HEAD = re.compile(r"(?<=last line: )\d{4}-\d\d-\d\d [\d:,.]+ [A-Z]+ \S+\[\d+\] ")  # of worker_settings' line
+_LONGEST = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,13 @@ def of_crash(process: Process) -> Change:
 def _why_ended(process: Process) -> str:
     """Where its supervisor went before it, a process is gone without anybody to whom it said its exit code."""
     if why := process.last_error.strip():
-        return why.split("\n")[0][:80]
+        return _cut(_LOG_HEAD.sub("", why.split("\n")[0]))
     return "nobody saw how it ended" if process.exit_code is None else f"exit code {process.exit_code}"
+
+
+def _cut(said: str) -> str:
+    """At a word's end; the process's log has all of it."""
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST].rpartition(' ')[0] or said[:_LONGEST]} …"
 
 
 def _crashes():  # type: ignore[no-untyped-def]

@@ -57,9 +57,13 @@ class Need:
         return self.said[1]
 
     @property
+    def has_table(self) -> bool:
+        return self.key.startswith("q")
+
+    @property
     def is_queue(self) -> bool:
         """Also one that is no more: what died on the way to it still names it."""
-        return self.key.startswith("q") or any(alert.queue for alert in self.alerts)
+        return self.has_table or any(alert.queue for alert in self.alerts)
 
 
 def find(alerts: Iterable[Alert], rows: Iterable[Row]) -> list[Need]:

@@ -51,10 +51,19 @@ def _needed(needs: Sequence[Need], warnings: Sequence[Alert], rows: Sequence[Row
     one = len(needs) == 1
     sentence = f"{figures.in_words(len(needs))} {noun if one else noun + 's'} {'needs' if one else 'need'} you"
     title = f"{len(needs)} need{'s' if one else ''} you: {names.listed([need.where for need in needs], 2)}"
-    rest = _within(rows, needs)
+    rest = f"{_untabled(needs)} {_within(rows, needs)}".strip()
     if warnings:
         rest += f" {figures.counted(len(warnings), 'warning')} can wait."
     return Verdict("crit", sentence[0].upper() + sentence[1:], title, rest)
+
+
+def _untabled(needs: Sequence[Need]) -> str:
+    """Why there are more than Queues counts off target."""
+    number = sum(need.is_queue and not need.has_table for need in needs)
+    if not number:
+        return ""
+    said = "is an address" if number == 1 else "are addresses"
+    return f"{number:,} of them {said} without a table, which Queues does not list."
 
 
 def _within(rows: Sequence[Row], needs: Sequence[Need]) -> str:
