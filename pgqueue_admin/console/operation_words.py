@@ -1,10 +1,12 @@
 """How an act on messages is said: before, after, and when it was refused."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.operations import errors
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
@@ -15,6 +17,8 @@ from pgqueue_admin.wording.questions import VERBS
 LEASE_QUEUE = "lease queue"  # whose original clients name none
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
 
+_A_MOMENT = timedelta(seconds=10)
+_UTC = re.compile(r"\bat (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\b")
 FINISHING = "Cancelled; what is in hand is finished first"
 
 
@@ -65,11 +69,19 @@ def result(kind: str, outcome: Outcome) -> str:
     if outcome.result == "done":
         return f"1 message {past(kind)}{where}.{number}"
     why = outcome.why or "It was not as it was when you looked."
-    return f"Nothing was {past(kind)}. {why}{_since(outcome.when_before)}"
+    return f"Nothing was {past(kind)}. {in_zone(why)}{_since(outcome.when_before)}"
 
 
 def _since(instant: datetime | None) -> str:
-    return f" That was {times.ago(instant, clock.now())}." if instant else ""
+    if instant is None:
+        return ""
+    now = clock.now()
+    return f" That was {'a moment ago' if now - instant < _A_MOMENT else times.ago(instant, now)}."
+
+
+def in_zone(why: str) -> str:
+    """An outcome is kept with its time in UTC: said in the person's zone, as all times of a page are."""
+    return _UTC.sub(lambda found: errors.at(datetime.fromisoformat(f"{found[1]}+00:00")), why)
 
 
 def ended(operation: Operation) -> str:
