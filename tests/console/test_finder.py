@@ -6,6 +6,7 @@ from django.test import Client
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Queue
 from tests.console.recorded import Recorded
+from tests.console.sampled import signed_in
 
 
 @pytest.fixture
@@ -66,6 +67,17 @@ def test_no_sighting_says_what_was_searched(looked_at: Recorded) -> None:
     assert "Not in any queue or the archive now" in html
     assert "queues by row id" in html
     assert "ErrorArchive" in html  # it has no key to search by
+
+
+def test_a_word_is_told_which_queues_have_it_in_their_name(console_database: str) -> None:
+    client = signed_in()
+    Queue.objects.create(schema="public", table="Shop.Billing", kind="input")
+    html = client.get("/messages/", {"q": "illin"}, follow=True).content.decode()
+    assert "No queue has this name." in html
+    assert '<a href="/queues/public/Shop.Billing/">' in html
+    assert (
+        "No queue's name contains it either" in client.get("/messages/", {"q": "Sales"}, follow=True).content.decode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.records.models import Queue
 from pgqueue_admin.records.source import source
 
+SHORTEST, MOST_ALIKE = 2, 20  # one letter is in most names
+
 
 class Sighting(NamedTuple):
     url: str
@@ -54,7 +56,8 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
     found, problem = trouble.read(lambda connection: _find(connection, any_id))
     if found and len(found.sightings) == 1:
         return redirect(found.sightings[0].url)
-    about = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
+    known = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
+    about = {**known, "alike": _alike(any_id)}
     status = 404 if found and not found.sightings else 200
     return render(request, "pgqueue_admin/finder/page.html", about, status=status)
 
@@ -109,6 +112,14 @@ def _queue(q: str) -> HttpResponse | None:
     if named or Queue.objects.filter(table__istartswith=q).exists():
         return redirect(f"{reverse('queues')}?{urlencode({'q': q})}")
     return None
+
+
+def _alike(text: str) -> list[Address]:
+    """Queues whose name contains what was typed."""
+    if len(text) < SHORTEST or "\0" in text:
+        return []
+    found = Queue.objects.filter(table__icontains=text, gone_since=None)[:MOST_ALIKE]
+    return [Address(each.schema, each.table) for each in found]
 
 
 def _uuid(text: str) -> UUID | None:
