@@ -6,6 +6,7 @@ import pytest
 from django.http import QueryDict
 
 from pgqueue_admin.console.trends import window
+from tests.console.sampled import signed_in
 
 NOW = datetime(2026, 11, 14, 10, 30, 20, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -21,6 +22,7 @@ def read(**asked: str) -> window.Window:
     ("since", "until", "grain", "begin", "length"),
     [
         ("2026-11-14T09:41:00Z", "2026-11-14T09:42:00Z", "minute", "09:41", timedelta(minutes=1)),
+        ("2026-11-14 10:41 +0100", "2026-11-14T18:42+09:00", "minute", "09:41", timedelta(minutes=1)),
         ("2026-11-14 09:41:30", "2026-11-14 10:00:01", "minute", "09:41", timedelta(minutes=20)),
         ("2026-11-14 00:00", "", "minute", "00:00", timedelta(minutes=631)),
         ("2026-11-13 00:10", "2026-11-13 20:00", "hour", "00:00", 20 * HOUR),
@@ -34,6 +36,15 @@ def test_a_stretch_is_whole_steps_of_a_grain_that_follows_its_length(
     asked = found.asked
     assert (asked.grain, f"{asked.since:%H:%M}", asked.until - asked.since) == (grain, begin, length)
     assert (found.name, found.faults, asked.queue, found.is_past) == ("", [], "q", bool(until))
+
+
+def test_the_form_says_in_which_zone_it_takes_times(console_database: str) -> None:
+    client = signed_in()
+    client.cookies["zone"] = "Asia/Tokyo"
+    said = " ".join(client.get("/trends/").content.decode().split())
+    assert "UTC, or JST with +0900 behind it" in said
+    client.cookies["utc"] = "on"
+    assert "+0000 behind it" not in client.get("/trends/").content.decode()
 
 
 def test_a_stretch_of_many_years_is_cut_to_the_newest_days() -> None:

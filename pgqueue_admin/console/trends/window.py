@@ -111,4 +111,4 @@ def instant(text: str) -> datetime | None:
         return None
     if found is None or not _YEARS[0] < found.year < _YEARS[1]:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
