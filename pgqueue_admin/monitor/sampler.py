@@ -146,8 +146,10 @@ class Sampler:
         self._alone &= present
 
     def _doubt(self) -> None:
-        """Of the tables whose messages told nothing the next look asks some again, those first that were asked longest ago:
-        each once in ASK_AGAIN_EVERY, and never all of a thousand in one look."""
+        """The next look asks some of the tables again whose messages told nothing, the longest ago first.
+
+        Each once in ASK_AGAIN_EVERY, and never all of a thousand in one look.
+        """
         silent = [address for address, told in self._evidence.items() if not told]
         for address in silent[: ceil(len(silent) * FIND_EVERY / ASK_AGAIN_EVERY)]:
             del self._evidence[address]
