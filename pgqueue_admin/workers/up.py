@@ -1,5 +1,6 @@
 """``manage.py up``: the whole product as one tree of processes, healed while it runs, ended in the right order."""
 
+import os
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ from types import FrameType
 from django.conf import settings
 
 from pgqueue_admin.embedded import child, ports
+from pgqueue_admin.embedded.closed import close
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.lock import only_one
 from pgqueue_admin.workers.kept import Kept
@@ -31,6 +33,7 @@ class Up:
         self._kept = [Kept(program) for program in programs()]
 
     def run(self) -> None:
+        _close_to_others(self._var)
         with only_one(self._var):
             _refuse_busy_port(*settings.PGQUEUE["LISTEN"])
             self._hear_signals()
@@ -126,6 +129,17 @@ class Up:
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self._asked += 1
+
+
+def _close_to_others(var: Path) -> None:
+    """A history that others take part in, such as workers of a cluster under their account, has the modes they need."""
+    history, master = settings.PGQUEUE["HISTORY_DIR"], settings.PGQUEUE["SPARK_MASTER"]
+    for name in ("log", "mail", "run"):
+        folder(name)
+    is_ours = history.is_relative_to(var) and (not master or master.startswith("local"))
+    close(var, but=() if is_ours else {history})
+    if is_ours:
+        os.umask(0o077)
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

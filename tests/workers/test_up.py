@@ -84,6 +84,15 @@ def test_killed_it_heals_without_a_hand(product: Product, name: str) -> None:
     within(HEALED, lambda: answer(f"{product.url}/readyz") == 200, f"ready after the end of the {name}", killed)
 
 
+def test_other_accounts_see_no_log_no_mail_and_no_history(product: Product) -> None:
+    pid_of(product, "supervisor")
+    folders = {each.name: each.stat().st_mode & 0o077 for each in product.var.iterdir() if each.is_dir()}
+    assert folders.keys() >= {"log", "mail", "run"}
+    assert {name for name, open_to in folders.items() if open_to} == set()
+    logs = {each.name: each.stat().st_mode & 0o077 for each in (product.var / "log").iterdir()}
+    assert {name for name, open_to in logs.items() if open_to} == set()
+
+
 def test_the_supervisor_runs_without_celery_and_without_the_web(product: Product) -> None:
     environment = Path(f"/proc/{pid_of(product, 'supervisor')}/environ").read_bytes().split(b"\0")
     assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.worker_settings" in environment

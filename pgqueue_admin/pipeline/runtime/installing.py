@@ -35,7 +35,7 @@ class Installing:
         if not absent or os.environ.get("INSTALL_HISTORY") != "1":
             return absent
         if self._child is None:
-            self._child = spawn([*_PIP, *_PINS])
+            self._child = spawn([*_PIP, *_PINS], umask=0o022)  # ours keeps messages from others
         code = self._child.poll()
         if code is None:
             return UNDER_WAY
