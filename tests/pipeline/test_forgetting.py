@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline.figures import cut_steps, forgetting, kept
@@ -33,6 +34,23 @@ def test_minutes_go_before_hours_and_days_stay() -> None:
     assert forgetting.forget(NOW) == 4 + 2
     assert left() == {"minute": 2, "hour": 4, "day": 6}
     assert forgetting.forget(NOW) == 0
+
+
+def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that stay lie before the others, and are not walked through."""
+    monkeypatch.setattr(forgetting, "CHUNK", 50)
+    ages = [timedelta(days=1 + 60 * (i // 3_000), minutes=i % 3_000) for i in range(6_000)]
+    timings: dict[str, list[int]] = {name: [] for name in ("critical", "processing", "delivery")}
+    timings |= {f"{name}_n": [] for name in timings}
+    Rollup.objects.bulk_create(Rollup(grain="minute", at=NOW - age, messages=1, skewed=0, **timings) for age in ages)
+    with connections["default"].cursor() as cursor:
+        cursor.execute("analyze pgqueue_rollup")
+    plan = next(forgetting._too_old(NOW))[: forgetting.CHUNK].explain()
+    assert "Index" in plan
+    assert "Seq Scan" not in plan
+    assert forgetting.forget(NOW) == 50
+    assert Rollup.objects.filter(at__lt=NOW - 30 * DAY).latest("at").at == NOW - 61 * DAY
+    assert Rollup.objects.earliest("at").at == NOW - 61 * DAY - timedelta(minutes=2_949)
 
 
 def test_what_was_counted_of_them_goes_with_them() -> None:

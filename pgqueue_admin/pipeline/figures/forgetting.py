@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from pgqueue_admin.records.kept import failures_from, kept_for
 from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
@@ -18,15 +18,16 @@ def forget(now: datetime) -> int:
 
 
 def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
-    """Minutes, hours; and failures and stories, which know their minute, for as long as hours."""
+    """Minutes, hours; and failures and stories, which know their minute, for as long as hours. The oldest first: in no order
+    a chunk would be looked for in the whole table."""
     for grain, kept in kept_for().items():
         for model in (Rollup, CountedStep, TimedStep):
-            yield model._default_manager.filter(grain=grain, at__lt=now - kept)
+            yield model._default_manager.filter(grain=grain, at__lt=now - kept).order_by("at")
     if before := failures_from(now):
-        yield FailureRollup.objects.filter(at__lt=before)
-        yield StoryPart.objects.filter(
-            Q(last_failed_at__lt=before) | Q(last_failed_at=None, last_succeeded_at__lt=before)
-        )
+        yield FailureRollup.objects.filter(at__lt=before).order_by("at")
+        yield StoryPart.objects.filter(last_failed_at__lt=before).order_by("last_failed_at")
+        succeeded = StoryPart.objects.filter(last_failed_at=None, last_succeeded_at__lt=before)
+        yield succeeded.order_by("last_succeeded_at")
 
 
 def _chunk(rows: QuerySet[Any]) -> int:
