@@ -3,6 +3,8 @@
 import pytest
 from django.test import Client
 
+from pgqueue_admin.archive import store
+from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Queue
 from tests.console.recorded import Recorded
@@ -100,5 +102,21 @@ def test_the_box_knows_queues_and_searches(looked_at: Recorded) -> None:
 
 def test_an_archive_that_is_not_there_hides_no_queue(recorded: Recorded) -> None:
     recorded.connection.run("drop schema messages cascade")
+    row = recorded.connection.value('select id from "Sales" order by seq limit 1')
+    assert goes_to(recorded.operator, f"/messages/{row}/").endswith(f"{row}/")
+
+
+def test_an_archive_that_cannot_be_searched_is_not_said_to_lack_it(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sightings(*asked: object) -> None:
+        raise TimedOut
+
+    monkeypatch.setattr(store, "sightings", sightings)
+    response = recorded.operator.get("/messages/00000000-0000-4000-8000-00000000ffff/")
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "The archive could not be searched: The database was too slow" in html
+    assert "Not in any queue or the archive" not in html
     row = recorded.connection.value('select id from "Sales" order by seq limit 1')
     assert goes_to(recorded.operator, f"/messages/{row}/").endswith(f"{row}/")

@@ -191,6 +191,14 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
+    ids = {"text": "42", "row_id": "00000000-0000-0000-0000-000000000000", "id": 42, "limit": 101}
+    for analyzed in (True, False):
+        with connection.raw.transaction(force_rollback=True):
+            if not analyzed:
+                connection.run("delete from pg_statistic where starelid = 'messages.message_archive'::regclass")
+            seen = executed(connection, archive.sightings(), ids)
+        assert seen.reads("message_archive") <= BY_INDEX
+        assert seen.blocks < 40
     lying = executed(connection, alerts.lying(named=alerts.named), named)
     assert lying.reads("message_archive") <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}
     assert lying.blocks < 2_500  # of 10,000 that the archive has

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.archive import store
 from pgqueue_admin.console import trouble
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.records.models import Queue
@@ -34,6 +34,7 @@ class Found(NamedTuple):
     more: bool  # older ones, in the archive
     tables: int  # how many queues were asked for the row id
     unread: list[str]  # and which could not be
+    archive: trouble.Trouble | None = None  # why it could not be searched
 
     @property
     def number(self) -> store.Capped:
@@ -58,26 +59,30 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
         return redirect(found.sightings[0].url)
     known = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
     about = {**known, "alike": _alike(any_id)}
-    status = 404 if found and not found.sightings else 200
+    status = 404 if found and not (found.sightings or found.archive) else 200
     return render(request, "pgqueue_admin/finder/page.html", about, status=status)
 
 
 def _find(connection: Connection, any_id: str) -> Found:
-    found = _sightings(connection, any_id)
+    found, problem = _sightings(connection, any_id)
     archived = [_archived(row) for row in found.rows]
     row_id = _uuid(any_id)
     if row_id is None:
-        return Found(archived, found.more, 0, [])
+        return Found(archived, found.more, 0, [], problem)
     waiting, tables, unread = _waiting(connection, row_id)
-    return Found([*waiting, *archived], found.more, tables, unread)
+    return Found([*waiting, *archived], found.more, tables, unread, problem)
 
 
-def _sightings(connection: Connection, any_id: str) -> store.Sightings:
-    """The archive may not be there: a database given by URL has no table of ours."""
+def _sightings(connection: Connection, any_id: str) -> tuple[store.Sightings, trouble.Trouble | None]:
+    """The archive may not be there: a database given by URL has no table of ours. One that is there may hold it."""
     try:
-        return store.sightings(connection, any_id)
-    except DatabaseError:
-        return store.Sightings([], False)
+        return store.sightings(connection, any_id), None
+    except (SchemaMissing, TableMissing):
+        return store.Sightings([], False), None
+    except DatabaseDown:
+        raise
+    except DatabaseError as error:
+        return store.Sightings([], False), trouble.of(error)
 
 
 def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:

@@ -189,9 +189,13 @@ from messages.message_archive where id = %(id)s
 select id, at, who, verb, operation, target from messages.archive_event where archive_id = %(id)s order by id
 
 -- name: sightings
--- By any id that a person may have copied: archive id, message id, row id.
+-- By any id that a person may have copied: archive id, message id, row id; each found by its own index. With OR, or in an
+-- archive that was never analysed, the planner would walk all of it from the newest on.
 select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at from messages.message_archive a
-where a.message_id = %(text)s or a.row_id = %(row_id)s::uuid or a.id = %(id)s::integer
+where a.id = any(array(
+    select id from messages.message_archive where message_id = %(text)s
+    union select id from messages.message_archive where row_id = %(row_id)s::uuid
+    union select id from messages.message_archive where id = %(id)s::integer))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: hold
