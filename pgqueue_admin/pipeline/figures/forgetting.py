@@ -18,8 +18,10 @@ def forget(now: datetime) -> int:
 
 
 def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
-    """Minutes, hours; and failures and stories, which know their minute, for as long as hours. The oldest first: in no order
-    a chunk would be looked for in the whole table."""
+    """Minutes, hours; and failures and stories, which know their minute, for as long as hours.
+
+    The oldest first: in no order a chunk would be looked for in the whole table.
+    """
     for grain, kept in kept_for().items():
         for model in (Rollup, CountedStep, TimedStep):
             yield model._default_manager.filter(grain=grain, at__lt=now - kept).order_by("at")
