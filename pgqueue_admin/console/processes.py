@@ -54,10 +54,11 @@ class Row:
 
     @property
     def ended_by(self) -> datetime | None:
-        """When a silent one is killed, and then started again, at the latest."""
-        if not (self.is_program and self.process.heartbeat_lost):
+        """When a silent one is killed, and then started again, at the latest; None: it is not."""
+        after = settings.PGQUEUE["HUNG_SECONDS"]
+        if not (after and self.is_program and self.process.heartbeat_lost):
             return None
-        return self.process.heartbeat_at + timedelta(seconds=settings.PGQUEUE["HUNG_SECONDS"])
+        return self.process.heartbeat_at + timedelta(seconds=after)
 
     @property
     def seconds_up(self) -> float | None:
