@@ -1,5 +1,6 @@
 """Doing it: chunk by chunk, each one transaction beside the queues; the operation's row follows from what is there."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import figures
 
 CHUNK = 200
+COUNT_EVERY = 1.0  # seconds
 State = Operation.State
 UNFINISHED = (State.WAITING, State.RUNNING)
 _FOLLOWING = ("done", "skipped", "failed", "last_error", "state", "ended_at", "cancelled_by")
@@ -25,13 +27,10 @@ def run_chunk(pk: int, size: int = CHUNK) -> bool:
 
     Safe to call at any time, by several at once, and again after a kill at any point: no message is acted on twice.
     """
-    Operation.objects.filter(pk=pk, state=State.WAITING).update(state=State.RUNNING)
-    operation = Operation.objects.get(pk=pk)
-    if operation.state != State.RUNNING:
-        return False
-    may_be_more = _chunk(operation, size)
-    reconcile(pk)
-    return may_be_more
+    may_be_more = _act(pk, size)
+    if may_be_more is not None:
+        reconcile(pk)
+    return bool(may_be_more)
 
 
 def in_hand(operation: Operation) -> bool:
@@ -43,9 +42,23 @@ def in_hand(operation: Operation) -> bool:
 
 
 def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
-    """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so."""
-    while run_chunk(pk) and not until():
-        pass
+    """Chunk after chunk until the set is done, somebody cancels, or ``until`` says so.
+
+    What is done is counted now and then and at the end: a count reads the whole set, and each chunk would ask for one.
+    """
+    count_at = time.monotonic() + COUNT_EVERY
+    while _act(pk, CHUNK) and not until():
+        if time.monotonic() >= count_at:
+            reconcile(pk)
+            count_at = time.monotonic() + COUNT_EVERY
+    reconcile(pk)
+
+
+def _act(pk: int, size: int) -> bool | None:
+    """Whether there may be more; None where it does not run."""
+    Operation.objects.filter(pk=pk, state=State.WAITING).update(state=State.RUNNING)
+    operation = Operation.objects.get(pk=pk)
+    return _chunk(operation, size) if operation.state == State.RUNNING else None
 
 
 def reconcile(pk: int) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from pgqueue_admin.archive.model import MOST_HEADERS, Filter
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.operations import freezing, service
+from pgqueue_admin.operations import freezing, running, service
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.records.source import source
 from tests.dead_ones import BILLING, REFUSED, archived, dead, events_of, number_in
@@ -73,6 +73,23 @@ def test_all_of_them_are_done_in_chunks_and_nothing_twice(ana: User) -> None:
     assert events_of(operation.pk) == 88
     assert not service.run_chunk(operation.pk)
     assert number_in(BILLING) == before + 88
+
+
+def test_the_set_is_counted_at_the_end_and_not_by_each_chunk(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, count = [], running._counted
+
+    def noted(pk: int) -> Any:
+        counted.append(pk)
+        return count(pk)
+
+    monkeypatch.setattr(running, "CHUNK", 10)
+    monkeypatch.setattr(running, "COUNT_EVERY", 3600.0)
+    monkeypatch.setattr(running, "_counted", noted)
+    operation = service.freeze("retry", Filter(exception=REFUSED), ana, "console")
+    service.start(operation.pk, ana)
+    counted.clear()
+    assert (finished(operation).done, operation.state) == (88, State.DONE)
+    assert counted == [operation.pk]
 
 
 def test_a_chunk_ends_where_its_headers_are_large_enough(ana: User) -> None:
