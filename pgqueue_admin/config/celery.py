@@ -6,9 +6,13 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_init
+
+from pgqueue_admin.config import environment
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
+
+STATEMENT_SECONDS = 300.0  # on the console's own tables: what takes longer holds one of a worker's two threads in vain
 
 app = Celery("pgqueue")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -48,6 +52,16 @@ def _as_everybody_does(**options: Any) -> None:
 
 if os.environ.get("LOG_FORMAT") == "json":  # else Celery's own lines
     setup_logging.connect(_as_everybody_does, weak=False)
+
+
+@worker_init.connect(weak=False)
+def _limit_statements(**signal: Any) -> None:
+    """By a signal: settings are those of ``manage.py migrate``, too, whose statements may take long."""
+    from django.db import connections
+
+    default = connections.settings["default"]
+    default["OPTIONS"] = environment.limited(default, STATEMENT_SECONDS)["OPTIONS"]
+
 
 # A line for each of these a second would bury everything else in the log.
 for _name in ("celery.app.trace", "celery.worker.strategy", "celery.beat"):

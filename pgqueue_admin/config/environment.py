@@ -97,8 +97,21 @@ def mail_server() -> dict[str, Any]:
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
-    only = f"-c default_transaction_read_only=on -c statement_timeout={LOOK_SECONDS * 1000:.0f}"
-    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry["URL_OPTIONS"], only)}}
+    return _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)}")
+
+
+def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """No statement takes longer, unless its URL says so. Not for who migrates or makes history: that may take hours."""
+    said = entry.get("URL_OPTIONS", "")
+    return entry if "statement_timeout" in said else _beginning_with(entry, _at_most(seconds))
+
+
+def _at_most(seconds: float) -> str:
+    return f"-c statement_timeout={seconds * 1000:.0f}"
+
+
+def _beginning_with(entry: dict[str, Any], ours: str) -> dict[str, Any]:
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry.get("URL_OPTIONS", ""), ours)}}
 
 
 def one_of(name: str, *words: str) -> str:

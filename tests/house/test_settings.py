@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.test import Client
 from django.utils.module_loading import import_string
 
-from pgqueue_admin.config import environment
+from pgqueue_admin.config import celery, environment
 from pgqueue_admin.pipeline.sources.selects import BODIES
 from pgqueue_admin.wording.colours import COLOURS
 from tests.house.test_deployment import ROOT, run
@@ -56,6 +57,26 @@ def test_people_are_led_where_it_listens(bind: str, url: str) -> None:
         "-c", "from pgqueue_admin.config import environment; print(environment.PUBLIC_URL)", BIND=bind, PORT="81"
     )
     assert said.stdout.strip() == url
+
+
+def test_pages_do_not_wait_long_for_the_consoles_own_tables() -> None:
+    """What the URL says holds; who migrates has no limit."""
+    from pgqueue_admin.config import web_settings
+
+    assert "-c statement_timeout=10000" in web_settings.DATABASES["default"]["OPTIONS"]["options"]
+    assert "statement_timeout" not in settings.DATABASES["default"]["OPTIONS"].get("options", "")
+    said = {"URL_OPTIONS": "-c statement_timeout=1s", "OPTIONS": {"options": "-c statement_timeout=1s"}}
+    assert environment.limited(said, 10) == said
+
+
+@pytest.mark.usefixtures("console_database")
+def test_statements_of_tasks_end() -> None:
+    with connections["default"].cursor() as cursor:
+        assert cursor.execute("show statement_timeout").fetchone() == ("0",)
+    celery._limit_statements()
+    connections["default"].close()
+    with connections["default"].cursor() as cursor:
+        assert cursor.execute("show statement_timeout").fetchone() == ("5min",)
 
 
 def test_times_are_utc_everywhere() -> None:
