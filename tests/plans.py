@@ -13,6 +13,7 @@ _EXPLAIN = sql.SQL("explain (analyze, buffers, timing off, format json) ")
 
 class Plan(NamedTuple):
     scans: set[tuple[str, str]]  # (table, kind of scan)
+    indexes: set[str]
     blocks: int  # touched, in memory or on disk; seconds say nothing on a busy machine
 
     def reads(self, table: str) -> set[str]:
@@ -28,7 +29,8 @@ def executed(connection: Connection, query: Any, params: Any = None) -> Plan:
         for node in _nodes(top)
         if "Scan" in node["Node Type"] and "Relation Name" in node
     }
-    return Plan(scans, top["Shared Hit Blocks"] + top["Shared Read Blocks"])
+    indexes = {node["Index Name"] for node in _nodes(top) if "Index Name" in node}
+    return Plan(scans, indexes, top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -191,6 +191,14 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
     counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
+    oid = connection.value("select 'messages.message_archive'::regclass::oid")
+    unread: dict[str, Any] = {"before": datetime.now(UTC), "read": "1:1:", "archive": f"1/1/{oid}", "most": 1000}
+    unread |= {"filed": None, "filed_before": None}
+    assert executed(connection, archive.prune(read_by_others=archive.nobody_else), unread).blocks < 20
+    exact = {**Filter(state="dead").params(), "exception_is": "Shop.Failed3", "died_at": None, "seq": None, "limit": 51}
+    assert {"message_archive_exception", "message_archive_dead"} & executed(
+        connection, archive.page(**parts), exact
+    ).indexes
     ids = {"text": "42", "row_id": "00000000-0000-0000-0000-000000000000", "id": 42, "limit": 101}
     for analyzed in (True, False):
         with connection.raw.transaction(force_rollback=True):

@@ -235,6 +235,9 @@ delete from messages.message_archive where id in (
     where state in ('succeeded', 'dead_again', 'discarded', 'retried') and died_at < %(before)s
         and greatest(died_at, became_at, ended_at) < %(before)s
         and tableoid = split_part(%(archive)s, '/', 3)::oid
+        -- asked once: where history has read none of the rows, none of them is looked at
+        and (%(read)s::pg_snapshot is null or pg_snapshot_xmax(%(read)s::pg_snapshot) > (
+            select first.xid from messages.message_archive first order by first.xid limit 1))
         and (%(read)s::pg_snapshot is null or pg_visible_in_snapshot(xid, %(read)s::pg_snapshot))
         and (%(filed)s::pg_snapshot is null or not exists (
             select from messages.archive_event event
