@@ -114,7 +114,7 @@ def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Cli
     assert 'href="/queues/public/SalesQueue/messages/"' in text
     asked = linked(text.partition('id="h-u"')[2], "Messages")
     window = "since:2026-11-14T11:00:00Z until:2026-11-14T13:00:00Z"
-    assert asked == f"result:unsuccessful kind:message {window} endpoint:Sales type:Shop.Order"
+    assert asked == f"result:unsuccessful kind:message {window} endpoint:=Sales type:=Shop.Order"
 
 
 @pytest.mark.parametrize(

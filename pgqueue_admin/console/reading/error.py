@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pgqueue_admin.archive.model import ArchivedMessage
+from pgqueue_admin.transport.failure import MOST_MESSAGE
 from pgqueue_admin.transport.wire.headers import short_type
 from pgqueue_admin.wording import traces
 
@@ -16,6 +17,7 @@ class Error:
     full: bool  # the trace as it came, instead of its own frames
     message_more: int = 0  # characters of each that are left out
     trace_more: int = 0
+    message_is_cut: bool = False  # by the archive: all of it stands among the headers
 
     @property
     def short_type(self) -> str:
@@ -46,4 +48,5 @@ def of_archived(message: ArchivedMessage, full: bool) -> Error | None:
         full,
         message_more=(message.exception_message_length or 0) - len(said),
         trace_more=(message.stack_trace_length or 0) - len(trace),
+        message_is_cut=message.exception_message_length == MOST_MESSAGE,
     )
