@@ -51,20 +51,24 @@ named as (
 
 -- name: lying
 -- What lies dead and undecided now, by the queue it died in and by cause. Counted from the index of the dead alone, which
--- has the exception; only of those without one is the row read, for its result.
-with counted as (
+-- has the exception; rows are read, for their results, only where some have none.
+with groups as materialized (
+    select queue, exception_type as cause, count(*) as count, min(died_at) as first_at
+    from messages.message_archive where state = 'dead' group by queue, exception_type
+), counted as (
     select left(coalesce(queue, '"messages"."message"'), 400) as queue, left(cause, 400) as cause,
            sum(count)::bigint as count, min(first_at) as first_at
     from (
-        select queue, exception_type as cause, count(*) as count, min(died_at) as first_at
-        from messages.message_archive where state = 'dead' and exception_type <> '' group by queue, exception_type
+        select queue, cause, count, first_at from groups where cause <> ''
         union all
-        select queue, result::text, count(*), min(died_at)
-        from messages.message_archive where state = 'dead' and exception_type is null group by queue, result
+        select queue, result::text, count(*), min(died_at) from messages.message_archive
+        where state = 'dead' and exception_type is null and exists (select from groups where cause is null)
+        group by queue, result
         union all
-        select queue, result::text, count(*), min(died_at)
-        from messages.message_archive where state = 'dead' and exception_type = '' group by queue, result
-    ) groups
+        select queue, result::text, count(*), min(died_at) from messages.message_archive
+        where state = 'dead' and exception_type = '' and exists (select from groups where cause = '')
+        group by queue, result
+    ) caused
     group by 1, 2
 ), {named}
 select queue, named.shown as cause, sum(count)::bigint as count, min(first_at) as first_at, count(*) as causes
