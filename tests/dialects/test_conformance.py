@@ -158,8 +158,10 @@ def numbered(statement: Statement, noun: str, parts: dict[str, Statement]) -> st
     if noun == "subscription" and statement.name != "published":
         filled |= {"table": SUBSCRIPTIONS}
     names, text = names_in(statement.text), statement.text
-    for name in names & set(parts) - {"columns"}:
-        names |= names_in(parts[name].text)
+    looked_into = {"columns"}
+    while within := (names & set(parts)) - looked_into:  # a part may have parts
+        looked_into |= within
+        names |= set().union(*(names_in(parts[name].text) for name in within))
     if "columns" in names:
         names |= names_in(filled["columns"].text)
     text = statement(**{name: filled.get(name, 5) for name in names}).as_string(None)
