@@ -34,8 +34,9 @@ def _identifier(value: Any) -> sql.Composable:
 def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
     """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
     parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
-    for key, part in parts.items():
-        text = text.replace(f"{{{key}}}", part.text)
+    for _ in parts:  # and other parts, in whichever order they were named
+        for key, part in parts.items():
+            text = text.replace(f"{{{key}}}", part.text)
     names = {key: _identifier(value) for key, value in identifiers if key not in parts}
     # one piece: the driver puts the pieces together each time that it executes
     whole = sql.SQL(sql.SQL(text).format(**names).as_string(None))
