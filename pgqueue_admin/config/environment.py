@@ -130,15 +130,16 @@ def days(name: str, default: int) -> int:
     return int(said)
 
 
-def seconds(name: str, default: float) -> float:
-    """How often, or after how long."""
+def seconds(name: str, default: float, or_never: bool = False) -> float:
+    """How often, or after how long; ``or_never``: 0 is meant, too."""
     said: str = env(name, default="") or str(default)
     try:
         found = float(said)
     except ValueError:
-        found = 0.0
-    if not 0 < found < float("inf"):
-        raise SystemExit(f"{name} must be a number of seconds above 0; it is {said}.")
+        found = -1.0
+    if not 0 <= found < float("inf") or not (found or or_never):
+        meant = "a number of seconds, or 0 for never" if or_never else "a number of seconds above 0"
+        raise SystemExit(f"{name} must be {meant}; it is {said}.")
     return found
 
 

@@ -38,7 +38,7 @@ PGQUEUE = {
     "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
     "ENVIRONMENT_COLOUR": given.one_of("ENVIRONMENT_COLOUR", *COLOURS),
     "SAMPLE_SECONDS": given.seconds("SAMPLE_SECONDS", 1.0),
-    "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0),
+    "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0, or_never=True),
     "ALERT_TO": given.addresses("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "VAR": given.VAR,

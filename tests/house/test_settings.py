@@ -198,13 +198,17 @@ def test_no_history_is_kept_where_spark_has_nowhere_to_run() -> None:
     assert "'SPARK_MASTER': ''" in run("-c", PRINTED, SPARK_MASTER="").stdout
 
 
+def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
+    assert "'HUNG_SECONDS': 0.0" in run("-c", PRINTED, HUNG_SECONDS="0").stdout
+
+
 @pytest.mark.parametrize(
     ("name", "said", "why"),
     [
         ("ARCHIVE_DAYS", "a month", "ARCHIVE_DAYS must be a number of days, or 0 for ever; it is a month."),
         ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
         ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),
-        ("HUNG_SECONDS", "1m", "HUNG_SECONDS must be a number of seconds above 0; it is 1m."),
+        ("HUNG_SECONDS", "1m", "HUNG_SECONDS must be a number of seconds, or 0 for never; it is 1m."),
         ("HISTORY_BODIES", "kept", "HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
         ("LOG_LEVEL", "info", "LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
         ("ENVIRONMENT_COLOUR", "red", f"ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
