@@ -97,7 +97,12 @@ _GROUPS: list[tuple[str, list[Any]]] = [
     (
         "Processes",
         [
-            ("Hung after", "HUNG_SECONDS", lambda: plain(_given("HUNG_SECONDS")) if _given("HUNG_SECONDS") else "never", "without a sign of life: killed"),
+            (
+                "Hung after",
+                "HUNG_SECONDS",
+                lambda: plain(_given("HUNG_SECONDS")) if _given("HUNG_SECONDS") else "never",
+                "without a sign of life: killed",
+            ),
             ("Applications with handlers", "HANDLER_APPS", lambda: os.environ.get("HANDLER_APPS") or "none"),
             ("Folder of logs", "PGQUEUE_VAR", lambda: str(_given("VAR") / "log")),
             ("Log level", "LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),

@@ -1,6 +1,7 @@
 """A body or its headers as a file: the exact bytes, sent piece by piece, never opened by the browser."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -32,24 +33,22 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
 
 @require_safe
 def archived(request: HttpRequest, archive_id: int) -> HttpResponseBase:
-    def read(offset: int) -> bytes | None:
-        with source().reading() as connection:
-            found = store.body(connection, archive_id, offset, PIECE)
-            return bytes(found.content) if found and found.size is not None else None
-
-    return _download(read, f"archive-{archive_id}.bin")
+    return _of_archive(store.body, archive_id, f"archive-{archive_id}.bin")
 
 
 @require_safe
 def archived_headers(request: HttpRequest, archive_id: int) -> HttpResponseBase:
     """Whole: of many a page shows the first."""
+    return _of_archive(store.headers, archive_id, f"archive-{archive_id}-headers.json")
 
+
+def _of_archive(what: Callable[..., Any], archive_id: int, name: str) -> HttpResponseBase:
     def read(offset: int) -> bytes | None:
         with source().reading() as connection:
-            found = store.headers(connection, archive_id, offset, PIECE)
+            found = what(connection, archive_id, offset, PIECE)
             return bytes(found.content) if found and found.size is not None else None
 
-    return _download(read, f"archive-{archive_id}-headers.json")
+    return _download(read, name)
 
 
 def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBase:
