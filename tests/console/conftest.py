@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.console.pages import Connect
-from tests.console.recorded import Recorded
+from tests.console.recorded import REFUSED, Recorded
 from tests.databases import Databases
 
 
@@ -61,3 +61,8 @@ def looked_at(databases: Databases) -> Iterator[Recorded]:
     """As ``recorded``, one for all tests of a module: for those that only look."""
     with databases.clone("recorded_console") as dsn, databases.as_django(dsn), postgresql().connect(dsn) as connection:
         yield Recorded(connection)
+
+
+@pytest.fixture
+def cards(recorded: Recorded) -> list[int]:
+    return recorded.dead(5, exception=REFUSED)

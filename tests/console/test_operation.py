@@ -1,44 +1,21 @@
 """An act on many: frozen, looked at, started, done, each with its outcome; all of it with scripts off (C4)."""
 
 import re
-from collections.abc import Iterable
-from datetime import timedelta
 from html import unescape
-from itertools import pairwise
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 from pytest_django import Settings
 
 from pgqueue_admin.console.operation import progress
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation, Queue
+from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.records.source import source
-from tests.console.pages import Answer, Connect, matched, shown
+from tests.console.operating import choose, follow, start
+from tests.console.pages import Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
 from tests.waiting import until
-
-
-@pytest.fixture
-def cards(recorded: Recorded) -> list[int]:
-    return recorded.dead(5, exception=REFUSED)
-
-
-def choose(client: Client, kind: str, ids: Iterable[int] = (), **more: str) -> Answer:
-    return client.post("/operations/", {"act": kind, "id": list(ids), "next": "/archive/?q=state:dead", **more})
-
-
-def follow(client: Client, response: Answer) -> str:
-    assert response.status_code == 303
-    return shown(client, response["Location"])
-
-
-def start(client: Client, address: str, **given: str) -> Answer:
-    return client.post(f"{address}start/", given)
 
 
 def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
@@ -205,64 +182,6 @@ def test_what_is_left_to_cancel_is_counted_on_an_open_page(
     service.run(int(number))
     told = progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("0", "off")
-
-
-def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
-    frozen = choose(recorded.operator, "retry", cards)
-    html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
-    assert "Nothing was done." in html
-
-
-def test_a_preview_that_is_hours_old_does_nothing_and_leads_back_to_its_messages(recorded: Recorded) -> None:
-    frozen = choose(recorded.operator, "retry", all="matching", q="state:dead error:RefusedException")
-    before = recorded.rows("Billing")
-    Operation.objects.update(created_at=timezone.now() - timedelta(hours=3))
-    html = follow(recorded.operator, start(recorded.operator, frozen["Location"], reason="at last"))
-    assert "was not started within 30 minutes. Choose the messages again." in html
-    assert "every message is as it was" in html
-    again = matched(r'<a class="b go" href="(/archive/[^"]*)">Choose again', html)
-    assert "Retry" in shown(recorded.operator, unescape(again))
-    assert recorded.rows("Billing") == before
-    assert not AuditEntry.objects.filter(verb="retry").exists()
-
-
-def test_a_preview_whose_person_has_lost_the_right_does_nothing(recorded: Recorded, cards: list[int]) -> None:
-    frozen = choose(recorded.operator, "retry", cards)
-    User.objects.get(username="ana").user_permissions.clear()
-    html = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
-    assert "Nothing was retried: needs the right “Can retry" in html
-    assert "frozen, nothing done yet" in html
-    assert Operation.objects.get().state == "frozen"
-
-
-def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
-    recorded.connection.run('drop table "Billing" cascade')
-    html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
-    assert "is not a queue" in html
-
-
-def test_a_queue_where_nobody_receives_is_told_before(recorded: Recorded, cards: list[int]) -> None:
-    address = recorded.operator.post("/operations/", {"act": "retry", "id": cards})["Location"]
-    assert "nobody" not in shown(recorded.operator, address)
-    endpoint = Endpoint.objects.create(name="Shop.Billing", schema="public", table="Billing")
-    Queue.objects.create(schema="public", table="Billing", kind="input", endpoint=endpoint.name)
-    for page in (address, f"/archive/{cards[0]}/"):
-        html = shown(recorded.operator, page)
-        assert "nobody receives now." in html
-        assert 'href="/queues/public/Billing/#consumers"' in html
-    Endpoint.objects.update(paused=True)
-    assert "its receivers are paused now." in shown(recorded.operator, address)
-
-
-def test_samples_are_spread_over_the_set(recorded: Recorded) -> None:
-    every = recorded.dead(60)
-    html = follow(recorded.operator, choose(recorded.operator, "discard", every))
-    shown_ones = [int(number) for number in re.findall(r'href="/archive/(\d+)/', html)]
-    oldest_first = sorted(every, key=every.index, reverse=True)
-    assert len(shown_ones) == 10
-    assert (shown_ones[0], shown_ones[-1]) == (oldest_first[0], oldest_first[-1])
-    places = [oldest_first.index(each) for each in shown_ones]
-    assert max(after - before for before, after in pairwise(places)) <= 7
 
 
 def test_a_viewer_freezes_and_starts_nothing(recorded: Recorded, cards: list[int]) -> None:

@@ -1,16 +1,22 @@
-"""What the confirmation of an act says of its frozen set: sums that are those of the set, whatever is in it."""
+"""What the confirmation of an act says of its frozen set, and what becomes of one that nobody starts."""
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
+from itertools import pairwise
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Address, Connection
-from tests.console.pages import Connect, shown
-from tests.console.test_operation import choose
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation, Queue
+from tests.console.operating import choose, follow, start
+from tests.console.pages import Connect, matched, shown
+from tests.console.recorded import Recorded
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
 Lines = list[tuple[str, str, int]]
@@ -83,3 +89,61 @@ def test_what_names_no_queue_lies_in_the_lease_queue(archive: Connection, as_ope
     html = preview(as_operator, "discard")
     assert "Discard 1 message of lease queue in" in html
     assert ("Of", "lease queue", 1) in lines(html)
+
+
+def test_leaving_a_frozen_set(recorded: Recorded, cards: list[int]) -> None:
+    frozen = choose(recorded.operator, "retry", cards)
+    html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
+    assert "Nothing was done." in html
+
+
+def test_a_preview_that_is_hours_old_does_nothing_and_leads_back_to_its_messages(recorded: Recorded) -> None:
+    frozen = choose(recorded.operator, "retry", all="matching", q="state:dead error:RefusedException")
+    before = recorded.rows("Billing")
+    Operation.objects.update(created_at=timezone.now() - timedelta(hours=3))
+    html = follow(recorded.operator, start(recorded.operator, frozen["Location"], reason="at last"))
+    assert "was not started within 30 minutes. Choose the messages again." in html
+    assert "every message is as it was" in html
+    again = matched(r'<a class="b go" href="(/archive/[^"]*)">Choose again', html)
+    assert "Retry" in shown(recorded.operator, unescape(again))
+    assert recorded.rows("Billing") == before
+    assert not AuditEntry.objects.filter(verb="retry").exists()
+
+
+def test_a_preview_whose_person_has_lost_the_right_does_nothing(recorded: Recorded, cards: list[int]) -> None:
+    frozen = choose(recorded.operator, "retry", cards)
+    User.objects.get(username="ana").user_permissions.clear()
+    html = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
+    assert "Nothing was retried: needs the right “Can retry" in html
+    assert "frozen, nothing done yet" in html
+    assert Operation.objects.get().state == "frozen"
+
+
+def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
+    recorded.connection.run('drop table "Billing" cascade')
+    html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
+    assert "is not a queue" in html
+
+
+def test_a_queue_where_nobody_receives_is_told_before(recorded: Recorded, cards: list[int]) -> None:
+    address = recorded.operator.post("/operations/", {"act": "retry", "id": cards})["Location"]
+    assert "nobody" not in shown(recorded.operator, address)
+    endpoint = Endpoint.objects.create(name="Shop.Billing", schema="public", table="Billing")
+    Queue.objects.create(schema="public", table="Billing", kind="input", endpoint=endpoint.name)
+    for page in (address, f"/archive/{cards[0]}/"):
+        html = shown(recorded.operator, page)
+        assert "nobody receives now." in html
+        assert 'href="/queues/public/Billing/#consumers"' in html
+    Endpoint.objects.update(paused=True)
+    assert "its receivers are paused now." in shown(recorded.operator, address)
+
+
+def test_samples_are_spread_over_the_set(recorded: Recorded) -> None:
+    every = recorded.dead(60)
+    html = follow(recorded.operator, choose(recorded.operator, "discard", every))
+    shown_ones = [int(number) for number in re.findall(r'href="/archive/(\d+)/', html)]
+    oldest_first = sorted(every, key=every.index, reverse=True)
+    assert len(shown_ones) == 10
+    assert (shown_ones[0], shown_ones[-1]) == (oldest_first[0], oldest_first[-1])
+    places = [oldest_first.index(each) for each in shown_ones]
+    assert max(after - before for before, after in pairwise(places)) <= 7
