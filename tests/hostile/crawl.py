@@ -20,7 +20,7 @@ ACTS = {
     "pipeline_run", "pipeline_cancel", "pipeline_recompute", "admin:logout",
 }  # fmt: skip
 PLAIN = {
-    "live", "healthz", "readyz", "sign_in", "sign_out", "person", "keys", "overview", "queues", "alerts",
+    "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",

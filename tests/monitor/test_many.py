@@ -46,8 +46,8 @@ class Counted:
 
 
 def test_many_are_asked_in_a_round_trip_and_silent_ones_in_turn(connection: Connection) -> None:
-    """No look asks all of them again: each once in a minute."""
-    many(connection, QUEUES)
+    """No look asks all of them again: each once in a minute. All would be a dozen round trips."""
+    many(connection, 12 * AT_ONCE)
     session: Any = Counted(connection)
     clock = Clock()
     sampler = Sampler(lambda: session, ["public"], monotonic=clock, cap=1000)

@@ -16,7 +16,7 @@ from tests.pipeline.events import event
 from tests.pipeline.tables import audit, died, put, read
 from tests.waiting import until
 
-pytestmark = pytest.mark.usefixtures("console_database")
+pytestmark = [pytest.mark.chaos, pytest.mark.usefixtures("console_database")]
 Connect = Callable[[str], Any]
 
 

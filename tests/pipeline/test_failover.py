@@ -19,6 +19,7 @@ from tests.pipeline.failovers import has_all_of, may_see_timelines, rests
 from tests.pipeline.followers import following, there
 from tests.pipeline.tables import audit, died, put, read
 
+pytestmark = pytest.mark.chaos
 Connect = Callable[[str], Any]
 
 
