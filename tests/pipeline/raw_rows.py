@@ -20,3 +20,7 @@ ENDED = datetime(2026, 11, 14, 12, 0, 1, 750400, tzinfo=UTC)
 def raw(spark: Any, *rows: dict[str, Any]) -> Any:
     blank = dict.fromkeys(RAW.fieldNames()) | {"result": "success", "seq": 1, "is_twin": False}
     return spark.createDataFrame([Row(**{**blank, **row}) for row in rows], RAW)
+
+
+def failed(message: str, trace: str) -> dict[str, Any]:
+    return {"exception_type": "Refused", "exception_message": message, "stack_trace": trace}

@@ -11,13 +11,11 @@ from pgqueue_admin.pipeline.figures.names import counted
 from pgqueue_admin.pipeline.sources.limits import BODY_MOST, HEADERS_MOST
 from pgqueue_admin.pipeline.spark.transforms import parsed as parsing
 from pgqueue_admin.pipeline.spark.transforms.failures import failures
-from pgqueue_admin.pipeline.spark.transforms.fingerprints import fingerprinted
 from pgqueue_admin.pipeline.spark.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 from pgqueue_admin.pipeline.spark.transforms.stories import stories
-from pgqueue_admin.wording import traces
-from tests.pipeline.raw_rows import AUDITED, ENDED, raw
+from tests.pipeline.raw_rows import AUDITED, ENDED, failed, raw
 
 pytestmark = pytest.mark.spark
 
@@ -140,74 +138,6 @@ def test_a_message_that_was_due_before_it_was_sent_waits_from_when_it_was_sent(s
     due = AUDITED.replace("{", '{"NServiceBus.DeliverAt":"2026-11-14 11:00:00:000000 Z",', 1)
     (row,) = history(parsed(raw(spark, {"headers": due})), "audit", 7).collect()
     assert (row.critical_ms, row.delivery_ms, row.skewed) == (1750, 1500, False)
-
-
-def test_one_failure_has_one_fingerprint(spark: Any) -> None:
-    trace = "   at System.Linq.First()\n   at Shop.Gateway.Charge(Card c) in G.cs:line {}\n   at NServiceBus.X()"
-    rows = [
-        failed("Card 'a' of order 1 refused", trace.format(7)),
-        failed("Card 'b' of order 22 refused", trace.format(9)),
-        failed("Card 'a' of order 1 refused", "   at Other.Place()"),
-    ]
-    first, second, third = (row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect())
-    assert first == second != third
-    assert len(first) == 16
-
-
-def failed(message: str, trace: str) -> dict[str, Any]:
-    return {"exception_type": "Refused", "exception_message": message, "stack_trace": trace}
-
-
-def test_a_python_failure_is_told_by_its_last_own_frame(spark: Any) -> None:
-    trace = 'Traceback (most recent call last):\n  File "/app/shop.py", line {}, in charge\n    boom()\nValueError: x'
-    rows = [failed("x", trace.format(number)) for number in (1, 2)]
-    first, second = (row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect())
-    assert first == second
-
-
-OWN_FRAMES = [
-    ("   at System.Linq.First()\n   at Shop.Pay(Card c) in P.cs:line 1\n   at Shop.Later()", "   at Shop.Pay()"),
-    ("   at lambda_method1(Closure)\n\n   at Shop.Pay()\r\n   at Shop.Later()", "   at Shop.Pay"),
-    ("not indented\nat Shop.No()\n--- End ---\n   at Shop.Pay()", "   at Shop.Pay()"),
-    ('  File "/app/a.py", line 1, in first\n  File "/app/b.py", line 2, in last\nE: x', '  File "b", in last'),
-    ('  File "/app/a.py", line 1, in own\n  File "/usr/lib/python3.11/b.py", line 2, in last', '  File "a", in own'),
-    ('  File "/x/site-packages/b.py", line 2, in last\n   at System.Only()', "no frame"),
-]
-
-
-def test_a_trace_stands_for_its_own_frame(spark: Any) -> None:
-    """Each pair has one fingerprint, and none has that of another."""
-    rows = [failed("x", trace) for pair in OWN_FRAMES for trace in pair]
-    found = [row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect()]
-    pairs = list(zip(found[::2], found[1::2], strict=True))
-    assert all(long == short for long, short in pairs)
-    assert len({long for long, _ in pairs[2:]}) == len(pairs) - 2
-
-
-FRAMES = {
-    "framework": [
-        "   at NServiceBus.X()",
-        "   at lambda_method1(Closure)",
-        '  File "/x/dist-packages/b.py", line 2, in last',
-        '  File "/usr/lib/python3.11/b.py", line 2, in last',
-        '  File "<frozen codecs>", line 322, in decode',
-        '  File "/srv/pgqueue_admin/transport/endpoint.py", line 2, in last',
-    ],
-    "own": [
-        "   at Shop.System.Pay()",
-        '  File "/srv/pgqueue_admin/demo/handlers.py", line 2, in last',
-        '  File "<string>", line 1, in last',
-    ],
-}
-
-
-def test_pages_fold_the_frames_that_no_failure_is_told_by(spark: Any) -> None:
-    frames = [(kind, frame) for kind, some in FRAMES.items() for frame in some]
-    rows = [failed("x", trace) for trace in ("no frame", *(frame for _, frame in frames))]
-    none, *found = fingerprinted(raw(spark, *rows)).collect()
-    for (kind, frame), row in zip(frames, found, strict=True):
-        assert [line.kind for line in traces.read(frame)] == [kind], frame
-        assert (row.fingerprint == none.fingerprint) == (kind == "framework"), frame
 
 
 def test_rollups_count_by_minute_hour_and_day(spark: Any) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.workers.sampling import Sampling
 from tests.databases import Databases
+from tests.monitor.test_sampler import Clock
 from tests.workers.house import House
 
 
@@ -49,3 +51,21 @@ def deadly(console_database: str, queues: str, sales: Endpoint, tmp_path: Path) 
     house = House(console_database, queues, tmp_path / "var", apps="tests.workers.deadly")
     yield house
     house.close()
+
+
+@pytest.fixture
+def tables(console_database: str, connect: Callable[[str], Connection]) -> Connection:
+    """A session where the queues of a sampler lie: in the console's own database."""
+    return connect(console_database)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def sampling(console_database: str, clock: Clock) -> Iterator[Sampling]:
+    sampling = Sampling(monotonic=clock)
+    yield sampling
+    sampling.close()

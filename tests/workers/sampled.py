@@ -1,0 +1,12 @@
+"""What the sampler wrote down."""
+
+from collections.abc import Callable
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records.models import LatestSample
+
+Connect = Callable[..., Connection]
+
+
+def latest(table: str = "Q") -> LatestSample:
+    return LatestSample.objects.get(queue__table=table)

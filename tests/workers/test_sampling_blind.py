@@ -1,0 +1,125 @@
+"""A queue that cannot be read, and each database gone: figures stay, the reason is said, and looking goes on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+
+from pgqueue_admin.console.board import cells
+from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.queues import columns
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.monitor import judge
+from pgqueue_admin.records import samples
+from pgqueue_admin.records.models import LatestSample, Queue, Sample
+from pgqueue_admin.workers.sampling import Sampling
+from tests.monitor.tables import cut_sessions, fill, make
+from tests.workers.sampled import Connect, latest
+
+
+def test_an_unreadable_queue_keeps_its_figures_and_says_why(
+    tables: Connection, console_database: str, connect: Connect, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "HISTORY_EVERY", timedelta(0))
+    fill(tables, make(tables), 3)
+    sampling.turn()
+    before = latest()
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+    assert "too slow" in latest().error
+    assert (latest().depth, latest().at) == (3, before.at)
+    told = Sample.objects.order_by("at").values_list("depth", flat=True)
+    assert list(told) == [3, None], "history knows of the look that was in vain"
+    sampling.turn()
+    assert latest().error == ""
+
+
+def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
+    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+) -> None:
+    fill(tables, make(tables), 3)
+    sampling.turn()
+    LatestSample.objects.update(oldest_at=latest().at - timedelta(minutes=10))
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+    (row,) = [each for each in board.load() if each.queue.table == "Q"]
+    assert (row.age, row.state, row.verdict.why) == (None, "warn", "unreadable")
+    assert "data-since" not in columns.oldest(row).attributes + cells.oldest(row)
+    assert columns.trend(row).text == "cannot be read"
+    assert row.consumers.words == "not known"
+
+
+def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(
+    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+) -> None:
+    fill(tables, make(tables), 3)
+    for _ in range(3):
+        sampling.turn()
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+    before = latest()
+    sampling.turn()
+    assert (before.error != "", latest().error) == (True, "")
+    assert latest().at > before.at
+
+
+def test_a_queue_that_could_never_be_read_is_not_within_target(
+    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+) -> None:
+    """Where the role may not read a table there is never a first sample."""
+    fill(tables, make(tables), 3)
+    other = connect(console_database)
+    with other.transaction():
+        other.run('lock table "Q" in access exclusive mode')
+        sampling.turn()
+        sampling.turn()
+    assert ("too slow" in latest().error, latest().depth, latest().ready) == (True, None, None)
+    verdict = judge.against(Queue.objects.get(table="Q"), latest(), latest().at)
+    assert (verdict.state, verdict.why) == ("warning", "unreadable")
+    sampling.turn()
+    assert (latest().error, latest().depth) == ("", 3)
+
+
+def test_the_queues_database_is_down(tables: Connection, sampling: Sampling) -> None:
+    fill(tables, make(tables), 3)
+    sampling.turn()
+    before = latest()
+    with refused(tables, sampling):
+        sampling.turn()
+        assert latest().error.startswith("The database does not answer.")
+        assert (latest().depth, latest().at) == (3, before.at)
+    sampling.turn()
+    assert (latest().error, latest().depth) == ("", 3)
+    assert latest().at > before.at
+
+
+def test_the_consoles_database_is_down(tables: Connection, sampling: Sampling) -> None:
+    """Every session of ours there is ended at once; the next looks are written again."""
+    address = make(tables)
+    sampling.turn()
+    cut_sessions(tables)
+    fill(tables, address, 5)
+    sampling.turn()
+    sampling.turn()
+    assert latest().depth == 5
+
+
+@contextmanager
+def refused(tables: Connection, sampling: Sampling) -> Iterator[None]:
+    """The sampler's session is cut, and while this lasts no new one is let in."""
+
+    def down() -> Connection:
+        raise DatabaseDown("connection refused")
+
+    cut_sessions(tables, "pgqueue sampler reads")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling._sampler, "_connect", down)
+        yield
