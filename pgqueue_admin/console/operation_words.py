@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.operations import errors
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
@@ -53,7 +54,11 @@ def tables(addresses: Iterable[str]) -> dict[str, str]:
 
 
 def _with_schema(canonical: str) -> str:
-    address = source().dialect.parse_address(canonical)
+    """As it stands where it is no address: the lease queue has none."""
+    try:
+        address = source().dialect.parse_address(canonical)
+    except AddressNotUnderstood:
+        return canonical or LEASE_QUEUE
     return f"{address.schema}.{address.table}"
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.console import operation_words
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation, Queue
 from tests.console.operating import choose, follow, start
@@ -79,6 +80,12 @@ def test_sums_and_times_are_those_of_the_set_however_many_kinds_it_has(
     assert ("Died of", "55 more", 108) in lines(html)
     died = re.findall(r'<time datetime="([^"]*)"', html.partition(">Died</th>")[2])[:2]
     assert died == ["2026-03-14T12:00:00Z", "2026-05-12T12:00:00Z"]
+
+
+def test_the_lease_queue_is_told_from_a_table_of_its_name(console_database: str) -> None:
+    """An empty name is no address, and has no schema."""
+    said = operation_words.tables(["", '"public"."lease queue"'])
+    assert list(said.values()) == ["lease queue", "public.lease queue"]
 
 
 def test_what_names_no_queue_lies_in_the_lease_queue(archive: Connection, as_operator: Client) -> None:
