@@ -52,14 +52,12 @@ class Attempt:
     def failed(self) -> None:
         FailedSignIn.objects.filter(at__lt=clock.now() - KEPT).delete()
         log.warning("A sign-in as %r from %s failed.", self.name[:150], self.address or "an unknown address")
-        about = {"noun": "person", "subject": self.name[:150], "origin": "console"}
-        AuditEntry.objects.create(who="somebody", verb="fail to sign in", after={"address": self.address}, **about)
+        _audit("fail to sign in", self.name, who="somebody", after={"address": self.address})
 
     def succeeded(self) -> None:
         FailedSignIn.objects.filter(name=self.name[:150], place=self.place).delete()
         log.info("%r signed in from %s.", self.name[:150], self.address or "an unknown address")
-        about = {"noun": "person", "subject": self.name[:150], "origin": "console"}
-        AuditEntry.objects.create(who=self.name[:150], verb="sign in", after={"address": self.address}, **about)
+        _audit("sign in", self.name, who=self.name, after={"address": self.address})
 
 
 def _waits(times: list[datetime]) -> datetime:
@@ -80,5 +78,9 @@ def network(address: str) -> str:
 
 def changed_password(name: str) -> None:
     log.info("%r changed their password.", name)
+    _audit("change password", name, who=name)
+
+
+def _audit(verb: str, name: str, who: str, after: dict[str, str] | None = None) -> None:
     about = {"noun": "person", "subject": name[:150], "origin": "console"}
-    AuditEntry.objects.create(who=name[:150], verb="change password", **about)
+    AuditEntry.objects.create(who=who[:150], verb=verb, after=after, **about)

@@ -41,21 +41,26 @@ class Series:
     @property
     def sentence(self) -> str:
         """The shape in words: what the drawing tells those who do not see it."""
-        ready = [(at, value) for at, value in zip(self.at, self.values["ready"], strict=True) if value is not None]
+        ready = self._known()
         if len(ready) < 2:
             return "Not enough samples yet to tell a shape."
-        top_at, top = max(ready, key=lambda point: point[1])
+        first, last = ready[0], ready[-1]
+        top = max(ready, key=lambda place: self.values["ready"][place] or 0)
         said = (
-            f"Ready messages, {_clock(ready[0][0])} to {_clock(ready[-1][0])}: from {self._said(*ready[0])} "
-            f"to {self._said(*ready[-1])}, at most {self._said(top_at, top)} at {_clock(top_at)}."
+            f"Ready messages, {_clock(self.at[first])} to {_clock(self.at[last])}: from {self._ready(first)} "
+            f"to {self._ready(last)}, at most {self._ready(top)} at {_clock(self.at[top])}."
         )
         delayed = [value for value in self.values["delayed"] if value is not None]
         if not delayed or not max(delayed):
             return said
         return f"{said} Delayed between {integer(int(min(delayed)))} and {integer(int(max(delayed)))}."
 
-    def _said(self, at: int, ready: float) -> str:
-        return figure(int(ready), self.how[self.at.index(at)] or COUNTED)
+    def _known(self) -> list[int]:
+        """The steps with a sample, by their place."""
+        return [place for place, value in enumerate(self.values["ready"]) if value is not None]
+
+    def _ready(self, place: int) -> str:
+        return figure(int(self.values["ready"][place] or 0), self.how[place] or COUNTED)
 
     @property
     def rate_sentence(self) -> str:
@@ -67,13 +72,13 @@ class Series:
     @property
     def table(self) -> list[tuple[datetime, SafeString]]:
         """Every so many-th step and its cells, newest last."""
-        known = [place for place, value in enumerate(self.values["ready"]) if value is not None]
+        known = self._known()
         chosen = known[:: len(known) // TABLE_ROWS + 1]
         return [(_instant(self.at[place]), self._cells(place)) for place in chosen]
 
     def _cells(self, place: int) -> SafeString:
         said = [_number(self.values[name][place]) for name in NAMES]
-        said[0] = self._said(self.at[place], self.values["ready"][place] or 0)
+        said[0] = self._ready(place)
         return mark_safe("".join(f'<td class="num">{each}</td>' for each in said))
 
 
