@@ -1,5 +1,7 @@
 """Where a process leaves files: its log in var/log, what it has in hand in var/run."""
 
+import fcntl
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -30,12 +32,32 @@ def log_file(label: str, ordinal: int) -> Path:
 
 
 def plain_log(name: str) -> Path:
-    """Ready to be appended to; a large one is put aside first, where the disk lets us."""
+    """Ready to be appended to; a large one is put aside first."""
     path = folder("log") / f"{name}.log"
-    with suppress(OSError):
-        if path.exists() and path.stat().st_size > LARGEST_LOG:
-            path.replace(path.with_suffix(".log.1"))
+    _put_aside(path)
     return path
+
+
+def put_aside_large_logs() -> None:
+    """Also of processes that run: they append, so what they write next is the first of an emptied file.
+
+    What one writes between the last look and the cut, some microseconds, is lost.
+    """
+    for path in folder("log").glob("*.log"):
+        _put_aside(path)
+
+
+def _put_aside(path: Path) -> None:
+    """The newest of it, in place of what was put aside before; where the disk lets us."""
+    with suppress(OSError):
+        if path.stat().st_size <= LARGEST_LOG:
+            return
+        with path.open("rb+") as log:
+            fcntl.flock(log, fcntl.LOCK_EX)  # another supervisor of this folder may be at it
+            if log.seek(0, os.SEEK_END) > LARGEST_LOG:
+                log.seek(-LARGEST_LOG, os.SEEK_END)
+                path.with_suffix(".log.1").write_bytes(log.read(2 * LARGEST_LOG))
+                log.truncate(0)
 
 
 def last_line(path: Path, since: int) -> str:
@@ -45,7 +67,9 @@ def last_line(path: Path, since: int) -> str:
     """
     try:
         with path.open("rb") as file:
-            file.seek(max(since, path.stat().st_size - _TAIL))
+            size = file.seek(0, os.SEEK_END)
+            begun = since if since <= size else 0  # else the log was put aside since
+            file.seek(max(begun, size - _TAIL))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""

@@ -2,16 +2,18 @@
 
 import logging
 import signal
+import time
 from types import FrameType
 
 from pgqueue_admin.wording.figures import counted
-from pgqueue_admin.workers import readiness
+from pgqueue_admin.workers import readiness, run_folder
 from pgqueue_admin.workers.group import Group
 from pgqueue_admin.workers.office import Office
 from pgqueue_admin.workers.role import Key, Role
 
 log = logging.getLogger(__name__)
 TICK = 0.5
+LOGS_EVERY = 5.0  # seconds
 
 
 def run(without: frozenset[str] = frozenset()) -> str | None:
@@ -29,6 +31,7 @@ class Supervisor:
         self.office = office
         self.groups: dict[Key, Group] = {}
         self.stopping = False
+        self._logs_at = 0.0
 
     def run(self) -> None:
         self._hear_signals()
@@ -43,6 +46,7 @@ class Supervisor:
         readiness.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
         for group in self.groups.values():
             self._reap(group)
+        self._bound_logs()
         self.stopping |= self.office.refused is not None
         self._take_desired(self.office.desired())
         self.office.write_soon()
@@ -53,6 +57,12 @@ class Supervisor:
             group.reap()
         except Exception:
             log.exception("%s was not looked at to the end; the next look is in %.1f s.", group.role.label, TICK)
+
+    def _bound_logs(self) -> None:
+        """Here, and not where the database is: it is during an outage that they grow."""
+        if time.monotonic() - self._logs_at > LOGS_EVERY:
+            self._logs_at = time.monotonic()
+            run_folder.put_aside_large_logs()
 
     def _take_desired(self, roles: list[Role] | None) -> None:
         if roles is None and not self.stopping:
