@@ -25,7 +25,16 @@ QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
 EMBEDDED = not QUEUES_URL
 # Which servers `manage.py up` starts, rather than uses.
 OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
-LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", int(env("PORT", default="") or 8000))
+
+
+def _port() -> int:
+    said: str = env("PORT", default="").strip() or "8000"
+    if not (said.isascii() and said.isdecimal() and 0 < int(said) < 65_536):
+        raise SystemExit(f"PORT must be a number from 1 to 65535; it is {said}.")
+    return int(said)
+
+
+LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", _port())
 _LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
 PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
 _DATABASE = "postgresql://user:password@host:port/database"

@@ -207,6 +207,8 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
     [
         ("ARCHIVE_DAYS", "a month", "ARCHIVE_DAYS must be a number of days, or 0 for ever; it is a month."),
         ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
+        ("PORT", "abc", "PORT must be a number from 1 to 65535; it is abc."),
+        ("PORT", "65536", "PORT must be a number from 1 to 65535; it is 65536."),
         ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),
         ("HUNG_SECONDS", "1m", "HUNG_SECONDS must be a number of seconds, or 0 for never; it is 1m."),
         ("HISTORY_BODIES", "kept", "HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
