@@ -31,6 +31,20 @@ def only_select(archived_console: str, connect: Callable[[str], Connection]) -> 
     owner.run(f"drop role {name}")
 
 
+def test_one_that_may_just_what_acts_need_is_offered_them(
+    archived_console: str, connect: Callable[[str], Connection]
+) -> None:
+    """It puts into queues and takes from none: least privilege, as an administrator gives it."""
+    owner, name = connect(archived_console), f"putter_{secrets.token_hex(4)}"
+    owner.run(
+        f'create table "Input" (); create role {name} login password \'looks\'; grant insert on "Input" to {name}'
+    )
+    with elsewhere("queues", USER=name, PASSWORD="looks"):
+        known = until(role.current, 20, "the database was asked")
+    assert (known.name, known.refusal) == (name, "")
+    owner.run(f'drop owned by {name}; drop role {name}; drop table "Input"')
+
+
 def test_actions_are_not_offered_and_why_is_said(sign_in: SignIn, only_select: str) -> None:
     page = sign_in("ana").get(LIST).content.decode()
     assert f"Nothing can be retried, discarded or restored: the database role {only_select} may only SELECT." in page

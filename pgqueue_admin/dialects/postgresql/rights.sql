@@ -1,11 +1,10 @@
 -- name: role
--- Whose eyes these are, and whether an act could work: it inserts into and deletes from a table of these schemas.
+-- Whose eyes these are, and whether any act could work. A role may have been given just what it needs: to insert into
+-- a queue, to delete from another, and both of none.
 select current_user::text as name,
        pg_is_in_recovery() as standby,
        current_setting('default_transaction_read_only')::boolean as refuses_writes,
-       count(c.oid) > 0 and not coalesce(bool_or(
-           has_table_privilege(c.oid, 'insert') and has_table_privilege(c.oid, 'delete')
-       ), false) as read_only
+       count(c.oid) > 0 and not coalesce(bool_or(has_table_privilege(c.oid, 'insert, delete')), false) as read_only
 from pg_namespace n
 left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
 where n.nspname = any(%(schemas)s)
