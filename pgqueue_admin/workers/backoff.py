@@ -31,7 +31,12 @@ class Backoff:
 
     @property
     def waiting(self) -> bool:
-        return self.clock() < self.until
+        return self.left > 0
+
+    @property
+    def left(self) -> float:
+        """Seconds until something starts again."""
+        return max(0.0, self.until - self.clock())
 
     def start_now(self) -> None:
         """A person said: now. Should it crash again, it waits longer still."""

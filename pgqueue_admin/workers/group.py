@@ -94,7 +94,8 @@ class Group:
             self._ledger.note(process.identity, state=State.STOPPED, **facts, **self._parting(process, code))
             return
         self._ledger.hold(held_at_death(process, code))
-        wait = self.backoff.crashed(process.ran)
+        # one that was to drain for its memory counted then: its successor has begun since, and is a round of its own
+        wait = self.backoff.left if process.draining else self.backoff.crashed(process.ran)
         self.next_start_at = datetime.now(UTC) + timedelta(seconds=wait)
         why = process.last_words()
         told = "%s, pid %s, %s. Next start in %.1f s. Its last line: %s"

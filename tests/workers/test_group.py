@@ -4,6 +4,8 @@ import logging
 import os
 import re
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.workers import run_folder
+from pgqueue_admin.workers.ceiling import Ceiling
 from pgqueue_admin.workers.group import Group
 from pgqueue_admin.workers.in_hand import Hands
 from pgqueue_admin.workers.ledger import Ledger
@@ -23,6 +26,16 @@ FORSAKING = """
 import os, subprocess
 print("started", subprocess.Popen(["sleep", "600"]).pid, flush=True)
 os._exit(3)
+"""
+
+EATING = """
+import signal
+eaten = []
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGUSR1, lambda *_: eaten.append(bytearray(400_000_000)))
+eaten.append(bytearray(200_000_000))
+while True:
+    signal.pause()
 """
 
 
@@ -61,8 +74,35 @@ def test_what_a_dead_process_had_started_is_ended_with_it() -> None:
     group = Group(role, Ledger())
     group.reconcile(1)
     (process,) = group.processes
-    until(lambda: group.reap() or not group.processes, what="it has ended")  # type: ignore[func-returns-value]
+    until_reaped(group, lambda: not group.processes)
     started = re.search(r"started (\d+)", process.log.read_text())
     assert process.exit_code() == 3
     assert started
     until(lambda: not alive(int(started[1])), 5, "what it started has ended, too")
+
+
+def test_pauses_grow_where_each_process_breaks_one_limit_and_then_the_other() -> None:
+    """Above the first its successor starts; what ends above the second is the same crash, and no new one."""
+    role = Role(Key("endpoint", "eating"), ("shell", "-c", EATING), settings_module="tests.settings")
+    group = Group(replace(role, ceiling=Ceiling(200, 500), drain_seconds=600.0), Ledger())
+    before: Managed | None = None
+    for crashes in (1, 2, 3):
+        group.start_now()
+        group.reconcile(1)
+        eating = group.processes[-1]
+        if before:
+            os.kill(before.identity.pid, signal.SIGUSR1)
+            until_reaped(group, lambda: before not in group.processes)  # noqa: B023
+        until_reaped(group, lambda: eating.draining)  # noqa: B023
+        assert group.backoff.crashes == crashes
+        before = eating
+    eating.kill()
+    until_reaped(group, lambda: not group.processes)
+
+
+def until_reaped(group: Group, condition: Callable[[], bool]) -> None:
+    def look() -> bool:
+        group.reap()
+        return condition()
+
+    until(look)
