@@ -9,11 +9,8 @@ from typing import Any
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.archive.terms import LAST
 from pgqueue_admin.console.numbers import whole
-from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.records.models import Queue
-from pgqueue_admin.records.source import source
-from pgqueue_admin.wording.names import listed
+from pgqueue_admin.records import queue_names
 
 DEAD = "state:dead"
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
@@ -161,25 +158,10 @@ def _id(_found: Filter, value: str, term: str) -> dict[str, Any]:
 
 
 def _queue(_found: Filter, value: str, term: str) -> dict[str, Any]:
-    """An address as endpoints write it; a bare table name is enough while only one schema has it.
-
-    A whole address is never taken for a table that somebody named like one.
-    """
     try:
-        address = source().dialect.parse_address(value, source().default_schema)
+        return {"queue": queue_names.canonical(value)}
     except AddressNotUnderstood as error:
         raise NotUnderstood(term, str(error)) from error
-    if source().dialect.canonical(address) == value:
-        return {"queue": value}
-    named = [Address(*row) for row in Queue.objects.filter(table=value).values_list("schema", "table")]
-    if len(named) > 1:
-        schemas = listed([each.schema for each in named])
-        raise NotUnderstood(term, f"{value} is in {schemas}: write {_written(named[0])}.")
-    return {"queue": source().dialect.canonical(named[0] if named else address)}
-
-
-def _written(address: Address) -> str:
-    return f"queue:{address.schema}.{address.table}"
 
 
 _NAMED = {"type", "error"}  # a name may be asked for in several ways

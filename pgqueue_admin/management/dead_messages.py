@@ -8,9 +8,8 @@ from typing import Any
 from django.conf import settings
 
 from pgqueue_admin.archive.model import ArchivedMessage, Filter
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records import queue_names
 from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.figures import counted
 
@@ -35,7 +34,8 @@ def add_filters(parser: ArgumentParser) -> None:
 def filter_of(options: dict[str, Any], state: str) -> Filter:
     names = ("type", "exception", "endpoint", "message_id", "kind")
     same: dict[str, Any] = {name: options[name] or "" for name in names}
-    return Filter(state=state, queue=_canonical(options["queue"]), words=tuple(options["word"]), **same)
+    queue = queue_names.canonical(options["queue"]) if options["queue"] else ""
+    return Filter(state=state, queue=queue, words=tuple(options["word"]), **same)
 
 
 def narrows(options: dict[str, Any]) -> bool:
@@ -82,10 +82,6 @@ def print_result(out: Any, operation: Operation, notable: list[Any], as_json: bo
 
 def dump(out: Any, found: dict[str, Any]) -> None:
     out.write(json.dumps(found, default=_plain, ensure_ascii=False, indent=1))
-
-
-def _canonical(queue: str) -> str:
-    return postgresql().canonical(postgresql().parse_address(queue, source().default_schema)) if queue else ""
 
 
 def _plain(value: Any) -> str:

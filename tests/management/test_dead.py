@@ -4,14 +4,16 @@ import io
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.management.commands import dead as command
-from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.records.models import AuditEntry, Operation, Queue
 from pgqueue_admin.records.source import source
 from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
 
@@ -19,8 +21,9 @@ REFUSED_ONES = ("--exception", "RefusedException")
 
 
 @pytest.fixture(autouse=True)
-def archive(archived_console: str) -> None:
+def archive(archived_console: str, connect: Callable[[str], Connection]) -> Connection:
     """In a clone of its own."""
+    return connect(archived_console)
 
 
 def run(*argv: str, stderr: io.StringIO | None = None) -> tuple[int, str]:
@@ -49,6 +52,18 @@ def test_list() -> None:
         json.loads(run("list", "--state", "all", "--kind", "control", "--json")[1])["messages"][5]["state"]
         == "succeeded"
     )
+
+
+def test_a_bare_name_with_a_dot_is_the_table_that_is_called_so(archive: Connection) -> None:
+    """Demo.Billing in public, and no Billing of a schema Demo; where two schemas have it, no guess is made."""
+    known = {"to": '"public"."Demo.Billing"', "from": BILLING}
+    archive.run("update messages.message_archive set queue = %(to)s where queue = %(from)s", known)
+    Queue.objects.create(schema="public", table="Demo.Billing")
+    code, said = run("list", "--queue", "Demo.Billing", "--limit", "1")
+    assert (code, said.splitlines()[-1]) == (0, "1 message, and more (--limit).")
+    Queue.objects.create(schema="other", table="Demo.Billing")
+    code, said = run("list", "--queue", "Demo.Billing")
+    assert (code, said) == (command.WRONG, "Demo.Billing is in other and public: write other.Demo.Billing.")
 
 
 def test_retry_a_frozen_set() -> None:
