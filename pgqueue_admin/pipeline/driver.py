@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.files import compactions, depth_files, event_files, presence
@@ -20,13 +21,14 @@ from pgqueue_admin.pipeline.runtime import hung, java
 from pgqueue_admin.pipeline.sources import resting, standby
 from pgqueue_admin.pipeline.sources.looking import for_looking
 from pgqueue_admin.pipeline.sources.selects import selects
-from pgqueue_admin.pipeline.sources.tables import is_held, sources
+from pgqueue_admin.pipeline.sources.tables import given_out, is_held, sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from pgqueue_admin.records.source import source
 
 log = logging.getLogger(__name__)
 MEASURE_EVERY = 300.0
+MUCH = 50_000  # messages: so many are read before their time
 _SMALL = 20_000  # rows: what is less is no faster in two halves
 
 
@@ -44,6 +46,7 @@ class Driver:
         self._is_busy = is_busy
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
+        self._given_out: int | None = None  # when the last turn began
         self._not_ready: Exception | None = None  # in this turn: a cluster that is away is waited for once
         self._watch: hung.Watch | None = None
 
@@ -70,6 +73,14 @@ class Driver:
             raise faults[0]
         return done
 
+    def much_came(self) -> bool:
+        """Whether MUCH has, at most, since the last turn began. What is wrong with a table, a turn says."""
+        try:
+            with source().reading() as connection:
+                return self._given_out is not None and given_out(connection) - self._given_out >= MUCH
+        except DatabaseError:
+            return False
+
     def _hold_all_back(self, why: str) -> int:
         for each in HistorySource.objects.filter(is_there=True):
             ledger.held_back(each, why)
@@ -78,6 +89,7 @@ class Driver:
     def _read_all(self, connection: Connection, ending: Callable[[], bool], faults: list[Exception]) -> int:
         done, began = 0, connection.all(postgresql().pipeline.instant())[0].at
         found = sources(connection)
+        self._given_out = given_out(connection)
         ledger.of_gone_tables()
         for each in found:
             try:

@@ -1,4 +1,4 @@
-"""Keeps history complete: asks twice a minute, or when told, whether something is to be read, and runs the driver."""
+"""Keeps history complete: asks twice a minute, when told, or when much came, and runs the driver."""
 
 import logging
 import threading
@@ -115,7 +115,8 @@ class Pipelining:
         self._sole.resign()
 
     def _is_due(self) -> bool:
-        return time.monotonic() >= self._due_at or wanted_now()
+        """By age, or because somebody asks, or by size: what came in a burst needs no half minute to be worth it."""
+        return time.monotonic() >= self._due_at or wanted_now() or self._driver.much_came()
 
     def _read(self) -> None:
         self._due_at = time.monotonic() + EVERY

@@ -142,7 +142,8 @@ def rows_passed_over(database: Any, archive: HistorySource) -> int:
     """How many rows the look for what came next reads and drops."""
     params = {"a": archive.snapshot, "b": database.value("select pg_current_snapshot()::text"), "done": 0, "most": 100}
     statements = postgresql().pipeline
-    query = literal(database, statements.archive_next(between=statements.between_snapshots), params)
+    next_ = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_unknown)
+    query = literal(database, next_, params)
     plan = "\n".join(row[0] for row in database.all(f"explain (analyze) {query}"))
     return sum(map(int, re.findall(r"Rows Removed by \w+(?: Recheck)?: (\d+)", plan)))
 

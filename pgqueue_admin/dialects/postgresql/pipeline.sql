@@ -39,12 +39,22 @@ set local enable_indexscan = off
 
 -- name: archive_next
 -- What became visible between two snapshots, lowest seq first and bounded: counts of exactly what is to be read.
-select min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq
+select
+    min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
+    coalesce(sum(bytes), 0)::int8 as bytes
 from (
-    select seq from messages.message_archive
+    select seq, {bytes} as bytes from messages.message_archive
     where seq > %(done)s and kind <> 'control' and {between}
     order by seq limit %(most)s
 ) next
+
+-- name: bytes_read
+-- Of one row, what leaves this database at most; lengths are known without reading what is stored apart.
+least(coalesce(octet_length(headers), 0), %(headers_most)s) + least(coalesce(octet_length(body), 0), %(body_read)s)
+
+-- name: bytes_unknown
+-- Of the original's archive, whose messages no file has.
+0
 
 -- name: between_snapshots
 -- Misses none, however late it commits. Not seen in a: begun later, or open then; as a constant, for the planner's sake.
@@ -134,6 +144,15 @@ select
 from (select %(table)s::text::regclass as id) queue
 left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, %(number)s)::regclass
 
+-- name: given_out
+-- How many numbers these tables have given out, all together. One that is gone, or that we may not see, counts nothing.
+select coalesce(sum(pg_sequence_last_value(sequence)), 0)::int8
+from unnest(%(tables)s::text[], %(numbers)s::text[]) as asked (name, number)
+cross join lateral (
+    select case when to_regclass(name) is not null then pg_get_serial_sequence(name, number) end::regclass as sequence
+) of_its_number
+where has_sequence_privilege(sequence, 'select, usage')
+
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever
 -- inserts has this lock, whatever others besides; vacuum has not. Into a partition it may be of that alone. A prepared
@@ -163,9 +182,9 @@ group by 1 order by since
 -- its owner began them anew, are of one batch.
 select
     min(seq) as seq_lo, max(seq) as seq_hi, count(*) as rows, coalesce(sum(seq), 0)::text as sum_seq,
-    ({files}) as table_files
+    coalesce(sum(bytes), 0)::int8 as bytes, ({files}) as table_files
 from (
-    select {number} as seq from {table} where {number} > %(done)s and {number} <= %(decided)s
+    select {number} as seq, {bytes} as bytes from {table} where {number} > %(done)s and {number} <= %(decided)s
     order by {number} fetch first (%(most)s) rows with ties
 ) next
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.plan import deciding, transactions
-from pgqueue_admin.pipeline.sources.tables import NUMBERS, SNAPSHOTS, number_of
+from pgqueue_admin.pipeline.sources.limits import HEADERS_MOST, body_read
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, NUMBERS, SNAPSHOTS, number_of
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 
 MOST = 500_000
+BYTES = 2_000_000_000  # of a batch: while it is sorted, about as much lies on the disk beside history
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class Found:
     seq_hi: int | None
     rows: int
     sum_seq: str
+    bytes: int  # at most, of what is read of them
+    most: int  # rows that could have been found
     written: int  # bytes of the server's log: all of it lies before
     snapshot_from: str = ""
     snapshot_to: str = ""
@@ -41,7 +47,7 @@ def plan(connection: Connection, source: HistorySource, most: int = MOST) -> His
         if found.rows == 0:
             ledger.nothing_came(source, found)
             return None
-        if batch := ledger.planned(source, found, is_last=found.rows < most):
+        if batch := ledger.planned(source, found, is_last=found.rows < found.most):
             return batch
         source.refresh_from_db()  # another driver moved it on since it was looked at
     return None
@@ -58,7 +64,8 @@ def by_snapshots(connection: Connection, source: HistorySource, most: int) -> Fo
     now = connection.all(postgresql().pipeline.instant())[0]
     begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
     params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
-    query = postgresql().pipeline.archive_next(between=postgresql().pipeline.between_snapshots)
+    statements = postgresql().pipeline
+    query = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_read)
     is_first = bool(source.snapshot) and not source.seq_done  # of a stretch: then it goes on at a number
     counted = _counted(connection, query, params, [postgresql().pipeline.by_transactions()] if is_first else [])
     at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
@@ -70,13 +77,20 @@ def by_numbers(connection: Connection, source: HistorySource, most: int) -> Foun
         return None
     params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
     statements, address = postgresql().pipeline, postgresql().parse_address(source.table)
-    query = statements.queue_next(table=address, number=number_of(source.table), files=statements.table_files)
+    size = statements.bytes_unknown if source.table == ARCHIVE else statements.bytes_read
+    number, files = number_of(source.table), statements.table_files
+    query = statements.queue_next(table=address, number=number, bytes=size, files=files)
     return Found(**_counted(connection, query, params), at=found.at)
 
 
 def _counted(connection: Connection, query: Any, params: dict[str, Any], told: Sequence[Any] = ()) -> dict[str, Any]:
-    with connection.transaction():
-        for each in (postgresql().pipeline.patiently(), *told):
-            connection.run(each)
-        counted: dict[str, Any] = connection.all(query, params)[0]._asdict()
-    return {**counted, "written": transactions.written(connection)}
+    """As many rows as ``most`` says, and no more than BYTES of them, but for one that is larger by itself."""
+    known = {**params, "headers_most": HEADERS_MOST, "body_read": body_read(settings.PGQUEUE["HISTORY_BODIES"])}
+    while True:
+        with connection.transaction():
+            for each in (postgresql().pipeline.patiently(), *told):
+                connection.run(each)
+            counted: dict[str, Any] = connection.all(query, known)[0]._asdict()
+        if counted["bytes"] <= BYTES or known["most"] == 1:
+            return {**counted, "most": known["most"], "written": transactions.written(connection)}
+        known["most"] = max(1, min(counted["rows"] // 2, counted["rows"] * BYTES // counted["bytes"]))

@@ -43,6 +43,15 @@ def _audits(connection: Connection) -> list[str]:
     return [table for each, table in named if each in allowed or table in known]
 
 
+def given_out(connection: Connection) -> int:
+    """How many numbers all of them have given out so far: what came since somebody looked is no more than that."""
+    there = list(HistorySource.objects.filter(is_there=True))
+    numbers = ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there]
+    asked = {"tables": [each.table for each in there], "numbers": numbers}
+    found: int = connection.value(postgresql().pipeline.given_out(), asked)
+    return found
+
+
 def is_held(source: HistorySource) -> bool:
     """Whether somebody cancelled, and has not asked for it again."""
     return source.held_until is not None and source.held_until > clock.now()
