@@ -6,7 +6,7 @@ from typing import Any
 
 from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, target_of, why_no_retry
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsLeftOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.wake_ups import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
@@ -112,7 +112,9 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], ours: bo
     try:
         with connection.transaction():
             headers = [retried_headers(row.headers, row.id if ours else None) for row in rows]
-            connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
+            taken = connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
+            if taken < len(ids):
+                raise RowsLeftOut(f"It took {taken} of {len(ids)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:

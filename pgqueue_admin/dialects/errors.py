@@ -61,6 +61,10 @@ class AlreadyExists(DatabaseError):
     """It exists already."""
 
 
+class RowsLeftOut(DatabaseError):
+    """A trigger, a rule or a policy of the table left rows out."""
+
+
 class EndedFromWithin(DatabaseError):
     """Somebody ended the transaction from within, by commit or rollback."""
 

@@ -16,6 +16,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.wake_ups import channel
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
+from tests.leaving_out import leaving_out
 from tests.waiting import gathered
 
 REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
@@ -124,8 +125,6 @@ def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
 
 
 def test_once_its_queue_is_back_it_can_be_retried(ingested: Connection) -> None:
-    from pgqueue_admin.dialects.postgresql import postgresql
-
     ingested.run(postgresql().queue.create(table=Address("public", "Newsletter")))
     dead = newest(ingested, queue='"public"."Newsletter"')
     assert dead.why_no_retry is None
@@ -173,6 +172,25 @@ def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None
     assert [o.result for o in outcomes] == ["failed", "done"]
     assert "closed" in str(outcomes[0].why)
     assert newest(ingested, queue='"public"."Sales"').id == sales.id
+
+
+def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection) -> None:
+    """A trigger against duplicates answers no error: marked as retried, the message would be nowhere any more."""
+    first, second = store.page(ingested, Filter(exception=REFUSED), limit=2).messages
+    leaving_out(ingested, BILLING, "insert", str(first.message_id))
+    before = ingested.value(f"select count(*) from {BILLING}")
+    sales = newest(ingested, queue='"public"."Sales"')
+    outcomes = replay.retry(ingested, [sales.id, first.id, second.id], "ana")
+    assert [o.result for o in outcomes] == ["done", "failed", "failed"]
+    assert "left rows out. It took 1 of 2" in str(outcomes[1].why)
+    assert ingested.value(f"select count(*) from {BILLING}") == before
+    assert [m.id for m in store.page(ingested, Filter(exception=REFUSED), limit=2).messages] == [first.id, second.id]
+    assert replay.retry(ingested, [second.id], "ana")[0].result == "done"
+
+
+def test_what_a_rule_leaves_out_stays_dead(ingested: Connection) -> None:
+    ingested.run(f"create rule nothing as on insert to {BILLING} do instead nothing")
+    assert replay.retry(ingested, [newest(ingested, exception=REFUSED).id], "ana")[0].result == "failed"
 
 
 def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import RowsLeftOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
 from pgqueue_admin.transport.delayed.table import BATCH, DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
+from tests.leaving_out import leaving_out
 from tests.transport.catalog import catalog
 from tests.transport.spy import rows
 
@@ -118,6 +120,15 @@ def test_what_another_mover_has_is_not_waited_for_and_hides_nothing(connection, 
         assert delayed.next_due(connection) is None
         delayed.store(connection, [message(timedelta(hours=1))])
         assert 3500 < delayed.next_due(connection) <= 3600
+
+
+def test_what_the_queue_leaves_out_stays_delayed(connection, delayed):
+    """A trigger that drops a row answers no error, and the row would be gone from both tables."""
+    delayed.store(connection, [message(timedelta(), number) for number in (1, 2)])
+    leaving_out(connection, '"Sales"', "insert", "m-2")
+    with pytest.raises(RowsLeftOut, match="took 1 of 2"), connection.transaction():
+        delayed.move_due(connection)
+    assert connection.value('select count(*) from "Sales.Delayed"') == 2
 
 
 def test_an_index_that_is_missing_is_made(connection, delayed):

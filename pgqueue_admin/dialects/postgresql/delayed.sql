@@ -29,7 +29,8 @@ from unnest(%(headers)s::text[], %(bodies)s::bytea[], %(ats)s::timestamptz[], %(
      as message (headers, body, at, delay_ms)
 
 -- name: move_due
--- Soonest first. Rows that another mover has in hand are its own; the array is made once, whatever the plan.
+-- Soonest first. Rows that another mover has in hand are its own; the array is made once, whatever the plan. How many the
+-- queue took, and of how many: a trigger of it may leave rows out without a word.
 with due as (
     delete from {table}
     where id = any(array(
@@ -42,7 +43,7 @@ with due as (
            headers, body
     from due order by due returning 1
 )
-select count(*) from moved
+select (select count(*) from moved) as taken, (select count(*) from due) as due
 
 -- name: next_due
 -- In how many seconds, counted from the start of the transaction; 'infinity' is never, and has no distance. What is

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.errors import AlreadyExists
+from pgqueue_admin.dialects.errors import AlreadyExists, RowsLeftOut
 from pgqueue_admin.transport.tables.presence import is_there
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.addresses import DELAYED_SUFFIX, table_name
@@ -24,6 +24,7 @@ class DelayedTable:
     def __init__(self, dialect: Dialect, queue: Address):
         self.address = Address(queue.schema, table_name(queue.table, DELAYED_SUFFIX))
         self._dialect = dialect
+        self._queue = dialect.canonical(queue)
         self._sql = dialect.delayed
         self._move_due = self._sql.move_due(table=self.address, queue=queue, batch=BATCH)
         self._next_due = self._sql.next_due(table=self.address)
@@ -56,8 +57,14 @@ class DelayedTable:
         return self._sql.store(table=self.address), columns
 
     def move_due(self, connection: Connection) -> int:
-        """Move what is due to the endpoint's own queue, at most a batch; return how many."""
-        return int(connection.value(self._move_due))
+        """Move what is due to the endpoint's own queue, at most a batch; return how many.
+
+        Where the queue leaves some out it raises RowsLeftOut: the caller's transaction gives them back.
+        """
+        taken, due = connection.one(self._move_due) or (0, 0)
+        if taken < due:
+            raise RowsLeftOut(f"{self._queue} took {taken} of {due} that are due, and that was undone.")
+        return int(taken)
 
     def next_due(self, connection: Connection) -> float | None:
         """In how many seconds the next comes due, whatever is overdue already."""
