@@ -9,12 +9,22 @@ _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
+class Zone(ZoneInfo):
+    """A person's: what it cannot move stays in UTC, whoever asks, also Django's own templates."""
+
+    def fromutc(self, instant: datetime) -> datetime:
+        try:
+            return super().fromutc(instant)
+        except OverflowError:
+            return instant.replace(tzinfo=UTC)
+
+
 def zone(name: str) -> tzinfo:
     """The one of this name, as a browser says it; UTC where nobody knows it."""
     try:
-        return ZoneInfo(name)
+        return Zone(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        return ZoneInfo("UTC")
+        return Zone("UTC")
 
 
 def local(instant: datetime, zone: tzinfo) -> datetime:

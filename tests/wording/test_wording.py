@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pgqueue_admin.wording import durations, figures, names, times, unusual
@@ -169,6 +169,8 @@ def test_relative_times() -> None:
     assert times.ago(NOW, NOW) == "now"
 
 
+@example(datetime(1, 1, 1, tzinfo=UTC), "Pacific/Pago_Pago")
+@example(datetime(9999, 12, 31, 23, tzinfo=UTC), "Europe/Vienna")
 @given(
     st.datetimes(timezones=st.just(UTC)),
     st.sampled_from(["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"]),
@@ -177,6 +179,7 @@ def test_no_instant_breaks_a_page(instant: datetime, zone: str) -> None:
     for say in (
         lambda: times.short(instant, NOW, ZoneInfo(zone)),
         lambda: times.full(instant, ZoneInfo(zone)),
+        lambda: instant.astimezone(times.zone(zone)),
     ):
         assert say()
     assert times.iso(instant)
