@@ -6,6 +6,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import MOST_HEADERS, DeadMessage
 from pgqueue_admin.archive.reading import read
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import RowsLeftOut
 from pgqueue_admin.dialects.postgresql import postgresql
 
 BATCH = 200
@@ -43,7 +44,9 @@ def _place(row: Any) -> Place:
 def _move(connection: Connection, address: Address, meant: list[tuple[Place, DeadMessage]]) -> None:
     rows = connection.as_json([_row(place, message) for place, message in meant])
     found_in = postgresql().canonical(address)
-    connection.run(_sql().move(table=address), {"rows": rows, "found_in": found_in})
+    moved = connection.run(_sql().move(table=address), {"rows": rows, "found_in": found_in})
+    if moved < len(meant):
+        raise RowsLeftOut(f"It gave {moved} of {len(meant)} to the archive, and that was undone.")
     store.died_again(connection, [message for _, message in meant])
 
 

@@ -13,9 +13,11 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import RowsLeftOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
+from tests.leaving_out import leaving_out
 from tests.waiting import gathered
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "fixtures/nservicebus/expected.json").read_text())["errors"]
@@ -158,6 +160,26 @@ def test_what_fails_in_between_moves_nothing(recorded: Connection) -> None:
         pass
     assert recorded.value('select count(*) from "public"."error"') == EXPECTED["rows"]
     assert recorded.value("select count(*) from messages.message_archive") == 0
+
+
+@pytest.mark.parametrize(("text", "of"), [("", "0 of 3"), ("m-1", "2 of 3")])
+def test_what_a_queue_does_not_let_go_of_is_not_counted_as_moved(engine: Connection, text: str, of: str) -> None:
+    """Told as moved, and asked again at once: for ever, by who empties the queue."""
+    for number in range(3):
+        put(engine, json.dumps({h.MESSAGE_ID: f"m-{number}"}))
+    leaving_out(engine, "error", "delete", text)
+    with pytest.raises(RowsLeftOut, match=f"gave {of}"):
+        ingest(engine, ERROR, 3)
+    assert engine.value("select count(*) from error") == 3
+    assert engine.value("select count(*) from messages.message_archive") == 0
+
+
+def test_what_the_archive_leaves_out_stays_in_its_queue(engine: Connection) -> None:
+    put(engine, "{}")
+    leaving_out(engine, "messages.message_archive", "insert")
+    with pytest.raises(RowsLeftOut):
+        ingest(engine, ERROR)
+    assert engine.value("select count(*) from error") == 1
 
 
 @settings(max_examples=25)
