@@ -34,7 +34,7 @@ def find_one(connection: Connection, address: Address) -> QueueTable | None:
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
     """A delayed table is named after its endpoint, whose input queue lies in the same schema (wire sheet 1.2)."""
-    queues = {table.address for table in tables if table.has_messages}
+    queues = {table.address for table in tables if table.is_counted}
     of = {t.address: base for t in tables if t.kind is Kind.DELAYED and (base := _base(t.address)) in queues}
     delayed = {base: address for address, base in of.items()}
     return [replace(t, delayed=delayed.get(t.address), delayed_of=of.get(t.address)) for t in tables]

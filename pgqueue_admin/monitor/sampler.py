@@ -155,7 +155,7 @@ class Sampler:
             del self._evidence[address]
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
-        measured = [table for table in self._tables if table.has_messages or table.kind is Kind.DELAYED]
+        measured = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
         found = self._measure(connection, measured, at)
         for table in measured:
             if isinstance(looked := found[table.address], Depth):

@@ -7,6 +7,13 @@ from typing import Any
 from pgqueue_admin.dialects import Address
 
 INTEGER_END = 2**31 - 1
+_READABLE = {
+    "id": {"uuid"},
+    "expires": {"timestamp without time zone"},
+    "headers": {"text", "character varying"},
+    "body": {"bytea"},
+    "seq": {"smallint", "integer", "bigint"},
+}
 
 
 class Kind(StrEnum):
@@ -54,9 +61,18 @@ class QueueTable:
         return min([*ends, self.sequence_max]) if self.sequence_max is not None else None
 
     @property
+    def is_counted(self) -> bool:
+        """Whether it has all columns of a queue, be they of other types: how many rows wait can be told then."""
+        return self.columns.keys() >= _READABLE.keys()
+
+    @property
     def has_messages(self) -> bool:
         """Whether rows can be read as transport messages, head first."""
-        return {"id", "expires", "headers", "body", "seq"} <= self.columns.keys()
+        return all(self.columns.get(name) in types for name, types in _READABLE.items())
+
+    @property
+    def has_bodies(self) -> bool:
+        return self.has_messages or self.kind is Kind.DELAYED
 
     @classmethod
     def from_catalog(cls, row: Any, kind: Kind, reason: str) -> "QueueTable":

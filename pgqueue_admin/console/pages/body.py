@@ -25,7 +25,7 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     def read(offset: int) -> bytes | None:
         with source().reading() as connection:
             known = discovery.find_one(connection, address) if source().allows(address) else None
-            found = bodies.body(connection, known, row_id, offset, PIECE) if known else None
+            found = bodies.body(connection, known, row_id, offset, PIECE) if known and known.has_bodies else None
             return found.part if found else None
 
     return _download(read, f"{row_id}.bin")

@@ -15,6 +15,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.message import Message
+from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.records.models import Queue
 from pgqueue_admin.records.source import source
 
@@ -88,15 +89,19 @@ def _sightings(connection: Connection, any_id: str) -> tuple[store.Sightings, tr
 def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:
     """By primary key only: headers are not indexed, and reading them all would be a load."""
     found: list[Sighting] = []
-    tables = [table for table in discovery.by_shape(connection, source().schemas) if table.has_messages]
-    keyed = [table for table in tables if table.has_primary_key]
-    unread = [table.address.table for table in tables if not table.has_primary_key]
+    tables = [table for table in discovery.by_shape(connection, source().schemas) if table.is_counted]
+    keyed = [table for table in tables if _is_keyed(table)]
+    unread = [table.address.table for table in tables if not _is_keyed(table)]
     for table, message in zip(keyed, browse.messages(connection, keyed, row_id), strict=True):
         if isinstance(message, DatabaseError):
             unread.append(table.address.table)
         elif message:
             found.append(_waits(table.address, message))
     return found, len(keyed), unread
+
+
+def _is_keyed(table: QueueTable) -> bool:
+    return table.has_messages and table.has_primary_key
 
 
 def _waits(address: Address, message: Message) -> Sighting:
