@@ -19,6 +19,7 @@ from pgqueue_admin.records.source import source
 from tests.alerts.conftest import BILLING
 from tests.alerts.reading import Die, died, read
 
+Connect = Callable[[str], Connection]
 REFUSED = DeadMessage(queue=BILLING, exception_type="Shop.Refused")
 
 
@@ -30,7 +31,7 @@ def test_each_death_once(console_database: str, die: Die) -> None:
     assert died(read()) == {}
 
 
-def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect: Callable[[str], Connection]) -> None:
+def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect: Connect) -> None:
     """Its seq is lower than what was read already; its transaction was open then."""
     read()
     late = connect(console_database)
@@ -66,7 +67,7 @@ def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die
     assert died(read()) == {(BILLING, "Shop.Refused"): 1}
 
 
-def test_a_savepoint_and_a_rollback(console_database: str, connect: Callable[[str], Connection]) -> None:
+def test_a_savepoint_and_a_rollback(console_database: str, connect: Connect) -> None:
     read()
     writer = connect(console_database)
     with writer.transaction():
@@ -79,6 +80,22 @@ def test_a_savepoint_and_a_rollback(console_database: str, connect: Callable[[st
     assert died(read()) == {(BILLING, "Shop.Refused"): 2}
 
 
+@pytest.mark.parametrize("at", ["infinity", "10000-01-01", "-infinity", "0044-03-15 BC"])
+def test_a_time_that_no_calendar_has_hides_no_death(console_database: str, connect: Connect, at: str) -> None:
+    """The archive's former owner writes into it, too: one row of theirs, and nobody was told of any death any more."""
+    read()
+    theirs = """
+        insert into messages.message_archive (created_at, archived_at, died_at, message, result, handled_by)
+        values (now(), %(at)s::timestamp, %(at)s::timestamptz, '{}', 'failed', 'w')
+    """
+    connect(console_database).run(theirs, {"at": at})
+    reading = read()
+    assert (reading.error, [each.count for each in reading.deaths]) == ("", [1])
+    assert [each.count for each in reading.lying or []] == [1]
+    now = datetime.now(UTC)
+    assert all(each.first_at <= now for each in [*reading.deaths, *(reading.lying or [])]), "not since tomorrow"
+
+
 def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: str, die: Die) -> None:
     read()
     die(2)
@@ -88,9 +105,7 @@ def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: 
     assert died(first) == died(read()) == {(BILLING, "Shop.Refused"): 2}
 
 
-def test_what_is_retried_meanwhile_has_died_all_the_same(
-    console_database: str, die: Die, connect: Callable[[str], Connection]
-) -> None:
+def test_what_is_retried_meanwhile_has_died_all_the_same(console_database: str, die: Die, connect: Connect) -> None:
     read()
     die(1)
     connect(console_database).run("update messages.message_archive set became = 'retried'")
@@ -99,16 +114,14 @@ def test_what_is_retried_meanwhile_has_died_all_the_same(
     assert reading.lying == []
 
 
-def test_successes_are_no_deaths(console_database: str, connect: Callable[[str], Connection]) -> None:
+def test_successes_are_no_deaths(console_database: str, connect: Connect) -> None:
     read()
     store.bury(connect(console_database), DeadMessage(queue=BILLING, kind="control", result="success"))
     reading = read()
     assert (reading.deaths, reading.lying) == ([], [])
 
 
-def test_without_an_exception_the_result_is_the_cause(
-    console_database: str, connect: Callable[[str], Connection]
-) -> None:
+def test_without_an_exception_the_result_is_the_cause(console_database: str, connect: Connect) -> None:
     read()
     insert = (
         "insert into messages.message_archive (created_at, message, result, handled_by)"
@@ -163,9 +176,7 @@ def test_a_database_that_was_set_back_in_time_is_read_on_from_there(
     assert died(read()) == {(BILLING, "Shop.Refused"): 1}
 
 
-def test_without_tables_the_command_is_named_and_nothing_is_lost(
-    console_database: str, connect: Callable[[str], Connection]
-) -> None:
+def test_without_tables_the_command_is_named_and_nothing_is_lost(console_database: str, connect: Connect) -> None:
     connection = connect(console_database)
     connection.run("alter schema messages rename to elsewhere")
     assert "manage.py engine_schema" in read().error

@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import UUID, uuid4
 
+import pytest
+
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.failures import dead_message
 from pgqueue_admin.archive.model import DeadMessage, Filter
@@ -41,6 +43,21 @@ def test_our_engine_buries_what_it_was_given(engine: Connection) -> None:
     assert found.message == {"type": None, "id": "m-1", "queue": '"shop"."Sales"', "error": "shop.Refused"}
     part = store.body(engine, archive_id)
     assert part == (2, b"\x00\xff")
+
+
+LAST, FIRST = datetime(9999, 12, 30, tzinfo=UTC), datetime(1, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("at", "told"), [("infinity", LAST), ("10000-01-01", LAST), ("-infinity", FIRST), ("0044-03-15 BC", FIRST)]
+)
+def test_a_message_is_read_whatever_others_wrote_as_its_times(engine: Connection, at: str, told: datetime) -> None:
+    theirs = "insert into messages.message_archive (created_at, archived_at, message, result, handled_by)"
+    archive_id = engine.value(f"{theirs} values (%(at)s, %(at)s, '{{}}', 'failed', 'w') returning id", {"at": at})
+    found, shown = store.get(engine, archive_id), store.show(engine, archive_id)
+    assert found
+    assert shown
+    assert (found.created_at, found.archived_at) == (shown.created_at, shown.archived_at) == (told, told)
 
 
 def test_a_burial_ends_with_the_receive_transaction(engine: Connection) -> None:

@@ -9,7 +9,8 @@ select (select system_identifier from pg_control_system()) || '/'
        pg_current_snapshot()::text as snapshot, clock_timestamp() as at
 
 -- name: died_since
--- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed.
+-- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed. Others may
+-- write any time, also infinity: since then is since the calendar began, or since now.
 with here as materialized (
     select pg_current_snapshot() as now, %(since)s::pg_snapshot as since
 ), died as (
@@ -27,7 +28,7 @@ with here as materialized (
 select here.now::text as snapshot, g.*
 from here
 left join (
-    select queue, named.shown as cause, count(*) as count, min(archived_at) as first_at,
+    select queue, named.shown as cause, count(*) as count, greatest(least(min(archived_at), now()), '0001-01-02') as first_at,
            count(distinct cause) as causes, count(*) filter (where old) as before_we_began,
            coalesce((array_agg(distinct message_type) filter (where message_type is not null))[1:3], '{{}}') as types
     from died join named using (queue, cause) group by queue, named.shown
@@ -51,7 +52,7 @@ named as (
 
 -- name: lying
 -- What lies dead and undecided now, by the queue it died in and by cause. Counted from the index of the dead alone, which
--- has the exception; rows are read, for their results, only where some have none.
+-- has the exception; rows are read, for their results, only where some have none. Times as in died_since.
 with groups as materialized (
     select queue, exception_type as cause, count(*) as count, min(died_at) as first_at
     from messages.message_archive where state = 'dead' group by queue, exception_type
@@ -71,5 +72,6 @@ with groups as materialized (
     ) caused
     group by 1, 2
 ), {named}
-select queue, named.shown as cause, sum(count)::bigint as count, min(first_at) as first_at, count(*) as causes
+select queue, named.shown as cause, sum(count)::bigint as count,
+    greatest(least(min(first_at), now()), '0001-01-02') as first_at, count(*) as causes
 from counted join named using (queue, cause) group by queue, named.shown
