@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.console.overview import changes, live
 from pgqueue_admin.records import freshness
-from pgqueue_admin.records.models import Alert, AuditEntry, LatestSample, Process, Queue
+from pgqueue_admin.records.models import Alert, ArchiveSample, AuditEntry, LatestSample, Process, Queue
 from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
@@ -105,6 +105,27 @@ def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: P
         parse_qs(urlsplit(unescape(path)).query)["q"][0] for path in re.findall(r'href="(/archive/\?[^"]*)"', page())
     ]
     assert asked == [f'state:dead queue:"public"."Billing" {term}'] * 2  # needs you, and by cause
+
+
+@pytest.mark.parametrize(
+    ("archived", "lying", "said"),
+    [
+        (4, 0, ["4 messages lie dead in the archive", "not known until the alerter has looked"]),
+        (4, 1, ["4 messages lie dead in the archive", "1 message lies dead, not in the archive"]),
+        (0, 2, ["2 messages lie dead, not in the archive", "They wait in error queues."]),
+        (0, 0, ["Nothing has died"]),
+    ],
+)
+def test_where_the_dead_lie_whose_causes_nobody_knows(page: Page, archived: int, lying: int, said: list[str]) -> None:
+    """Before the alerter has looked, or where their queue is gone: a queue's own dead lie in the archive, too."""
+    queue("Billing", dead=archived)
+    Queue.objects.filter(pk=queue("error", dead=lying).pk).update(kind="error")
+    ArchiveSample.objects.create(at=timezone.now(), dead=archived)
+    html = page()
+    section = html[html.index("Dead messages by cause") :]
+    headings = ["Nothing has died", "dead in the archive", "dead, not in the archive"]
+    assert all(each in section for each in said)
+    assert [each for each in headings if each in section] == [each for each in headings if any(each in s for s in said)]
 
 
 @pytest.mark.parametrize(("missing", "said"), [(-1, False), (1, True)])

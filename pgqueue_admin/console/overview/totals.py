@@ -36,6 +36,7 @@ class Totals:
     rows: Sequence[Row]
     teams: Sequence[OfEndpoint]
     causes: Sequence[Alert]
+    archive: board.Dead
     now: datetime
     work: list[Row] = field(init=False)
 
@@ -71,21 +72,27 @@ class Totals:
         return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
 
     def dead(self) -> Total:
-        lying = [row for row in self.rows if row.latest and row.queue.kind == "error"]
-        known = board.dead(self.now)
-        value = self._sum([*(row.latest.dead for row in lying if row.latest), known.archived])
-        grown = _grown(value, known)
+        value = self._sum([self.lying(), self.archive.archived])
+        grown = _grown(value, self.archive)
         causes = counted(len(self.causes), "cause") if self.causes else ""
         detail = ", ".join(part for part in (grown, causes) if part) or ("none" if value == 0 else "")
         tone = "hot" if value else ""
         return Total(
             "dead",
             "Dead",
-            parts.figure(value, of_sum(row.dead_how for row in lying)),
+            parts.figure(value, of_sum(row.dead_how for row in self._errors())),
             _text(detail),
             series="dead",
             tone=tone,
         )
+
+    def lying(self) -> int | None:
+        """In error queues: what died in any other queue lies in the archive."""
+        lying: int | None = self._sum(row.latest.dead for row in self._errors() if row.latest)
+        return lying
+
+    def _errors(self) -> list[Row]:
+        return [row for row in self.rows if row.latest and row.queue.kind == "error"]
 
     def entering(self) -> Total:
         known = [row.entering for row in self.work]

@@ -7,6 +7,7 @@ from functools import cached_property
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import needs, totals, verdict
 from pgqueue_admin.records import clock, freshness, processes
+from pgqueue_admin.records.board import dead
 from pgqueue_admin.records.models import Alert
 
 BACKLOG = 8
@@ -48,9 +49,23 @@ class View:
     def verdict(self) -> verdict.Verdict:
         return verdict.judge(self.needs, self.alerts, self.rows, self.blind_since)
 
+    @cached_property
+    def _totals(self) -> totals.Totals:
+        return totals.Totals(self.rows, self.teams, self.causes, dead(self.now), self.now)
+
     @property
     def totals(self) -> list[totals.Total]:
-        return totals.Totals(self.rows, self.teams, self.causes, self.now).all()
+        return self._totals.all()
+
+    @property
+    def archived(self) -> int | None:
+        """How many lie dead in the archive, also those of queues that are gone."""
+        return self._totals.archive.archived
+
+    @property
+    def lying(self) -> int | None:
+        """How many lie dead in error queues."""
+        return self._totals.lying()
 
     @cached_property
     def backlog(self) -> list[board.Row]:

@@ -34,7 +34,6 @@ def page(request: HttpRequest) -> HttpResponse:
             "causes": [(cause, step_path("archive", cause)) for cause in view.causes[:CAUSES]],
             "schemas": ", ".join(source().schemas),
             "board": cells.board(view.within, BOARD),
-            "dead": sum(row.latest.dead or 0 for row in view.rows if row.latest),
             "changes": latest[:CHANGES],
             "running": Operation.objects.filter(state__in=["waiting", "running"]),
         },
