@@ -1,6 +1,7 @@
 """How `manage.py dead` reads its arguments and says what it found and did."""
 
 import json
+import re
 from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.figures import counted
 
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
+MOST = 1_000_000  # of one list
 _LISTED = (
     *("id", "state", "result", "kind", "queue", "message_id", "message_type", "exception_type", "exception_message"),
     *("endpoint", "died_at", "sent_at", "became_by", "became_at", "operation", "why_no_retry"),
@@ -41,6 +43,17 @@ def filter_of(options: dict[str, Any], state: str) -> Filter:
 def narrows(options: dict[str, Any]) -> bool:
     names = ("queue", "type", "exception", "endpoint", "message_id", "kind", "word")
     return any(options[name] for name in names)
+
+
+def fault(options: dict[str, Any]) -> str:
+    """Why these arguments cannot be taken; empty: they can. What a shell gives in other bytes comes with surrogates."""
+    texts = [text for given in options.values() for text in (given if isinstance(given, list) else [given])]
+    for text in texts:
+        if isinstance(text, str) and re.search("[\ud800-\udfff]", text):
+            return f"{text!a} is no text: its bytes are not UTF-8."
+    if not 1 <= options.get("limit", 1) <= MOST:
+        return f"--limit takes a number from 1 to {MOST:,}."
+    return ""
 
 
 def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_json: bool) -> None:

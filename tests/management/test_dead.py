@@ -17,6 +17,7 @@ from pgqueue_admin.records.models import AuditEntry, Operation, Queue
 from pgqueue_admin.records.source import source
 from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
 
+LIMITS = ("0", "-1", "1000001", "99999999999999999999")
 REFUSED_ONES = ("--exception", "RefusedException")
 
 
@@ -151,6 +152,10 @@ def test_a_large_discard_asks_for_its_count(monkeypatch: pytest.MonkeyPatch, typ
         (["retry", "--queue", '""', "--yes"], command.WRONG, "names no queue table"),
         (["discard", "--queue", "Nowhere", "--yes"], command.NOTHING, "No message matches"),
         (["retry", "999999", "--yes"], command.NOTHING, "No message matches"),
+        *((["list", "--limit", each], command.WRONG, "--limit takes a number from 1 to 1,000,000") for each in LIMITS),
+        (["list", "--type", "caf\udce9"], command.WRONG, "'caf\\udce9' is no text: its bytes are not UTF-8."),
+        (["discard", "--word", "a", "--word", "\udcff", "--yes"], command.WRONG, "is no text"),
+        (["discard", "1", "--yes", "--reason", "\udcff"], command.WRONG, "is no text"),
     ],
 )
 def test_exit_codes(argv: list[str], code: int, said: str) -> None:

@@ -43,6 +43,8 @@ class Command(BaseCommand):
         parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, *, verb: str, **options: Any) -> None:
+        if fault := said.fault(options):
+            self._wrong(f"{fault} Nothing was done.")
         try:
             self._list(options) if verb == "list" else self._act(verb, options)
         except TableMissing as error:
