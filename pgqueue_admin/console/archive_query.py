@@ -138,14 +138,14 @@ def _operation(_found: Filter, value: str, term: str) -> dict[str, Any]:
 
 
 def _time(field_name: str) -> Callable[[Filter, str, str], dict[str, Any]]:
-    """Without a zone it is UTC, without a time the day's beginning."""
+    """Without a zone it is UTC, without a time the day's beginning. The database does not read every offset."""
 
     def reader(_found: Filter, value: str, term: str) -> dict[str, Any]:
         try:
             found = datetime.fromisoformat(value)
-        except ValueError:
+            found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
             raise NotUnderstood(term, "write a time as 2026-11-21T09:30Z, or a day as 2026-11-21.") from None
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
         return {field_name: found.isoformat()}
 
     return reader

@@ -247,7 +247,22 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_
     assert page(as_viewer, w=length, format="depth").splitlines()[1].endswith("1,5,9,False,6,,,,,,,,,whole")
 
 
-@pytest.mark.parametrize("wrong", ["since:yesterday", "until:2026-99-99", "since:"])
+@pytest.mark.parametrize(
+    ("typed", "utc"),
+    [
+        ("2026-11-21T09:30+16:00", "2026-11-20T17:30:00+00:00"),
+        ("2026-11-21T09:30-23:59", "2026-11-22T09:29:00+00:00"),
+        ("2026-11-21T09:30+01:00:00.5", "2026-11-21T08:29:59.500000+00:00"),
+    ],
+)
+def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) -> None:
+    assert archive_query.read(f"since:{typed}").filter.since == utc
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["since:yesterday", "since:0001-01-01T00:00+01:00", "until:9999-12-31T23:59-01:00", "until:2026-99-99", "since:"],
+)
 def test_a_time_that_is_none_searches_nothing(wrong: str) -> None:
     assert archive_query.read(wrong).error is not None
 
