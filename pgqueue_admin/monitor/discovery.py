@@ -1,9 +1,10 @@
 """Finds the queue tables of the allowed schemas (C2)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import shapes, together
@@ -12,12 +13,18 @@ from pgqueue_admin.monitor.tables import Kind, QueueTable
 Evidence = dict[Address, tuple[Kind, str] | None]
 
 
-def find(connection: Connection, schemas: Sequence[str], known: Evidence | None = None) -> list[QueueTable]:
+def find(
+    connection: Connection,
+    schemas: Sequence[str],
+    known: Evidence | None = None,
+    doubted: Collection[Address] = (),
+) -> list[QueueTable]:
     """Every queue-shaped table, by schema and name. Asks the catalog once, then a few rows of those not told by name.
 
-    ``known`` keeps what the messages of a table told, for a caller that asks again and again.
+    ``known`` keeps what the messages of a table told, for a caller that asks again and again; those asked longest ago
+    come first. What is ``doubted`` of it is asked once more.
     """
-    return paired(_by_evidence(connection, _catalog(connection, schemas), {} if known is None else known))
+    return paired(_by_evidence(connection, _catalog(connection, schemas), {} if known is None else known, doubted))
 
 
 def by_shape(connection: Connection, schemas: Sequence[str]) -> list[QueueTable]:
@@ -49,10 +56,15 @@ def _catalog(connection: Connection, schemas: Sequence[str], family: str | None 
     return [QueueTable.from_catalog(row, *judged) for row in rows if (judged := shapes.judge(row))]
 
 
-def _by_evidence(connection: Connection, tables: Sequence[QueueTable], known: Evidence) -> list[QueueTable]:
+def _by_evidence(
+    connection: Connection, tables: Sequence[QueueTable], known: Evidence, doubted: Collection[Address] = ()
+) -> list[QueueTable]:
     """Error and audit queues may have any name. A table that cannot be read is taken for what it looks like."""
-    new = [table.address for table in tables if table.kind is Kind.INPUT and table.address not in known]
-    known.update(zip(new, _evidence(connection, new), strict=True))
+    inputs = [table.address for table in tables if table.kind is Kind.INPUT]
+    asked = [address for address in inputs if address not in known or address in doubted]
+    for address, found in zip(asked, _evidence(connection, asked), strict=True):
+        told = known.pop(address, None)
+        known[address] = shapes.by_evidence(found) if found and found.rows else told  # who is empty tells nothing else
     return [_as_known(table, known.get(table.address)) if table.kind is Kind.INPUT else table for table in tables]
 
 
@@ -61,6 +73,7 @@ def _as_known(table: QueueTable, told: tuple[Kind, str] | None) -> QueueTable:
     return replace(table, kind=kind, reason=reason)
 
 
-def _evidence(connection: Connection, tables: Sequence[Address]) -> list[tuple[Kind, str] | None]:
+def _evidence(connection: Connection, tables: Sequence[Address]) -> list[Row | None]:
+    """None where a table cannot be read."""
     answers = together.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables])
-    return [None if isinstance(rows, DatabaseError) else shapes.by_evidence(rows[0]) for rows in answers]
+    return [None if isinstance(rows, DatabaseError) else rows[0] for rows in answers]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from math import ceil
 
 from pgqueue_admin.dialects import Address, Connection
@@ -64,7 +65,7 @@ class Sampler:
         self._connection: Connection | None = None
         self._tables: list[QueueTable] = []
         self._tracks: dict[Address, Track] = {}
-        self._oids: dict[Address, int] = {}  # of the tables that had a track, also of those that are gone
+        self._oids: dict[Address, int] = {}  # of the tables that have a track
         self._evidence: discovery.Evidence = {}
         self._sizes: dict[int, int] = {}
         self._skews: dict[Address, timedelta] = {}
@@ -132,8 +133,7 @@ class Sampler:
 
     def _refresh(self, connection: Connection, clock: float) -> None:
         """Which tables there are, and now and then how large they are, and how far their due times are off."""
-        self._tables = discovery.find(connection, self._schemas, self._evidence)
-        self._doubt()
+        self._tables = discovery.find(connection, self._schemas, self._evidence, self._doubted())
         if clock >= self._ask_again_at:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
             self._skews = skew.zones(connection, self._tables, self._skews)
@@ -143,16 +143,16 @@ class Sampler:
         present = {table.address for table in self._tables}
         self._tracks = {address: track for address, track in self._tracks.items() if address in present}
         self._read_again_at = {address: at for address, at in self._read_again_at.items() if address in present}
+        self._oids = {address: oid for address, oid in self._oids.items() if address in present}
+        self._evidence = {address: told for address, told in self._evidence.items() if address in present}
         self._alone &= present
 
-    def _doubt(self) -> None:
-        """The next look asks some of the tables again whose messages told nothing, the longest ago first.
+    def _doubted(self) -> set[Address]:
+        """Tables whose messages are asked again what they tell, the longest ago first.
 
         Each once in ASK_AGAIN_EVERY, and never all of a thousand in one look.
         """
-        silent = [address for address, told in self._evidence.items() if not told]
-        for address in silent[: ceil(len(silent) * FIND_EVERY / ASK_AGAIN_EVERY)]:
-            del self._evidence[address]
+        return set(islice(self._evidence, ceil(len(self._evidence) * FIND_EVERY / ASK_AGAIN_EVERY)))
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
         measured = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
@@ -206,6 +206,7 @@ class Sampler:
             self._tracks[table.address] = Track(self._remembered(table.address), self._blind_after)
         if self._oids.get(table.address, table.oid) != table.oid:  # dropped and made again
             self._tracks[table.address].begin_anew()
+            self._evidence.pop(table.address, None)
         self._oids[table.address] = table.oid
         return self._tracks[table.address]
 

@@ -70,8 +70,9 @@ class Differences:
 
 
 def remembered(address: Address) -> Remembered | None:
-    """What the sampler before us knew of this queue."""
-    found = LatestSample.objects.filter(queue__schema=address.schema, queue__table=address.table).first()
+    """What the sampler before us knew of this queue. Nothing of one that was gone since: its table is another."""
+    there = LatestSample.objects.filter(queue__gone_since=None)
+    found = there.filter(queue__schema=address.schema, queue__table=address.table).first()
     if found is None:
         return None
     about = ("ready_seq", "head_seq", "oldest_at", "oldest_how", "changed_at", "left_at", "sent_total")

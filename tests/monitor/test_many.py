@@ -77,6 +77,43 @@ def test_what_messages_tell_is_asked_again_of_each_within_a_minute(connection: C
     assert kinds == {Kind.ERROR}
 
 
+@pytest.mark.parametrize(("header", "kind"), [("FailedQ", Kind.ERROR), ("ProcessingEnded", Kind.AUDIT)])
+def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
+    connection: Connection, header: str, kind: Kind
+) -> None:
+    address, clock = make(connection, "Sales"), Clock()
+    sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
+    fill(connection, address, 1, headers=f"""'{{"NServiceBus.{header}":"x"}}'""")
+    assert a_minute_later(sampler, clock) == kind
+    connection.run('delete from "Sales"')
+    assert a_minute_later(sampler, clock) == kind
+    fill(connection, address, 500)
+    assert a_minute_later(sampler, clock) == Kind.INPUT
+
+
+def a_minute_later(sampler: Sampler, clock: Clock) -> Kind:
+    for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY)):
+        clock.now += FIND_EVERY
+        (sample,) = sampler.sample()
+    return sample.table.kind
+
+
+@pytest.mark.parametrize("seen_gone", [False, True])
+def test_a_table_made_again_is_not_what_messages_of_the_former_one_told(
+    connection: Connection, seen_gone: bool
+) -> None:
+    address, clock = make(connection, "Sales"), Clock()
+    sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
+    fill(connection, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
+    assert a_minute_later(sampler, clock) == Kind.ERROR
+    connection.run('drop table "Sales"')
+    if seen_gone:
+        clock.now += FIND_EVERY
+        assert sampler.sample() == []
+    make(connection, "Sales")
+    assert a_minute_later(sampler, clock) == Kind.INPUT
+
+
 def test_an_id_is_looked_for_in_many_queues_by_few_round_trips(connection: Connection) -> None:
     many(connection, QUEUES)
     fill(connection, Address("public", "Q7"), 1)

@@ -67,18 +67,37 @@ def test_targets_that_somebody_set_stay(tables: Connection, sampling: Sampling, 
 
 
 def test_a_queue_is_gone_and_back(tables: Connection, sampling: Sampling, clock: Clock) -> None:
-    fill(tables, make(tables), 3)
+    address = make(tables)
     sampling.turn()
+    fill(tables, address, 3)
+    sampling.turn()
+    assert latest().oldest_how == "exact"
     tables.run('drop table "Q"')
     clock.now += 10
     sampling.turn()
     assert Queue.objects.get(table="Q").gone_since
     assert latest().depth == 3  # the last that was seen
-    make(tables)
+    fill(tables, make(tables), 4)
     clock.now += 10
     sampling.turn()
     assert Queue.objects.get(table="Q").gone_since is None
-    assert latest().depth == 0
+    assert (latest().depth, latest().oldest_how) == (4, "least")  # its seq 1 is not the one that was dated
+
+
+def test_an_input_queue_is_one_again_when_a_message_that_told_otherwise_has_left(
+    tables: Connection, sampling: Sampling, clock: Clock
+) -> None:
+    """One that somebody moved back by hand carries what a failed one does."""
+    address = make(tables)
+    fill(tables, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
+    sampling.turn()
+    tables.run('delete from "Q"')
+    fill(tables, address, 500)
+    for _ in range(13):
+        clock.now += 5
+        sampling.turn()
+    queue = Queue.objects.get(table="Q")
+    assert (queue.kind, queue.target_age_seconds, latest().ready, latest().dead) == ("input", 60, 500, 0)
 
 
 def test_each_look_is_announced(tables: Connection, sampling: Sampling) -> None:
