@@ -119,7 +119,7 @@ def verdict(
 ) -> tuple[str, str]:
     """State and sentence that open the page."""
     short = [each for each in staffed if each.missing]
-    want, have = sum(each.want for each in staffed), sum(each.want - each.missing for each in staffed)
+    want, have = sum(each.want for each in staffed), sum(each.filled for each in staffed)
     if short:
         missing = "too few processes" if any(each.have for each in short) else "no process"
         verb = "has" if len(short) == 1 else "have"

@@ -84,8 +84,13 @@ class OfEndpoint:
         return len(self.running)
 
     @property
+    def filled(self) -> int:
+        """How many of those wanted run: too many of one endpoint stand in for none of another."""
+        return min(self.want, self.have)
+
+    @property
     def missing(self) -> int:
-        return max(0, self.want - self.have)
+        return self.want - self.filled
 
     @property
     def waiting(self) -> Any | None:

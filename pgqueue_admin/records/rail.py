@@ -19,7 +19,7 @@ class Counts(NamedTuple):
     operations: int
     endpoints: int
     wanted: int
-    up: int  # as OfEndpoint.have counts them
+    up: int  # as OfEndpoint.filled counts them
     broken: int  # of the console's own programs, sampler, alerter, Celery and others: kinds of which none works
     delayed: int  # all delayed tables together
     delayed_how: list[str] | None  # how each of these is known; None without any

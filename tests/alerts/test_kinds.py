@@ -160,6 +160,13 @@ def test_an_empty_queue_needs_nobody() -> None:
         ({}, [{"heartbeat_at": ago(11)}], ["critical"]),
         ({}, [{"heartbeat_at": ago(29), "ended_at": ago(29)}], []),
         ({}, [{"heartbeat_at": ago(30), "ended_at": ago(30)}], ["critical"]),
+        ({"drain_seconds": 600}, [{"heartbeat_at": ago(1), "state": "draining", "drain_until": ago(-571)}], []),
+        (
+            {"drain_seconds": 600},
+            [{"heartbeat_at": ago(1), "state": "draining", "drain_until": ago(-570)}],
+            ["critical"],
+        ),
+        ({}, [{"heartbeat_at": ago(1), "state": "draining"}], []),  # asked by somebody else, nobody knows when
     ],
 )
 def test_nobody_receives_a_queue_of_ours(

@@ -1,11 +1,12 @@
 """Messages wait and nobody takes them. Of queues that are not ours this only seems so."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
 from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.records.models import Endpoint, Queue
+from pgqueue_admin.records.models import Endpoint, Process, Queue
 from pgqueue_admin.wording import warnings
 
 QUIET_OURS = 30.0  # a restart takes a moment
@@ -22,12 +23,19 @@ def find(look: Look) -> Iterator[Found]:
 
 
 def _quiet_ours(look: Look, endpoint: Endpoint) -> float:
-    """Seconds since the last process ended; none while one runs, and none while a person has paused it."""
+    """Seconds since the last process ended or began to drain; none while a person has paused it."""
     of_it = [process for process in look.processes if process.endpoint == endpoint.name]
-    if any(map(look.hears_of, of_it)) or endpoint.paused:
-        return 0.0
-    ended = [process.ended_at for process in of_it if process.ended_at]
-    return (look.now - max([look.watching_since, *ended])).total_seconds()
+    received = [at for process in of_it if (at := _received_until(look, process, endpoint))]
+    return 0.0 if endpoint.paused else (look.now - max([look.watching_since, *received])).total_seconds()
+
+
+def _received_until(look: Look, process: Process, endpoint: Endpoint) -> datetime | None:
+    """Now, while it runs; None where it is silent. One that drains, which may take an hour, takes nothing new."""
+    if not look.hears_of(process):
+        return process.ended_at
+    if process.state == Process.State.DRAINING and process.drain_until:
+        return process.drain_until - timedelta(seconds=endpoint.drain_seconds)
+    return look.now
 
 
 def _quiet_foreign(look: Look, queue: Queue) -> float:

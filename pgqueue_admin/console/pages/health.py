@@ -5,13 +5,12 @@ from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import Error
-from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.records import freshness, processes, rail
-from pgqueue_admin.records.models import Endpoint, Process
+from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
 
@@ -81,8 +80,8 @@ def _sampler() -> str:
 
 
 def _workers() -> str:
-    wanted = Endpoint.objects.filter(ours=True).aggregate(all=Sum("desired_processes"))["all"] or 0
-    up = processes.heard_of().filter(role="endpoint").count()
+    staffed = processes.by_endpoint()
+    wanted, up = sum(each.want for each in staffed), sum(each.filled for each in staffed)
     if not processes.heard_of().filter(role="supervisor").exists():
         return f"no supervisor has reported for {duration(processes.HEARTBEAT_LOST.total_seconds())}"
     return "ok" if up >= wanted else f"{up} of {wanted} processes run"

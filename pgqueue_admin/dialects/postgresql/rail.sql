@@ -9,10 +9,7 @@ select
     (select dead from pgqueue_archivesample order by at desc limit 1) as dead,
     (select count(*) from pgqueue_operation where state in ('waiting', 'running')) as operations,
     (select count(*) from pgqueue_endpoint) as endpoints,
-    (select coalesce(sum(desired_processes), 0)::int8 from pgqueue_endpoint where ours) as wanted,
-    (select count(*) from pgqueue_process
-     where role = 'endpoint' and ended_at is null and state <> 'draining'
-         and heartbeat_at >= now() - %(lost)s * interval '1 s') as up,
+    team.wanted, team.up,
     (select count(distinct p.role) from pgqueue_process p
      where p.role not in ('endpoint', 'supervisor')
          and (p.ended_at is null and p.heartbeat_at < now() - %(lost)s * interval '1 s'
@@ -30,7 +27,18 @@ from (
            count(*) filter (where l.overdue > 0 and l.next_due_at < now() - %(late)s * interval '1 s') as unmoved
     from pgqueue_queue q join pgqueue_latestsample l on l.queue_id = q.id
     where q.kind = 'delayed' and q.gone_since is null
-) kept
+) kept, (
+    select coalesce(sum(e.desired_processes), 0)::int8 as wanted,
+           coalesce(sum(least(e.desired_processes, coalesce(p.have, 0))), 0)::int8 as up
+    from pgqueue_endpoint e
+    left join (
+        select endpoint, count(*) as have from pgqueue_process
+        where role = 'endpoint' and ended_at is null and state <> 'draining'
+            and heartbeat_at >= now() - %(lost)s * interval '1 s'
+        group by endpoint
+    ) p on p.endpoint = e.name
+    where e.ours
+) team
 
 -- name: newest
 -- The newest sample of a queue that is there. Without a queue there is none, however often the sampler looks: then its
