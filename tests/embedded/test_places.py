@@ -17,7 +17,7 @@ from pgqueue_admin.embedded.account import unprivileged
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.lock import only_one
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.embedded.reset import reset
+from pgqueue_admin.embedded.reset import reset, stays
 from tests import in_memory, left_over
 
 AS_ROOT = os.geteuid() == 0  # a plain user keeps everything inside; the tests say which it is
@@ -107,6 +107,45 @@ def test_what_is_not_ours_in_the_folder_survives_a_reset(tmp_path: Path) -> None
     (tmp_path / "state.json").write_text("{}")
     reset(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def a_var_with_history(tmp_path: Path) -> Path:
+    var = tmp_path / "var"
+    for name in ("history/at=1/a.parquet", "spark/classes.jsa", "state.json"):
+        (var / name).parent.mkdir(parents=True, exist_ok=True)
+        (var / name).write_text("{}")
+    return var
+
+
+def test_messages_that_history_keeps_are_data_and_go_with_a_reset(tmp_path: Path) -> None:
+    """The next database knows none of these files, so nothing else would ever remove them."""
+    var = a_var_with_history(tmp_path)
+    assert {path.name for path in reset(var)} == {"history", "spark", "state.json", "up.lock"}
+    assert not var.exists()
+
+
+def test_history_that_is_elsewhere_or_named_in_a_database_given_stays_and_is_said_to(tmp_path: Path) -> None:
+    var, elsewhere = a_var_with_history(tmp_path), tmp_path / "elsewhere"
+    assert stays(var, {}) is None
+    assert stays(var, {"HISTORY_DIR": str(elsewhere)}) is None, "it is not there"
+    elsewhere.mkdir()
+    assert stays(var, {"HISTORY_DIR": str(elsewhere)}) == elsewhere
+    assert stays(var, {"HISTORY_DIR": str(var / "history")}) is None
+    environ = {**os.environ, "DATABASE_URL": "postgresql://shop/console", "HISTORY_DIR": ""}
+    command = [sys.executable, "-m", "pgqueue_admin.embedded.reset", str(var)]
+    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    assert f"Left: {var / 'history'}" in said
+    assert [path.name for path in var.iterdir()] == ["history"]
+
+
+def test_a_link_to_history_elsewhere_goes_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    var, elsewhere = tmp_path / "var", tmp_path / "elsewhere"
+    for folder in (var, elsewhere):
+        folder.mkdir()
+    (var / "history").symlink_to(elsewhere)
+    reset(var)
+    assert not var.exists()
+    assert elsewhere.exists()
 
 
 def test_a_folder_in_use_is_not_reset(tmp_path: Path) -> None:
