@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import needs, totals, verdict
-from pgqueue_admin.records import clock, freshness, processes
+from pgqueue_admin.records import clock, freshness, processes, rail
 from pgqueue_admin.records.board import dead
 from pgqueue_admin.records.models import Alert
 
@@ -42,7 +42,7 @@ class View:
     @property
     def blind_since(self) -> datetime | None:
         """The newest sample, if so many have been missed since that figures are stale."""
-        newest = max((row.latest.at for row in self.rows if row.latest), default=None)
+        newest = rail.newest()
         return newest if newest and freshness.is_stale(newest, self.now) else None
 
     @cached_property
