@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.console import paging, parts
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.records import clock
+from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, AlertMail, Process
 from pgqueue_admin.wording import times
 from pgqueue_admin.wording.durations import duration
@@ -44,7 +44,6 @@ _NEXT = {
     "mail_failing": ("See the mails", "alert_mails"),
 }
 PAGE = 50
-SILENT_AFTER = timedelta(seconds=15)
 
 
 class Key(NamedTuple):
@@ -208,9 +207,9 @@ def last_closed() -> datetime | None:
 def nobody_watches() -> str:
     """ "" while the alerter reports, else the sentence that says since when it does not."""
     now = clock.now()
-    last = Process.objects.filter(role="alerter").order_by("-heartbeat_at").first()
-    if last and last.ended_at is None and now - last.heartbeat_at <= SILENT_AFTER:
+    if processes.heard_of().filter(role="alerter").exists():
         return ""
+    last = Process.objects.filter(role="alerter").order_by("-heartbeat_at").first()
     silent = duration(int((now - last.heartbeat_at).total_seconds())) if last else ""
     since = f"has not reported for {silent}" if last else "never ran here"
     return (

@@ -12,6 +12,7 @@ from pgqueue_admin.alerts import letter
 from pgqueue_admin.alerts.mailbox import Mailbox
 from pgqueue_admin.console.overview import changes
 from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Process
+from pgqueue_admin.records.processes import HEARTBEAT_LOST
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -116,6 +117,8 @@ def test_that_nobody_watches_is_said(operator: Client) -> None:
     process = Process(role="alerter", host="a", pid=1, start_ticks=1, started_at=now, heartbeat_at=just_now)
     process.save()
     assert "alerter" not in text(operator, "/alerts/")
+    Process.objects.update(heartbeat_at=datetime.now(UTC) - HEARTBEAT_LOST - timedelta(seconds=1))
+    assert "The alerter has not reported for 1" in text(operator, "/alerts/"), "lost for Workers, lost for all"
     Process.objects.update(heartbeat_at=now - timedelta(minutes=40))
     assert "The alerter has not reported for 40 min" in text(operator, "/alerts/")
 
