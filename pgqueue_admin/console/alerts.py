@@ -7,16 +7,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 from django.db.models import Count, Prefetch, Q, QuerySet
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.alerts import acknowledging, links, mailbox, places
+from pgqueue_admin.alerts import acknowledging, mailbox, places
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.rationing import Ration
-from pgqueue_admin.console import paging, parts
+from pgqueue_admin.console import next_steps, paging, parts
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, AlertMail, Process
@@ -32,16 +31,6 @@ WORDS = {
     "screen": mark_safe("screen and log"),
     "before": mark_safe("nobody: it lay there before"),
     "nobody": mark_safe("nobody yet"),
-}
-_NEXT = {
-    "peek_range": ("Open its settings", "endpoint"),
-    "ttbr_conflict": ("Open its settings", "endpoint"),
-    "worker_crashing": ("See the process", "workers"),
-    "host_gone": ("See its processes", "workers"),
-    "breaker_open": ("Open the endpoint", "endpoint"),
-    "sampler_stale": ("See the processes", "workers"),
-    "nobody_receives": ("See who runs", "workers"),
-    "mail_failing": ("See the mails", "alert_mails"),
 }
 PAGE = 50
 
@@ -81,14 +70,7 @@ class Row:
 
     @property
     def next_step(self) -> tuple[str, str] | None:
-        """What to press next: the words, and where they lead."""
-        if self.alert.kind == "dead_message":
-            return "Open them", links.archive_path(self.alert.queue, self.alert.cause)
-        if self.alert.kind == "fatal_message":
-            return "Move that message out…", reverse("fatal", kwargs={"row_id": self.alert.subject})
-        word, page = _NEXT.get(self.alert.kind, ("", ""))
-        named = {"name": self.alert.subject} if page == "endpoint" else None
-        return (word, reverse(page, kwargs=named)) if page else None
+        return next_steps.of(self.alert)
 
     @property
     def tone(self) -> str:

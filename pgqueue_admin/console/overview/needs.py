@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from pgqueue_admin.console import navigation, paths
+from pgqueue_admin.console import navigation, next_steps
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -15,14 +15,6 @@ from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import warnings
 
 MOST = 5
-# kind: what the button says, and the page that has the next step
-STEPS = {
-    "dead_message": ("Open the messages", "archive"),
-    "worker_crashing": ("See the process", "workers"),
-    "fatal_message": ("See that message", "workers"),
-    "breaker_open": ("See the process", "workers"),
-    "sampler_stale": ("See the processes", "workers"),
-}
 
 
 @dataclass
@@ -87,28 +79,18 @@ def _oldest_first(need: Need) -> tuple[bool, float, str]:
 def _told(where: str, alerts: list[Alert], row: Row | None) -> Need:
     alerts.sort(key=lambda alert: (alert.kind != "dead_message", alert.opened_at))
     first = alerts[0]
-    word, page = STEPS.get(first.kind, ("See the queue", ""))
-    need = Need(
+    path = row.path if row else navigation.path_of("alerts")
+    words, step_path = next_steps.of(first) or ("See the queue" if row else "See the warning", path)
+    return Need(
         key=row.key if row else f"a{first.pk}",
         where=_short(where) if first.queue else first.subject,
-        path=row.path if row else navigation.path_of("alerts"),
+        path=path,
         since=min(alert.opened_at for alert in alerts),
         more=len(alerts) - 1,
-        step=word,
+        step=words,
+        step_path=step_path,
         alerts=alerts,
     )
-    need.step_path = step_path(page, first) or need.path
-    if need.step_path == need.path:
-        need.step = "See the queue" if row else "See the warning"
-    return need
-
-
-def step_path(page: str, alert: Alert) -> str:
-    """The page with the next step; of the archive, only what died in that queue."""
-    path = navigation.path_of(page) if page else ""
-    if not path or page != "archive":
-        return path
-    return paths.dead(alert.queue, alert.cause)
 
 
 def _untold(row: Row) -> Need:

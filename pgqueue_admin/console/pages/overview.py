@@ -5,10 +5,11 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
+from pgqueue_admin.console import paths
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import changes, ribbon
-from pgqueue_admin.console.overview.needs import MOST, step_path
+from pgqueue_admin.console.overview.needs import MOST
 from pgqueue_admin.console.overview.view import CAUSES, View
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
@@ -31,7 +32,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
             "topics": "overview rows:" + ",".join(str(row.queue.pk) for row in backlog),
             "ribbon": ribbon.draw(request.GET.get("w", ""), view.now, view.alerts, latest),
-            "causes": [(cause, step_path("archive", cause)) for cause in view.causes[:CAUSES]],
+            "causes": [(cause, paths.dead(cause.queue, cause.cause)) for cause in view.causes[:CAUSES]],
             "schemas": ", ".join(source().schemas),
             "board": cells.board(view.within, BOARD),
             "changes": latest[:CHANGES],

@@ -1,0 +1,28 @@
+"""What to press next about a warning, the same on every page that shows it: the words, and where they lead."""
+
+from django.urls import reverse
+
+from pgqueue_admin.console import paths
+from pgqueue_admin.records.models import Alert
+
+_PAGES = {  # kind: words and page
+    "peek_range": ("Open its settings", "endpoint"),
+    "ttbr_conflict": ("Open its settings", "endpoint"),
+    "worker_crashing": ("See the process", "workers"),
+    "host_gone": ("See its processes", "workers"),
+    "breaker_open": ("Open the endpoint", "endpoint"),
+    "sampler_stale": ("See the processes", "workers"),
+    "nobody_receives": ("See who runs", "workers"),
+    "mail_failing": ("See the mails", "alert_mails"),
+}
+
+
+def of(alert: Alert) -> tuple[str, str] | None:
+    """None where what the warning says is all there is."""
+    if alert.kind == "dead_message":
+        return "Open the messages", paths.dead(alert.queue, alert.cause)
+    if alert.kind == "fatal_message":
+        return "Move that message out…", reverse("fatal", kwargs={"row_id": alert.subject})
+    words, page = _PAGES.get(alert.kind, ("", ""))
+    named = {"name": alert.subject} if page == "endpoint" else None
+    return (words, reverse(page, kwargs=named)) if page else None
