@@ -16,6 +16,7 @@ from pgqueue_admin.alerts import acknowledging, mailbox, places
 from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.console import next_steps, paging, parts
+from pgqueue_admin.console.numbers import several
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, AlertMail, Process
@@ -200,13 +201,13 @@ def nobody_watches() -> str:
 
 
 def live(zone: str) -> dict[str, str]:
-    """Topic ``alerts:Europe/Berlin``: counts, and value, sentence and who was told of each row that is open.
+    """Topic ``alerts:Europe/Berlin``: the counts.
 
     The zone is that of whoever looks: their today begins at their midnight.
     """
     with timezone.override(times.zone(zone)):
         found = counts()
-    page = {
+    return {
         "alerts.open": str(found.open),
         "alerts.acknowledged": str(found.acknowledged),
         "alerts.resolved": str(found.resolved_today),
@@ -214,9 +215,19 @@ def live(zone: str) -> dict[str, str]:
         **parts.live_verdict("alerts.verdict", found.state, found.verdict),
         "@title": found.verdict,
     }
-    for row in rows(in_state("open")):
-        page |= row.live()
-    return page
+
+
+def shown(said: str) -> str | None:
+    """The numbers of a page's warnings."""
+    return several(said, PAGE)
+
+
+def live_rows(numbers: str) -> dict[str, str]:
+    """Topic ``warnings:3,8,12``: value, sentence and who was told, of those that a page shows and that are open."""
+    said: dict[str, str] = {}
+    for row in rows(in_state("open").filter(pk__in=numbers.split(","))):
+        said |= row.live()
+    return said
 
 
 def acknowledged(alert: Alert) -> str:

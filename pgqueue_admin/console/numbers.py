@@ -11,3 +11,9 @@ def whole(text: str | None, most: int = 10**18) -> int | None:
         return None
     number = int(text or "")
     return number if number <= most else None
+
+
+def several(text: str, most: int) -> str | None:
+    """The numbers of ``8,3,3,12``, each once and in order, ``most`` at most; None without any."""
+    numbers = {number for each in text.split(",", most)[:most] if (number := whole(each)) is not None}
+    return ",".join(map(str, sorted(numbers))) or None

@@ -35,5 +35,6 @@ def register_all() -> None:
     register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
     register("delayed", delayed.live, notify.SAMPLE)
     register("alerts", alerts.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
+    register("warnings", alerts.live_rows, notify.ALERT, argument=alerts.shown)
     register("op", progress.live, notify.OPERATION, argument=number)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgqueue_admin.console import urls
+from pgqueue_admin.console import alerts, urls
 from pgqueue_admin.console.overview.live import ORDERED
 from pgqueue_admin.live import topics
 
@@ -24,6 +24,8 @@ from pgqueue_admin.live import topics
         ("rows:8,3,3,12", "3,8,12"),
         ("rows:x,,3", "3"),
         ("rows:", None),
+        ("warnings:8,3,3,12", "3,8,12"),
+        ("warnings:", None),
         ("alerts:Europe/Berlin", "Europe/Berlin"),
         ("alerts:Nowhere/AtAll", "UTC"),
         ("alerts:", "UTC"),
@@ -40,7 +42,8 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None) -> None:
     assert (found and found[1]) == argument
 
 
-def test_rows_are_those_that_a_page_may_show() -> None:
-    found = topics.find("rows:" + ",".join(map(str, range(1000))))
+@pytest.mark.parametrize(("topic", "most"), [("rows", ORDERED), ("warnings", alerts.PAGE)])
+def test_rows_are_those_that_a_page_may_show(topic: str, most: int) -> None:
+    found = topics.find(f"{topic}:" + ",".join(map(str, range(1000))))
     assert found
-    assert found[1].count(",") == ORDERED - 1
+    assert found[1].count(",") == most - 1

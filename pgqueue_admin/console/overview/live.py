@@ -5,7 +5,7 @@ from django.template.loader import render_to_string
 from pgqueue_admin.console import parts
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
-from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.console.numbers import several
 from pgqueue_admin.console.overview.needs import MOST, Need
 from pgqueue_admin.console.overview.view import View
 from pgqueue_admin.records.models import Queue
@@ -30,9 +30,8 @@ def overview(_: str) -> dict[str, str]:
 
 
 def shown(said: str) -> str | None:
-    """The ids of a page's rows, each once and in order; None without any."""
-    ids = {number for each in said.split(",", ORDERED)[:ORDERED] if (number := whole(each)) is not None}
-    return ",".join(map(str, sorted(ids))) or None
+    """The ids of a page's rows."""
+    return several(said, ORDERED)
 
 
 def rows(ids: str) -> dict[str, str]:
