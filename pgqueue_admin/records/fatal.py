@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records.models import HeldAtDeath
 
+SHOWN = 50  # deaths on its page: an endpoint that is restarted for a day has thousands
 LIMIT = 3  # a process may die of many things; a third time with the same message in hand is no accident
 
 
@@ -44,6 +45,15 @@ class Fatal:
     @property
     def count(self) -> int:
         return len(self.deaths)
+
+    @property
+    def shown(self) -> list[HeldAtDeath]:
+        return self.deaths[:SHOWN]
+
+    @property
+    def more(self) -> int:
+        """Deaths before those that are shown."""
+        return self.count - len(self.shown)
 
     @property
     def alone(self) -> int:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from pgqueue_admin.console import process_cells
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.fatal import SHOWN
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
 from tests.console.pages import Answer
 from tests.fatal_ones import fatal_message
@@ -48,6 +49,17 @@ def test_its_page_says_what_would_be_moved(as_operator: Client, row: Any) -> Non
     html = text(as_operator.get(f"/fatal/{row.id}/"))
     for said in ("1 message", "3 deaths", "app-1", "ended by SIGSEGV", "alone at", "Reason, kept in the audit"):
         assert said in html
+
+
+def test_of_many_deaths_the_newest_are_shown_and_the_rest_counted(
+    as_operator: Client, session: Connection, console_database: str
+) -> None:
+    for deaths, name, before in ((SHOWN, "Sales", ""), (SHOWN + 10, "Billing", "and 10 before")):
+        Endpoint.objects.create(name=name, table=name, desired_processes=1)
+        html = text(as_operator.get(f"/fatal/{fatal_message(session, console_database, deaths, name).id}/"))
+        assert f"{deaths} deaths" in html
+        assert html.count('data-l="Ended"') == SHOWN
+        assert ("and 10 before" in html) == bool(before)
 
 
 def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any, session: Connection) -> None:
