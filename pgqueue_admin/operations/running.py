@@ -61,18 +61,26 @@ def _act(pk: int, size: int) -> bool | None:
     return _chunk(operation, size) if operation.state == State.RUNNING else None
 
 
-def reconcile(pk: int) -> None:
-    """Set the operation's row from its items: what was written there happened, whatever the row said."""
+def reconcile(pk: int, only_changes: bool = False) -> None:
+    """Set the operation's row from its items: what was written there happened, whatever the row said.
+
+    Whoever follows it is told in any case, as its last chunk may have ended without a change; or of changes only.
+    """
     with transaction.atomic():  # the row is locked before items are counted, or an older count could overwrite a newer
         operation = Operation.objects.select_for_update().get(pk=pk)
-        counted = _counted(pk)
+        before, counted = _following(operation), _counted(pk)
         operation.done, operation.skipped, operation.failed = counted.done, counted.skipped, counted.failed
         lost = max(0, operation.count - counted.count)
         operation.last_error = _said(lost, operation.count) if lost else ""
         if operation.state == State.RUNNING and not counted.open:
             _end(operation, lost)
-        operation.save(update_fields=_FOLLOWING)
-        notify.announce(notify.OPERATION, str(pk))
+        if not only_changes or _following(operation) != before:
+            operation.save(update_fields=_FOLLOWING)
+            notify.announce(notify.OPERATION, str(pk))
+
+
+def _following(operation: Operation) -> list[Any]:
+    return [getattr(operation, name) for name in _FOLLOWING]
 
 
 def _end(operation: Operation, lost: int) -> None:

@@ -8,8 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from pgqueue_admin.archive.model import MOST_HEADERS, Filter
-from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.operations import freezing, running, service
+from pgqueue_admin.operations import running, service
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.records.source import source
 from tests.dead_ones import BILLING, REFUSED, archived, dead, events_of, number_in
@@ -238,35 +237,3 @@ def test_a_new_console_beside_an_old_archive_takes_numbers_that_are_free(ana: Us
     second = service.freeze("discard", [dead()[0].id], ana, "console")
     assert (first.pk, first.count, second.pk) == (41, 88, 42)
     assert list(Operation.objects.values_list("pk", flat=True)) == [42, 41]
-
-
-def test_a_set_that_could_not_be_dropped_is_dropped_later(ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cancelled while the queue database is away: cancelled it is, and its set goes when that is back."""
-    cancelled = service.freeze("retry", Filter(exception=REFUSED), ana, "console")
-    lapsed = service.freeze("retry", [dead()[0].id], ana, "console")
-    with monkeypatch.context() as patch:
-        patch.setattr(freezing, "source", _away)
-        assert service.cancel(cancelled.pk, ana).state == State.CANCELLED
-        assert service.lapse(timezone.now() + timedelta(minutes=31)) == 1
-    for operation in (cancelled, lapsed):
-        with source().reading() as connection:
-            assert service.items(connection, operation.pk)
-    service.settle()
-    for operation in (cancelled, lapsed):
-        with source().reading() as connection:
-            assert service.items(connection, operation.pk) == []
-
-
-def test_a_cancelled_one_is_counted_even_if_nobody_lived_to_count_it(ana: User) -> None:
-    operation = service.freeze("retry", Filter(exception=REFUSED), ana, "console")
-    service.start(operation.pk, ana)
-    service.run_chunk(operation.pk, 40)
-    service.cancel(operation.pk, ana)
-    Operation.objects.filter(pk=operation.pk).update(done=0)  # as if killed between the commit and the counting
-    service.settle()
-    operation.refresh_from_db()
-    assert (operation.state, operation.done) == (State.CANCELLED, 40)
-
-
-def _away() -> Any:
-    raise DatabaseDown("connection refused")
