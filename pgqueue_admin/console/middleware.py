@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.encoding import iri_to_uri
 from django.utils.http import escape_leading_slashes
+from django_htmx.middleware import HtmxDetails
 
 from pgqueue_admin.console import answers
 from pgqueue_admin.console.pages import errors
@@ -23,6 +24,12 @@ log = logging.getLogger("pgqueue.console")
 DOWN = (OperationalError, InterfaceError)
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Once signed in, press it again."
+
+
+class HtmxRequest(HttpRequest):
+    """As HtmxMiddleware leaves it."""
+
+    htmx: HtmxDetails
 
 
 class NoNul(MiddlewareMixin):
@@ -70,10 +77,10 @@ class SignInRequired(LoginRequiredMiddleware):
             return unavailable(request, error)
 
     def handle_no_permission(  # type: ignore[override]
-        self, request: HttpRequest, view_func: Callable[..., Any]
+        self, request: HtmxRequest, view_func: Callable[..., Any]
     ) -> HttpResponseBase:
         """An act was not done, and only a page can be come back to. A part of a page is no place for a sign-in page."""
-        if "HX-Request" in request.headers or request.headers.get("Accept") == "text/event-stream":
+        if request.htmx or request.headers.get("Accept") == "text/event-stream":
             return HttpResponse("You are signed out.\n", status=401, content_type="text/plain")
         if request.method in LOOKING:
             return super().handle_no_permission(request, view_func)

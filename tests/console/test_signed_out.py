@@ -47,6 +47,10 @@ def test_a_part_of_a_page_is_no_place_to_sign_in(stranger: Client, path: str, he
     assert stranger.get(path, headers=headers).status_code == 401
 
 
+def test_a_header_that_htmx_would_not_send_asks_for_a_page(stranger: Client) -> None:
+    assert stranger.get("/me/keys/", headers={"hx-request": "false"})["Location"] == "/sign-in/?next=/me/keys/"
+
+
 def old(person: User) -> Client:
     """The browser of somebody who signed in again in another tab."""
     client = Client(enforce_csrf_checks=True)
