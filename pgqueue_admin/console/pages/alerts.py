@@ -43,7 +43,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def one(request: HttpRequest, number: int) -> HttpResponse:
-    alert = existing(Alert, f"There is no warning {number}, or it was forgotten since.", pk=number)
+    alert = existing(Alert, f"There is no warning {number}.", pk=number)
     about = {"row": alerts.rows([alert])[0], "mails": alert.mails.order_by("id")}
     return render(request, "pgqueue_admin/alerts/alert.html", frame_of(request) | about)
 
@@ -90,7 +90,7 @@ def send_test(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def mail(request: HttpRequest, number: int) -> HttpResponse:
-    found = existing(AlertMail, f"There is no mail {number}, or it was forgotten since.", pk=number)
+    found = existing(AlertMail, f"There is no mail {number}.", pk=number)
     about = {"mail": found, "thread": found.alert.mails.order_by("id") if found.alert else []}
     return render(request, "pgqueue_admin/alerts/mail.html", frame_of(request) | about)
 
