@@ -57,6 +57,18 @@ def test_the_worse_of_target_and_warning_on_every_page(
     assert colours(signed_in()) == {colour}
 
 
+@pytest.mark.parametrize(
+    ("count", "more"), [(3, []), (4, ["1 more warning of this queue"]), (5, ["2 more warnings of this queue"])]
+)
+def test_a_queue_shows_three_warnings_and_counts_the_others(console_database: str, count: int, more: list[str]) -> None:
+    queue()
+    for number in range(count):
+        warn("critical", cause=str(number))
+    own = signed_in().get("/queues/public/Billing/").content.decode().replace("\u00a0", " ")
+    assert own.count("See who runs") == count
+    assert re.findall(r"\d+ more warnings? of this queue", own) == more
+
+
 def test_what_somebody_acknowledged_colours_nothing(console_database: str) -> None:
     made = queue()
     warn("critical", acknowledged_by="ana", acknowledged_at=timezone.now())

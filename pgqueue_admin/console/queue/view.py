@@ -23,6 +23,7 @@ from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import AT_LEAST, NOT_SEEN
 
 HISTORY = 10
+WARNINGS = 3  # that are shown unfolded
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,11 @@ class View:
 
     @property
     def warnings(self) -> list[told.Row]:
-        return [told.Row(alert, self.row.now) for alert in self.alerts]
+        return [told.Row(alert, self.row.now) for alert in self.alerts[:WARNINGS]]
+
+    @cached_property
+    def more_warnings(self) -> list[told.Row]:
+        return [told.Row(alert, self.row.now) for alert in self.alerts[WARNINGS:]]
 
     @cached_property
     def endpoint(self) -> Endpoint | None:
