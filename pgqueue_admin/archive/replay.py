@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, target_of, why_no_retry
@@ -79,8 +80,13 @@ def refused(row: Any, state: str) -> Outcome | None:
     if not row.became_by:
         why = "It is dead, not discarded." if row.state == "dead" else "It did not die."
         return Outcome(row.id, "skipped", why)
-    when = f"by {row.became_by} at {row.became_at:%Y-%m-%d %H:%M:%S} UTC"
+    when = f"by {row.became_by} {at_utc(row.became_at)}"
     return Outcome(row.id, "skipped", f"It {_STATE_WORDS[row.state].format(when)}.", row.became_by, row.became_at)
+
+
+def at_utc(when: datetime) -> str:
+    """As it stands in a reason, which is kept for readers in all zones."""
+    return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def unfit(row: Any, allowed: Asked) -> Outcome | None:

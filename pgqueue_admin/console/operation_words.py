@@ -1,11 +1,11 @@
 """How an act on messages is said: before, after, and when it was refused."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.archive.replay import at_utc
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.operations import errors
 from pgqueue_admin.records import clock
@@ -19,7 +19,6 @@ LEASE_QUEUE = "lease queue"  # whose original clients name none
 STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
 
 _A_MOMENT = timedelta(seconds=10)
-_UTC = re.compile(r"\bat (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\b")
 FINISHING = "Cancelled; what is in hand is finished first"
 
 
@@ -74,7 +73,7 @@ def result(kind: str, outcome: Outcome) -> str:
     if outcome.result == "done":
         return f"1 message {past(kind)}{where}.{number}"
     why = outcome.why or "It was not as it was when you looked."
-    return f"Nothing was {past(kind)}. {in_zone(why)}{_since(outcome.when_before)}"
+    return f"Nothing was {past(kind)}. {in_zone(why, outcome.when_before)}{_since(outcome.when_before)}"
 
 
 def _since(instant: datetime | None) -> str:
@@ -84,9 +83,9 @@ def _since(instant: datetime | None) -> str:
     return f" That was {'a moment ago' if now - instant < _A_MOMENT else times.ago(instant, now)}."
 
 
-def in_zone(why: str) -> str:
+def in_zone(why: str, when: datetime | None) -> str:
     """An outcome is kept with its time in UTC: said in the person's zone, as all times of a page are."""
-    return _UTC.sub(lambda found: errors.at(datetime.fromisoformat(f"{found[1]}+00:00")), why)
+    return why.replace(at_utc(when), errors.at(when)) if when else why
 
 
 def ended(operation: Operation) -> str:
