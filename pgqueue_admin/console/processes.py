@@ -104,6 +104,11 @@ def rows(found: Iterable[Process], staffed: Iterable[processes.OfEndpoint]) -> l
     return [Row(process, ours.get(process.endpoint)) for process in found]
 
 
+def ended(why: str) -> str:
+    """``ended by SIGKILL``, as its supervisor says it; whatever else is known of an end stands after that word."""
+    return why if why.startswith("ended ") else f"ended: {why}"
+
+
 def hosts(found: Iterable[Row]) -> list[Host]:
     return [_host(name, list(group)) for name, group in groupby(found, lambda row: row.process.host)]
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgqueue_admin.console import navigation, operation_words, settings_words
+from pgqueue_admin.console import navigation, operation_words, processes, settings_words
 from pgqueue_admin.records.models import AuditEntry, Process
 from pgqueue_admin.wording import acts
 from pgqueue_admin.wording.figures import counted
@@ -69,8 +69,7 @@ def _what(entry: AuditEntry) -> str:
 def of_crash(process: Process) -> Change:
     name = process.endpoint or process.role
     ended = process.ended_at or process.heartbeat_at
-    why = _why_ended(process)
-    did = f"{name}, pid {process.pid}, {why if why.startswith('ended ') else f'ended: {why}'}"
+    did = f"{name}, pid {process.pid}, {processes.ended(_why_ended(process))}"
     return Change(ended, process.host, did, "dead", navigation.path_of("workers"))
 
 

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from pgqueue_admin.archive.store import Capped
 from pgqueue_admin.console import operation_words, parts, process_cells, settings_words
 from pgqueue_admin.console.delayed import rows as delayed
-from pgqueue_admin.console.processes import Row
+from pgqueue_admin.console.processes import Row, ended
 from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import LatestSample
@@ -92,6 +92,7 @@ def confirm(
 
 register.filter("done_by", done_by)
 register.filter("in_zone", operation_words.in_zone)
+register.filter("ended", ended)
 register.filter("share", figures.share)
 register.simple_tag(skews.zone_fact, name="skew_zone")
 register.simple_tag(skews.zone_meaning, name="skew_meaning")
