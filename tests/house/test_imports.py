@@ -1,8 +1,10 @@
 """DESIGN's import contract, and what must never be loaded where."""
 
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -11,6 +13,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WITHOUT_DJANGO = ["transport", "dialects", "archive", "monitor", "wording", "embedded"]
+
+
+def test_the_pictures_of_imports_are_the_contracts() -> None:
+    drawn = re.findall(r"```\n([^`]*→[^`]*)```", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"))
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    ruled = [" → ".join(map(_there, rule["layers"])) for rule in rules if rule["type"] == "layers"]
+    assert [" ".join(picture.split()) for picture in drawn] == ruled
+
+
+def _there(layer: str) -> str:
+    """Without the rooms in brackets, which are not there yet."""
+    return " | ".join(room for room in layer.split(" | ") if not room.startswith("("))
+
 
 _BLOCK = """
 import importlib, pkgutil, sys
