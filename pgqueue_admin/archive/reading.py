@@ -11,7 +11,7 @@ from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
 from pgqueue_admin.transport.wire import headers as h
 
 INDEXED = 400  # characters: what stands in an index has to fit one
-NAME_BYTES = 63  # a longer name can be no table of PostgreSQL's
+NAME_BYTES = 63  # of a schema or table; PostgreSQL cuts what is longer, so none can have that name
 
 
 def read(headers: str, row_id: UUID | None, found_in: Address, dialect: Dialect) -> DeadMessage:

@@ -4,13 +4,12 @@ from typing import Any
 
 from django import forms
 
+from pgqueue_admin.archive.reading import NAME_BYTES
 from pgqueue_admin.console.forms.fields import Span
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.records.endpoint_faults import LONGEST_PEEK_DELAY_MS
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import source
-
-MOST_BYTES = 63  # of a name in PostgreSQL; it cuts what is longer, so no table can have that name
 
 
 class Declaration(forms.Form):
@@ -46,7 +45,7 @@ class Declaration(forms.Form):
         except AddressNotUnderstood as error:
             return self.add_error("queue", str(error))
         for part in address:
-            if (size := len(part.encode())) > MOST_BYTES:
-                said = f"{part} has {size} bytes; the name of a schema or table has {MOST_BYTES} bytes at most."
+            if (size := len(part.encode())) > NAME_BYTES:
+                said = f"{part} has {size} bytes; the name of a schema or table has {NAME_BYTES} bytes at most."
                 return self.add_error("queue", said)
         return address

@@ -10,13 +10,13 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import bodies, browse
 from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.wording import visible
 
 ROWS = 50
 LINE = 200
-_BEHIND = 1_000  # an insert may commit after one with a higher seq: look that far before the sampled head
 _TERM = re.compile(r"(?P<field>[a-z]+):(?P<sign>>=|<=|>|<|)(?P<value>\S*)")
 
 
@@ -74,7 +74,7 @@ def page(connection: Connection, table: QueueTable, wanted: Asked, head: int | N
         order=wanted.order,
         limit=ROWS,
         only_expired=wanted.only_expired,
-        low_water=None if head is None else head - _BEHIND,
+        low_water=None if head is None else head - LATE,
     )
 
 
