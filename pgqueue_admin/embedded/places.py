@@ -4,15 +4,12 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 from pgqueue_admin.embedded.account import Account
 from pgqueue_admin.embedded.errors import ServerFailed
 
-_OUTSIDE = Path("/var/lib/pgqueue-admin")  # only root writes in /var/lib, so nobody can have put something there
+OUTSIDE = Path("/var/lib/pgqueue-admin")  # only root writes in /var/lib, so nobody can have put something there
 _marks: dict[Path, int] = {}  # open for as long as this process lives, which is how others know that it does
 
 
@@ -31,7 +28,7 @@ def home(wanted: Path, account: Account) -> Path:
 
 def outside(wanted: Path) -> Path:
     name = hashlib.sha256(os.fsencode(wanted.resolve())).hexdigest()[:12]
-    return _OUTSIDE / f"{wanted.resolve().parent.parent.name}-{name}"
+    return OUTSIDE / f"{wanted.resolve().parent.parent.name}-{name}"
 
 
 def remove(wanted: Path) -> list[Path]:
@@ -40,36 +37,19 @@ def remove(wanted: Path) -> list[Path]:
     for place in gone:
         shutil.rmtree(place)
     _remove_mark(_mark(outside(wanted)))
-    if outside(wanted) in gone and not any(_OUTSIDE.iterdir()):
-        _OUTSIDE.rmdir()
+    if outside(wanted) in gone and not any(OUTSIDE.iterdir()):
+        OUTSIDE.rmdir()
     return gone
 
 
 def _made(folder: Path, account: Account) -> Path:
-    for made in (_OUTSIDE, folder):
+    for made in (OUTSIDE, folder):
         made.mkdir(exist_ok=True)
         made.chmod(0o755)  # whatever the umask is
     account.own(folder)
     if not account.may_enter(folder):
         raise ServerFailed(f"The account {account.name} can enter neither this folder nor {folder}: open one of them.")
     return folder
-
-
-def left_over(is_mine: Callable[[Path], bool]) -> Iterator[Path]:
-    """What is kept outside, and nobody lives who asked for it; only what ``is_mine``. Ours while it is looked at."""
-    for mark in _OUTSIDE.glob("*.of"):
-        with suppress(FileNotFoundError), mark.open() as file:
-            wanted = Path(file.read())
-            if is_mine(wanted) and _has_no_owner(file):
-                yield wanted
-
-
-def _has_no_owner(mark: TextIO) -> bool:
-    try:
-        fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _note_owner(folder: Path, wanted: Path) -> None:

@@ -73,7 +73,7 @@ def test_what_a_killed_process_left_outside_is_found_and_no_other(closed: Path) 
     owner.kill()
     owner.communicate()
     assert found_below(closed) == [wanted] * AS_ROOT
-    for each in places.left_over(lambda path: path == wanted):
+    for each in left_over.left_over(lambda path: path == wanted):
         assert found_below(closed) == []  # one at a time takes it away
         places.remove(each)
     assert not places.outside(wanted).exists()
@@ -81,7 +81,7 @@ def test_what_a_killed_process_left_outside_is_found_and_no_other(closed: Path) 
 
 
 def found_below(folder: Path) -> list[Path]:
-    return list(places.left_over(lambda path: path.is_relative_to(folder)))
+    return list(left_over.left_over(lambda path: path.is_relative_to(folder)))
 
 
 def test_a_project_is_no_left_over_of_tests(tmp_path: Path) -> None:
