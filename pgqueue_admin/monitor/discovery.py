@@ -64,7 +64,7 @@ def _by_evidence(
     asked = [address for address in inputs if address not in known or address in doubted]
     for address, found in zip(asked, _evidence(connection, asked), strict=True):
         told = known.pop(address, None)
-        known[address] = shapes.by_evidence(found) if found and found.rows else told  # who is empty tells nothing else
+        known[address] = shapes.by_evidence(found, told) if found and found.rows else told  # who is empty tells nothing
     return [_as_known(table, known.get(table.address)) if table.kind is Kind.INPUT else table for table in tables]
 
 

@@ -60,8 +60,13 @@ _BY_NAME = [
 ]
 
 
-def by_evidence(found: Any) -> Judged:
-    """Kind of an input-shaped table whose newest messages all carry what only failed or audited ones do."""
+def by_evidence(found: Any, told: Judged = None) -> Judged:
+    """Kind of an input-shaped table whose newest messages all carry what only failed or audited ones do.
+
+    What was ``told`` of it before is taken back when none of them does: one that strayed in is not enough.
+    """
+    if told and {Kind.ERROR: found.failed, Kind.AUDIT: found.audited}[told[0]]:
+        return told
     if found.rows and found.failed == found.rows:
         return Kind.ERROR, f"its newest messages ({found.rows} looked at) all carry NServiceBus.FailedQ"
     if found.rows and found.audited == found.rows:

@@ -91,6 +91,18 @@ def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
     assert a_minute_later(sampler, clock) == Kind.INPUT
 
 
+def test_one_plain_message_that_strays_into_an_error_queue_makes_no_input_queue_of_it(connection: Connection) -> None:
+    """What arrives there would no longer be moved into the archive, and its age be judged."""
+    address, clock = make(connection, "Sales.Faults"), Clock()
+    sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
+    fill(connection, address, 3, headers="""'{"NServiceBus.FailedQ":"x"}'""")
+    assert a_minute_later(sampler, clock) == Kind.ERROR
+    fill(connection, address, 4)
+    assert a_minute_later(sampler, clock) == Kind.ERROR, "one of the newest five still says so"
+    fill(connection, address, 1)
+    assert a_minute_later(sampler, clock) == Kind.INPUT
+
+
 def a_minute_later(sampler: Sampler, clock: Clock) -> Kind:
     for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY)):
         clock.now += FIND_EVERY
