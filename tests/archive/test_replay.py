@@ -193,6 +193,17 @@ def test_what_a_rule_leaves_out_stays_dead(ingested: Connection) -> None:
     assert replay.retry(ingested, [newest(ingested, exception=REFUSED).id], "ana")[0].result == "failed"
 
 
+def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(ingested: Connection) -> None:
+    """Its peer does not answer, by dblink: this database does."""
+    ingested.run("""create function public.peer() returns trigger language plpgsql as $$
+        begin raise 'could not establish connection' using errcode = '08001'; end $$""")
+    ingested.run('create trigger peer before insert on "Sales" for each row execute function public.peer()')
+    sales, billing = newest(ingested, queue='"public"."Sales"'), newest(ingested, exception=REFUSED)
+    outcomes = replay.retry(ingested, [sales.id, billing.id], "ana")
+    assert [o.result for o in outcomes] == ["failed", "done"]
+    assert "did not take it: The database refused the statement. could not establish" in str(outcomes[0].why)
+
+
 def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
     replay.retry(ingested, [dead.id], "ana", 7)

@@ -47,6 +47,9 @@ def test_what_a_database_is_set_to_does_not_change_what_is_read(
     pool.close()
 
 
+ELSEWHERE = ("08001", "08006", "53300", "57P01", "57P03")  # said of another server, by a trigger or a foreign table
+
+
 @pytest.mark.parametrize(
     ("statement", "error"),
     [
@@ -56,6 +59,7 @@ def test_what_a_database_is_set_to_does_not_change_what_is_read(
         ("select 1 / 0", errors.DatabaseError),
         ("selekt", errors.DatabaseError),
         ("create table twice (); create table twice ()", errors.AlreadyExists),
+        *((f"do $$ begin raise 'dblink' using errcode = '{code}'; end $$", errors.DatabaseError) for code in ELSEWHERE),
     ],
 )
 def test_errors_are_ours(

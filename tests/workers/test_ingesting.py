@@ -60,6 +60,18 @@ def test_a_table_that_is_gone_stops_no_other(look: Connection, caplog: pytest.Lo
     assert "The table is gone" in Process.objects.get(role="ingester").last_error
 
 
+def test_a_queue_whose_trigger_speaks_of_another_server_stops_no_other(look: Connection) -> None:
+    look.run("create table errors (like public.error including defaults)")
+    look.run("insert into errors (id, headers, body) select id, headers, body from public.error limit 3")
+    look.run("""create function public.peer() returns trigger language plpgsql as $$
+        begin raise 'could not establish connection' using errcode = '08001'; end $$""")
+    look.run("create trigger peer before delete on public.error for each row execute function public.peer()")
+    for table in ("error", "errors"):
+        Queue.objects.create(schema="public", table=table, kind="error", ingest=True)
+    emptied(Ingesting())
+    assert (error_rows(look), look.value("select count(*) from errors")) == (2603, 0)
+
+
 def test_only_what_is_still_an_error_queue_of_an_allowed_schema_is_emptied(look: Connection) -> None:
     """Opted in once; since then the name belongs to something else, or to a schema that is none of our business."""
     queue = Queue.objects.create(schema="public", table="error", kind="input", ingest=True)

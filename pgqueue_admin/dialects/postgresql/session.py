@@ -48,6 +48,8 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     if kind is None:
         lost = error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         kind = errors.DatabaseDown if lost or (error.sqlstate or "").startswith("08") else errors.DatabaseError
+    if kind is errors.DatabaseDown and error.diag.severity_nonlocalized == "ERROR":
+        kind = errors.DatabaseError  # the session lives: a trigger or a foreign table speaks of another server
     return kind(str(error), error.sqlstate)
 
 
