@@ -46,5 +46,13 @@ def _sample(seen: QueueSample, by: timedelta) -> QueueSample:
 
 def _moved(facts: Facts, by: timedelta) -> Facts:
     values = {field.name: getattr(facts, field.name) for field in fields(facts)}
-    instants: dict[str, Any] = {name: at + by for name, at in values.items() if isinstance(at, datetime)}
+    instants: dict[str, Any] = {name: _later(at, by) for name, at in values.items() if isinstance(at, datetime)}
     return replace(facts, **instants)
+
+
+def _later(at: datetime, by: timedelta) -> datetime:
+    """A message may say that it was sent on the first day of the calendar, or the last."""
+    try:
+        return at + by
+    except OverflowError:
+        return at

@@ -8,6 +8,10 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.depth import Depth
+from pgqueue_admin.monitor.sampler import QueueSample
+from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.monitor.track import Remembered
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import LatestSample
 from pgqueue_admin.transport.tables.table_queue import TableQueue
@@ -16,6 +20,7 @@ from pgqueue_admin.workers.sampling import Sampling
 from tests.console.sampled import elsewhere
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)
 Connect = Callable[..., Connection]
 SECOND = timedelta(seconds=1)
 
@@ -34,6 +39,18 @@ def test_what_is_known_stays_while_it_may_be_true() -> None:
     assert ahead.by == 60 * SECOND
     ahead.note(NOON, NOON - 30 * SECOND, NOON)
     assert ahead.by == -30 * SECOND
+
+
+@pytest.mark.parametrize(("at", "by"), [(FIRST, SECOND), (LAST, -SECOND)])
+def test_the_ends_of_the_calendar_stay_where_they_are(at: datetime, by: timedelta) -> None:
+    """Somebody's default(DateTimeOffset) is no reason to store nothing of any queue."""
+    table, ahead = QueueTable(Address("public", "Sales"), Kind.INPUT, "", {}), Ahead()
+    ahead.note(NOON, NOON + by, NOON)
+    (moved,) = ahead.taken_off([QueueSample(table, NOON + by, Depth(NOON, next_due_at=at), None, oldest_at=at)])
+    assert moved.depth is not None
+    assert (moved.at, moved.oldest_at, moved.depth.next_due_at) == (NOON, at, at)
+    ahead.note(NOON, NOON - by, NOON)
+    assert ahead.put_on(Remembered(oldest_at=at)) == Remembered(oldest_at=at)
 
 
 @pytest.fixture
