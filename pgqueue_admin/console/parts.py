@@ -71,6 +71,13 @@ def due(instant: datetime, now: datetime) -> SafeString:
     return format_html("due since {}", when(instant))
 
 
+def soonest(instant: datetime | None, count: int | None, now: datetime, none: str) -> SafeString:
+    """When the first of so many goes, and in words why none has a time: they are due at infinity, or were not read."""
+    if instant and count:
+        return due(instant, now)
+    return format_html("{}", "not read" if count is None else "never due" if count else none)
+
+
 def when(instant: datetime | None) -> SafeString:
     """Absolute and short, the full form in the title."""
     if instant is None:

@@ -67,6 +67,27 @@ def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Clien
     assert re.search(r'data-live="nav\.delayed"[^>]*>≈ 40,000<', html)
 
 
+@pytest.mark.parametrize(
+    ("figures", "said", "in_row"),
+    [
+        ({"delayed": 0}, None, "nothing"),
+        ({"delayed": 3}, "never due", "never"),
+        ({"delayed": None}, "not read", "not read"),
+    ],
+)
+def test_that_nothing_waits_is_said_only_where_that_is_known(
+    as_viewer: Client, figures: dict[str, int | None], said: str | None, in_row: str
+) -> None:
+    """Rows due at infinity have no next due time, and a table that cannot be read tells none."""
+    now, known = timezone.now(), {"overdue": 0, "next_due_at": None, **figures}
+    kept("Sales.Delayed", **known)
+    queue = Queue.objects.create(schema="public", table="Sales", kind="input")
+    LatestSample.objects.create(queue=queue, at=now, changed_at=now, ready=0, depth=0, **known)
+    assert f'<span class="faint">{in_row}</span>' in text(as_viewer)
+    assert (said or "nothing delayed") in text(as_viewer, "/")
+    assert (said or "nothing waits for a time") in text(as_viewer, "/queues/public/Sales/")
+
+
 def test_an_open_page_is_told_what_changes(as_viewer: Client) -> None:
     stuck = kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
     html, told = text(as_viewer), rows.live("")

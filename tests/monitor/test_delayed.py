@@ -86,6 +86,33 @@ def test_one_without_a_due_time_is_kept_back_too(connection: Connection, table: 
     assert (seen.delayed, seen.overdue) == (4, 3)
 
 
+DISTANT = ("-infinity", "4713-01-01 00:00 BC", "0001-12-31 23:50:39 BC", "294276-12-31 23:00", "infinity")
+
+
+def test_due_times_beyond_the_calendar_hide_no_others(connection: Connection, table: QueueTable) -> None:
+    """DateTime.MinValue, stored from Europe/Paris, lies before year 1."""
+    kept(connection, 30)
+    for due in DISTANT:
+        store(connection, due, DeliverAt=NOON)
+    for hours in range(3):
+        store(connection, NOON + hours * HOUR + HOUR, DeliverAt=NOON + hours * HOUR)
+    for off in (timedelta(hours=14), timedelta(hours=-14)):
+        seen = depth.measure(connection, table, now=NOON, skew=off)
+        assert (seen.delayed, seen.next_due_at and seen.next_due_at.year) == (38, 1)
+        assert seen.overdue == (6 if off > timedelta() else 3)
+        told = delayed.spread(connection, table.address, zone=off)
+        assert (sum(told), told[-1] >= 1) == (37, True), "infinity is never due"
+    told_zone = skew.read(connection, table.address)
+    assert told_zone is not None
+    assert told_zone.zone == HOUR
+
+
+def test_what_is_never_due_is_counted(connection: Connection, table: QueueTable) -> None:
+    store(connection, "infinity")
+    seen = depth.measure(connection, table)
+    assert (seen.delayed, seen.overdue, seen.next_due_at) == (1, 0, None)
+
+
 def test_one_can_turn_back(connection: Connection, table: QueueTable) -> None:
     for hours in range(6):
         store(connection, NOON + hours * HOUR)

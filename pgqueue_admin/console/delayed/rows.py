@@ -71,8 +71,11 @@ def held(row: Row) -> SafeString:
 
 def next_due(row: Row) -> SafeString:
     """The soonest, which may have passed."""
-    due = row.latest.next_due_at if row.latest else None
-    return parts.ago(due) if due else SafeString('<span class="faint">nothing</span>')
+    due, count = (row.latest.next_due_at, row.latest.delayed) if row.latest else (None, None)
+    if due:
+        return parts.ago(due)
+    why = "not read" if count is None else "never" if count else "nothing"
+    return format_html('<span class="faint">{}</span>', why)
 
 
 def overdue(row: Row) -> SafeString:

@@ -67,7 +67,7 @@ class Totals:
         kept = [row for row in self.rows if row.latest and row.queue.kind == "delayed"]
         value = self._sum(row.latest.delayed for row in kept if row.latest)
         due = min((row.latest.next_due_at for row in kept if row.latest and row.latest.next_due_at), default=None)
-        detail = parts.due(due, self.now) if due and value else _text("nothing delayed")
+        detail = parts.soonest(due, value if kept else 0, self.now, "nothing delayed")
         how = of_sum(row.latest.delayed_how for row in kept if row.latest)
         return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
 

@@ -154,8 +154,10 @@ def _in_flight(view: View) -> Figure:
 
 def _delayed(view: View) -> Figure:
     latest = view.row.latest
-    due = latest.next_due_at if latest else None
-    detail = parts.due(due, view.row.now) if due else _text("nothing waits for a time")
+    due, count = (latest.next_due_at, latest.delayed) if latest else (None, None)
+    if count is None and view.queue.kind != "delayed" and not view.delayed_address:
+        count = 0  # it has no table for them
+    detail = parts.soonest(due, count, view.row.now, "nothing waits for a time")
     return Figure("delayed", "Delayed", cells.delayed(view.row), detail)
 
 

@@ -88,12 +88,16 @@ select {columns} from {table} where id = %(id)s::uuid
 
 -- name: due_spread
 -- How many of the soonest are due in each stretch of time from now on; the first stretch is what is overdue.
+-- What lies beyond the calendar counts at its ends, from which a zone can be taken off.
 select width_bucket(extract(epoch from due - %(zone)s::interval - now())::float8, %(edges)s::float8[]) as stretch, count(*) as messages
-from (select due from {table} where isfinite(due) order by due limit %(most)s) soonest
+from (
+    select greatest(least(due, '9999-12-30'), '0001-01-03') as due
+    from (select due from {table} where due < 'infinity' order by due limit %(most)s) stored
+) soonest
 group by 1
 
 -- name: due_and_headers
--- Of the soonest: what a due time became, beside what its sender wrote into the headers (wire sheet 3).
+-- Of the soonest that the calendar holds: what a due time became, beside what its sender wrote (wire sheet 3).
 select due, headers from (
-    select due, headers from {table} where isfinite(due) order by due limit {most}
+    select due, headers from {table} where due >= '0001-01-02' and due < '9999-12-30' order by due limit {most}
 ) soonest where octet_length(headers) < 65536 and headers like '%%"NServiceBus.DeliverAt"%%'

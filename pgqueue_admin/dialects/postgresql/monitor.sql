@@ -142,7 +142,7 @@ left join lateral (
 -- A due time is a UTC wall clock as the writer's session zone read it (wire sheet 3): the skew takes that off again.
 -- Past the cap rows are counted in some of its pages, the same every time: what the catalog says may be days old.
 select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as overdue,
-       min(due) filter (where due > '-infinity' and due < '9999-01-01') as next_due,
+       min(due) filter (where due < '9999-01-01') as next_due,
        case when count(there) > {cap} then (
            select round(count(*) / min(share))::bigint
            from (select least(1, {pages}::float8 * current_setting('block_size')::int
@@ -154,7 +154,8 @@ select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as
        ) end as estimate
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    select there, due - %(skew)s::interval as due
+    -- what lies beyond the calendar is due, or is not, at its ends, and a skew can be taken off
+    select there, greatest(least(due, '9999-12-30'), '0001-01-03') - %(skew)s::interval as due
     from (select true as there, due from {table} order by due limit {cap} + 1) up_to_cap
 ) corrected on true
 
