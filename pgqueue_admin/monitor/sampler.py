@@ -21,6 +21,11 @@ ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered dif
 _MISSED = 5  # looks; then nobody can say when in between a message came
 _BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
 
+HIDDEN = (
+    "Row-level security hides rows of it from this role, so nothing can be counted."
+    " A policy for SELECT to this role using (true), or BYPASSRLS, shows them."
+)
+
 Found = dict[Address, Depth | str]  # a text says why a table could not be read
 
 
@@ -155,8 +160,10 @@ class Sampler:
         return set(islice(self._evidence, ceil(len(self._evidence) * FIND_EVERY / ASK_AGAIN_EVERY)))
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
-        measured = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
-        found = self._measure(connection, measured, at)
+        wanted = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
+        measured = [table for table in wanted if not table.hides_rows]
+        found: Found = {table.address: HIDDEN for table in wanted if table.hides_rows}
+        found |= self._measure(connection, measured, at)
         for table in measured:
             if isinstance(looked := found[table.address], Depth):
                 self._track(table).note(at, looked)

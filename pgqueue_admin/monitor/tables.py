@@ -43,6 +43,7 @@ class QueueTable:
     seq_indexed: bool = False
     has_primary_key: bool = False
     size_bytes: int = 0
+    hides_rows: bool = False  # from this role, by row-level security
     delayed: Address | None = None  # the table of its delayed messages
     delayed_of: Address | None = None  # of a delayed table: the queue its messages go to when due
 
@@ -88,4 +89,5 @@ class QueueTable:
             bool(row.seq_indexed),
             row.has_primary_key,
             row.size_bytes or 0,
+            row.hides_rows,
         )

@@ -4,7 +4,17 @@ select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.co
        exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
        sequence.is_readable as sequence_is_readable,
-       pages.total * current_setting('block_size')::bigint as size_bytes
+       pages.total * current_setting('block_size')::bigint as size_bytes,
+       -- "using (true)" for this role, and nothing that restricts it, hides no row
+       row_security_active(c.oid) and (
+           select not coalesce(bool_or(p.polpermissive and p.shows_all), false)
+               or coalesce(bool_or(not p.polpermissive and not p.shows_all), false)
+           from (
+               select polpermissive, coalesce(pg_get_expr(polqual, polrelid), '') = 'true' as shows_all
+               from pg_policy where polrelid = c.oid and polcmd in ('r', '*')
+                   and exists (select from unnest(polroles) r(oid) where r.oid = 0 or pg_has_role(r.oid, 'usage'))
+           ) p
+       ) as hides_rows
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
