@@ -1,7 +1,7 @@
 """How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,7 @@ class Depth:
     marks: tuple[int, ...] = ()  # seq of the first of each BETWEEN rows that were looked through
     seconds: float = 0.0  # how long the database looked
     sent_total: int | None = None  # the sequence's last value; None where the role may not read it
+    step: int | None = 1  # what seq grows by with each message; None where its numbers count nothing
     delayed: int | None = None
     delayed_how: str = "counted"
     overdue: int | None = None  # delayed messages that are due and still there
@@ -98,7 +99,7 @@ def asked(
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
     parts: dict[str, Any] = {"sent": monitor.not_told}
     if table.sequence_is_readable:
-        parts = {"sent": monitor.sent, "sequence": table.sequence}
+        parts = {"sent": monitor.sent, "sequence": table.sequence, "increment": table.sequence_step or 1}
     query = monitor.depth(table=table.address, cap=cap, probes=PROBES, few=FEW, window=WINDOW, step=BETWEEN, **parts)
     return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
 
@@ -107,7 +108,10 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
     """The figures in what ``asked`` brought back."""
     if table.kind is Kind.DELAYED:
         return _delayed(row, cap)
-    return _queue(row, cap)
+    seen = _queue(row, cap)
+    if table.descends:  # what is received next is the newest: it tells nothing of the one that waits longest
+        return replace(seen, step=None, ready_seq=None)
+    return replace(seen, step=table.sequence_step)
 
 
 def _queue(row: Any, cap: int) -> Depth:

@@ -85,7 +85,7 @@ def age(figures: Figures, now: datetime) -> float | None:
 
 
 def age_is_unknown(figures: Figures) -> bool:
-    """Messages are ready, and the first of them was not reached behind what is in flight or expired, or not read."""
+    """Messages are ready, and the oldest was not read, or not reached behind what is in flight, expired or newer."""
     return bool(figures.ready) and figures.oldest_at is None and not figures.error
 
 

@@ -31,7 +31,7 @@ class RateWindow:
         self._looks: deque[Look] = deque()
 
     def add(self, at: datetime, depth: Depth) -> Rates:
-        """In is what the sequence grew by, rolled-back inserts included; out is in minus what the queue grew by.
+        """In is how many numbers were given, rolled-back inserts included; out is in minus what the queue grew by.
 
         The table's own statistics would not do: they count receives that were rolled back.
         """
@@ -53,19 +53,21 @@ class RateWindow:
         return sum(known) if len(known) == len(counts) else None
 
 
-def arrivals(before: Depth, after: Depth) -> int | None:
+def arrivals(before: Depth, after: Depth) -> float | None:
+    if after.step is None:
+        return None
     if before.sent_total is not None or after.sent_total is not None:
-        return (after.sent_total or 0) - (before.sent_total or 0)
+        return ((after.sent_total or 0) - (before.sent_total or 0)) / after.step
     if after.tail_seq is None or before.tail_seq is None:
         return None
-    return after.tail_seq - before.tail_seq
+    return (after.tail_seq - before.tail_seq) / after.step
 
 
 def departures(before: Depth, after: Depth) -> float | None:
     """From counts; where they are not counted, about how many rows the head moved over."""
     arrived = arrivals(before, after)
-    if before.how == after.how == "counted" and arrived is not None:
-        return arrived - (after.depth - before.depth)
+    if before.how == after.how == "counted":
+        return None if arrived is None else arrived - (after.depth - before.depth)
     if before.head_seq is None or after.head_seq is None:
         return None
     return before.below(after.head_seq)

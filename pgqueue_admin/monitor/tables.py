@@ -40,6 +40,7 @@ class QueueTable:
     sequence: Address | None = None  # what numbers seq, whatever its name
     sequence_max: int | None = None
     sequence_is_readable: bool = False
+    sequence_step: int | None = 1  # from one message's number to the next; None where they count nothing
     seq_indexed: bool = False
     has_primary_key: bool = False
     size_bytes: int = 0
@@ -67,6 +68,11 @@ class QueueTable:
         return self.columns.keys() >= _READABLE.keys()
 
     @property
+    def descends(self) -> bool:
+        """Whether the newest message is the first."""
+        return (self.sequence_step or 0) < 0
+
+    @property
     def has_messages(self) -> bool:
         """Whether rows can be read as transport messages, head first."""
         return all(self.columns.get(name) in types for name, types in _READABLE.items())
@@ -86,6 +92,7 @@ class QueueTable:
             Address(row.sequence_schema, row.sequence) if row.sequence else None,
             row.sequence_max,
             bool(row.sequence_is_readable),
+            row.sequence_step if row.sequence else 1,
             bool(row.seq_indexed),
             row.has_primary_key,
             row.size_bytes or 0,

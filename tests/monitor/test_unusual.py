@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from psycopg import sql
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
-from tests.monitor.tables import fill, make
+from tests.monitor.tables import fill, found, make
 
 Connect = Callable[..., Connection]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -25,6 +25,10 @@ def sampler(database: str, connect: Connect) -> Iterator[Sampler]:
 def looked(sampler: Sampler, seconds: float = 0) -> dict[str, QueueSample]:
     seen = sampler.sample(NOON + timedelta(seconds=seconds))
     return {sample.table.address.table: sample for sample in seen}
+
+
+def rates(sample: QueueSample) -> tuple[float | None, float | None]:
+    return sample.in_per_second, sample.out_per_second
 
 
 def test_a_part_on_another_server_that_does_not_answer_blinds_no_other(
@@ -82,3 +86,71 @@ def test_a_policy_that_shows_all_rows_hides_none(connection: Connection, behind_
     connection.run('create policy but on "Q" as restrictive for select using (seq < 5)')
     behind_policies.close()
     assert looked(behind_policies)["Q"].depth is None
+
+
+@pytest.mark.parametrize("numbers", ["increment 10", "increment 10 restart 7", "restart 5000"])
+def test_a_sequence_that_counts_otherwise(connection: Connection, sampler: Sampler, numbers: str) -> None:
+    """Two masters share out the numbers by their last digit."""
+    address = make(connection)
+    connection.run(f'alter sequence "Q_seq_seq" {numbers}')
+    looked(sampler)
+    fill(connection, address, 20)
+    assert rates(looked(sampler, 10)["Q"]) == (2.0, 0.0)
+    connection.run('delete from "Q" where seq in (select seq from "Q" order by seq limit 5)')
+    assert rates(looked(sampler, 20)["Q"]) == (1.0, 0.25)
+
+
+def test_a_copy_that_takes_its_numbers_from_the_original(connection: Connection, sampler: Sampler) -> None:
+    """LIKE ... INCLUDING ALL copies a serial's default: numbers that one of them takes tell nothing of the other."""
+    address = make(connection)
+    connection.run('create table "Q.copy" (like "Q" including all)')
+    looked(sampler)
+    fill(connection, address, 20)
+    seen = looked(sampler, 10)
+    assert (rates(seen["Q"]), rates(seen["Q.copy"])) == ((None, None), (None, None))
+    assert seen["Q.copy"].left_at is None
+    depth = seen["Q"].depth
+    assert depth is not None
+    assert depth.sent_total == 20, "how near its end the sequence is, is known all the same"
+
+
+def test_parts_of_one_table_share_its_sequence_and_its_rates(connection: Connection, sampler: Sampler) -> None:
+    connection.run(
+        f'create table "Part" ({COLUMNS.replace("seq bigint", "seq serial unique")}) partition by range (seq)'
+    )
+    for part in range(2):
+        bounds = f"from ({part * 100}) to ({part * 100 + 100})"
+        connection.run(f'create table "Part_{part}" partition of "Part" for values {bounds}')
+    looked(sampler)
+    fill(connection, Address("public", "Part"), 20)
+    assert rates(looked(sampler, 10)["Part"]) == (2.0, 0.0)
+
+
+def test_numbers_that_sessions_keep_in_reserve_count_nothing(
+    connection: Connection, sampler: Sampler, database: str, connect: Connect
+) -> None:
+    address, other = make(connection), connect(database)
+    connection.run('alter sequence "Q_seq_seq" cache 100')
+    looked(sampler)
+    fill(connection, address, 3)
+    fill(other, address, 3)
+    assert rates(looked(sampler, 10)["Q"]) == (None, None)
+
+
+def test_numbers_that_go_down(connection: Connection, sampler: Sampler) -> None:
+    """The newest are received first, so how long the oldest waits is not seen at the head."""
+    address = make(connection)
+    connection.run('alter sequence "Q_seq_seq" increment -1 minvalue -1000 start -1 restart')
+    for seconds in range(5):
+        fill(connection, address, 2)
+        seen = looked(sampler, seconds)["Q"]
+        assert (rates(seen), seen.oldest_at) == ((None, None), None)
+        assert seen.depth is not None
+        assert seen.depth.depth == 2 * seconds + 2
+
+
+def test_a_sequence_that_begins_again_has_no_end(connection: Connection) -> None:
+    address = make(connection)
+    assert found(connection, address).seq_end == 2**31 - 1
+    connection.run('alter sequence "Q_seq_seq" cycle')
+    assert found(connection, address).seq_end is None

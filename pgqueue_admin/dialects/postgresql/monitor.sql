@@ -3,7 +3,7 @@
 select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed,
        exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
-       sequence.is_readable as sequence_is_readable,
+       sequence.is_readable as sequence_is_readable, sequence.step as sequence_step,
        pages.total * current_setting('block_size')::bigint as size_bytes,
        -- "using (true)" for this role, and nothing that restricts it, hides no row
        row_security_active(c.oid) and (
@@ -29,8 +29,17 @@ left join lateral (
     from pg_attribute a where a.attrelid = c.oid and a.attname = 'seq' and not a.attisdropped
 ) seq on true
 left join lateral (
-    select sc.relname, sn.nspname, s.seqmax,
-           has_sequence_privilege(s.seqrelid, 'select') and has_schema_privilege(sn.oid, 'usage') as is_readable
+    select sc.relname, sn.nspname, case when s.seqincrement > 0 and not s.seqcycle then s.seqmax end as seqmax,
+           s.seqincrement > 0
+               and has_sequence_privilege(s.seqrelid, 'select') and has_schema_privilege(sn.oid, 'usage') as is_readable,
+           -- no step where numbers count nothing: sessions keep some in reserve, or another table takes some
+           case when s.seqincrement < 0 or s.seqcache = 1 and not exists (
+               -- the class is compared last: by it the planner would read all defaults here, too
+               select from pg_depend d
+               where d.refclassid = 'pg_class'::regclass and d.refobjid = s.seqrelid and (
+                   select f.adrelid <> c.oid and not (select o.relispartition from pg_class o where o.oid = f.adrelid)
+                   from pg_attrdef f where f.oid = d.objid and f.tableoid = d.classid)
+           ) then s.seqincrement end as step
     from pg_sequence s
     join pg_class sc on sc.oid = s.seqrelid
     join pg_namespace sn on sn.oid = sc.relnamespace
@@ -126,7 +135,7 @@ from clock, ends, probed, reach, counted
 
 -- name: sent
 -- Part of depth: what the sequence reached. Read as a table: its function would take a lock that writers take.
-(select case when is_called then last_value else 0 end from {sequence})
+(select case when is_called then last_value else last_value - {increment} end from {sequence})
 
 -- name: not_told
 -- Part of depth where the role may not read the sequence.
