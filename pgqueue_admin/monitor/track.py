@@ -1,6 +1,6 @@
 """What the sampler remembers of one queue from look to look."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.monitor.arrivals import Arrivals
@@ -24,6 +24,14 @@ class Remembered:
     left_at: datetime | None = None
     sent_total: int | None = None
 
+    def until(self, at: datetime) -> "Remembered":
+        """By a clock that stepped back since: what it says was later was before now, and nobody can say how long."""
+        how = "least" if self.oldest_at and self.oldest_at > at else self.oldest_how
+        changed_at, left_at, oldest_at = (
+            each and min(each, at) for each in (self.changed_at, self.left_at, self.oldest_at)
+        )
+        return replace(self, oldest_at=oldest_at, oldest_how=how, changed_at=changed_at, left_at=left_at)
+
 
 class Track:
     """One queue's past: what arrived when, what left, and where looking for its head may begin."""
@@ -45,13 +53,18 @@ class Track:
     def note(self, at: datetime, depth: Depth) -> None:
         """Take in a new look at the queue."""
         self._note_water(at, depth)  # first: where this look began is forgotten with the rest
+        stepped_back = at < self._noted_at
+        if stepped_back:
+            self._look_again_at = None
         if went_back((self.last or self.remembered).sent_total, depth.sent_total):
             self.begin_anew()  # before comparing: a table that was emptied would look received from
         left = self._someone_received(depth)
         self.changed_at = at if self.last is None or self.last.depth != depth.depth else self.changed_at
         self.left_at = at if left else self.left_at
-        if self.last and at - self._noted_at > self._blind_after:
+        if self.last and (stepped_back or at - self._noted_at > self._blind_after):
             self._begin(self._known(self.last))  # after comparing, which holds however long nobody looked
+        if self.last is None:
+            self._forget_the_future(at)
         # last, since what came while nobody looked, or has a former one's number, is not dated by this look
         self._arrivals.note(max(depth.tail_seq or 0, 0 if self.last else depth.sent_total or 0), at)
         self._arrivals.forget_below(depth.head_seq or 0)
@@ -93,6 +106,11 @@ class Track:
         """As a sampler that starts, with what the one before knew."""
         self.remembered, self.last = remembered, None
         self._arrivals, self._window = Arrivals(), RateWindow()
+
+    def _forget_the_future(self, at: datetime) -> None:
+        self.remembered = self.remembered.until(at)
+        instants = self.changed_at, self.left_at, self.lowest_at
+        self.changed_at, self.left_at, self.lowest_at = (each and min(each, at) for each in instants)
 
     def _known(self, last: Depth) -> Remembered:
         return Remembered(last.ready_seq, last.head_seq, *self.oldest(), self.changed_at, self.left_at, last.sent_total)

@@ -139,7 +139,8 @@ class Sampling:
         ]
         unread = {ids[each.table.address]: each.error for each in seen if not each.depth}
         changed, unchanged = self._differences.split(rows)
-        history = at - self._history_at >= samples.HISTORY_EVERY - timedelta(seconds=0.5)
+        since = at - self._history_at  # negative where the clock stepped back
+        history = not timedelta() <= since < samples.HISTORY_EVERY - timedelta(seconds=0.5)
         if self._dead.total is not None:
             samples.store_archive(self._dead.total, at, history)
         samples.store(changed, unchanged, at, history, unread)

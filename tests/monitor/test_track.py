@@ -228,6 +228,29 @@ def test_rates_do_not_reach_over_a_time_when_nobody_looked() -> None:
     assert track.rates.in_per_second == 5.0
 
 
+def test_a_clock_that_steps_back_is_a_restart() -> None:
+    """A standby that is an hour behind took over: what was known of the future is known of now, at the latest."""
+    track = Track()
+    track.note(at(3600), EMPTY)
+    track.note(at(3601), holding(101, 103))
+    track.note(at(1), holding(102, 110))
+    assert (track.rates.in_per_second, track.wants_sent_at()) == (None, 102)
+    track.note(at(2), holding(102, 115, seconds=0.2))
+    assert (track.rates.in_per_second, track.lowest_at) == (5.0, at(2))
+    assert (track.changed_at, track.left_at) == (at(2), at(1))
+    track.note_sent_at(102, None)
+    assert track.oldest() == (at(1), "least")
+    track.note(at(-50), holding(102, 115))
+    assert (track.oldest(), track.changed_at, track.left_at) == ((at(-50), "least"), at(-50), at(-50))
+    assert track.begin_at(at(-49)) is None
+    before = Remembered(
+        ready_seq=102, head_seq=102, oldest_at=at(0), oldest_how="exact", left_at=at(3), changed_at=at(3)
+    )
+    again = Track(before)
+    again.note(at(-60), holding(102, 115))
+    assert (again.oldest(), again.left_at) == ((at(-60), "least"), at(-60))
+
+
 def test_what_changed_while_nobody_looked() -> None:
     track = Track()
     track.note(at(0), holding(1, 10))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import environ
 import pytest
+from django.db import connections
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -13,11 +14,12 @@ from pgqueue_admin.monitor.sampler import QueueSample
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.monitor.track import Remembered
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import LatestSample
+from pgqueue_admin.records.models import LatestSample, Sample
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.workers.clocks import Ahead
 from pgqueue_admin.workers.sampling import Sampling
 from tests.console.sampled import elsewhere
+from tests.monitor.tables import make
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC)
@@ -78,3 +80,22 @@ def test_ages_are_right_all_the_same(hour_ahead: Connection) -> None:
         assert latest.oldest_at is not None
         for instant in (latest.at, latest.changed_at, latest.oldest_at):
             assert abs(clock.now() - instant) < timedelta(minutes=1)
+
+
+def test_a_clock_that_steps_back_leaves_no_hole_in_history(
+    tables: Connection, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By two hours: as after the change to a standby that was behind, or to a copy of the machine."""
+    tables.run("create table public.step as select interval '2 hours' as by")
+    tables.run("""create function public.clock_timestamp() returns timestamptz language sql volatile
+        as $$ select pg_catalog.clock_timestamp() + (select by from public.step) $$""")
+    tables.run(f"alter database {tables.value('select current_database()')} set search_path = public, pg_catalog")
+    connections["default"].close()
+    monkeypatch.setattr(clock, "ASK_EVERY", 0.0)
+    monkeypatch.setattr(clock, "now", clock.Clock().now)
+    make(tables)
+    sampling.turn()
+    before = Sample.objects.get(queue__table="Q").at
+    tables.run("update public.step set by = interval '0'")
+    sampling.turn()
+    assert Sample.objects.filter(queue__table="Q", at__lt=before).exists()
