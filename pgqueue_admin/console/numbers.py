@@ -2,10 +2,12 @@
 
 import re
 
-_WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)  # what a bigint holds
+from pgqueue_admin.console.paging import LARGEST
+
+_WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
-def whole(text: str | None, most: int = 10**18) -> int | None:
+def whole(text: str | None, most: int = LARGEST) -> int | None:
     """The number, or None for what is none or too large."""
     if not _WHOLE.fullmatch(text or ""):
         return None

@@ -29,4 +29,4 @@ def integer(cursor: str | None) -> int | None:
     """The key of a cursor made of one number."""
     key = unpack(cursor)
     number = key[0] if key else None
-    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) < LARGEST else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and abs(number) <= LARGEST else None

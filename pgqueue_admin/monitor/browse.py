@@ -18,7 +18,9 @@ from pgqueue_admin.monitor.tables import QueueTable
 TOP = 2**63 - 1
 REACH = 20_000  # rows that one page of "only expired" looks through
 
-Cursor = dict[str, int]  # {"after": seq} or {"before": seq}
+Place = int | tuple[int, str]  # a seq, and where several rows may have it, a row's id
+Cursor = dict[str, Place]  # {"after": place} or {"before": place}
+_HIGHEST = str(UUID(int=2**128 - 1))
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,27 @@ def page(
     connection: Connection,
     table: QueueTable,
     *,
-    after: int | None = None,
-    before: int | None = None,
+    after: Place | None = None,
+    before: Place | None = None,
     order: Literal["head", "newest"] = "head",
     limit: int = 50,
     only_expired: bool = False,
     low_water: int | None = None,
     now: datetime | None = None,
 ) -> Page:
-    """One page. ``after`` and ``before`` are seqs; ``low_water`` spares a first page the dead rows before the head."""
+    """One page. ``low_water`` spares a first page the dead rows before the head."""
+    start = _start(after, low_water)
     if only_expired:
-        return _expired(connection, table, _start(after, low_water), limit, now)
+        return _expired(connection, table, start if isinstance(start, int) else start[0], limit, now)
     upwards = before is None if order == "head" else after is not None
-    values = {"after": _start(after, low_water), "before": TOP if before is None else before}
-    rows = _rows(connection, table, "upwards" if upwards else "downwards", {**values, "limit": limit + 1, "now": now})
+    if upwards:
+        rows = _upwards(connection, table, start, limit + 1, now)
+    else:
+        rows = _downwards(connection, table, before, limit + 1, now)
     shown, more = rows[:limit], len(rows) > limit
     if upwards != (order == "head"):  # turning back: there is a next page, the one that we come from
-        return _page(shown[::-1], order, more, True)
-    return _page(shown, order, (after if order == "head" else before) is not None, more)
+        return _page(table, shown[::-1], order, more, True)
+    return _page(table, shown, order, (after if order == "head" else before) is not None, more)
 
 
 def message(
@@ -88,13 +93,31 @@ def head_and_tail(
 ) -> tuple[list[Message], list[Message]]:
     """The first and the last messages, head first, none of them twice. Raises TimedOut after ``timeout`` seconds."""
     with within(connection, timeout):
-        first = _rows(connection, table, "upwards", {"after": _start(None, low_water), "limit": head, "now": now})
-        last = _rows(connection, table, "downwards", {"before": TOP, "limit": tail, "now": now})
-    seen = {each.seq for each in first}
-    return first, [each for each in reversed(last) if each.seq not in seen]
+        first = _upwards(connection, table, _start(None, low_water), head, now)
+        last = _downwards(connection, table, None, tail, now)
+    seen = {(each.seq, each.id) for each in first}
+    return first, [each for each in reversed(last) if (each.seq, each.id) not in seen]
 
 
-def _start(after: int | None, low_water: int | None) -> int:
+def _upwards(
+    connection: Connection, table: QueueTable, after: Place, limit: int, now: datetime | None
+) -> list[Message]:
+    seq, row_id = after if isinstance(after, tuple) else (after, _HIGHEST)
+    name = "upwards" if table.seq_unique else "upwards_tied"
+    return _rows(connection, table, name, {"after": seq, "id": row_id, "limit": limit, "now": now})
+
+
+def _downwards(
+    connection: Connection, table: QueueTable, before: Place | None, limit: int, now: datetime | None
+) -> list[Message]:
+    seq, row_id = before if isinstance(before, tuple) else (TOP + 1 if before is None else before, None)
+    if table.seq_unique or row_id is None:
+        seq, row_id = seq - 1, _HIGHEST
+    name = "downwards" if table.seq_unique else "downwards_tied"
+    return _rows(connection, table, name, {"last": seq, "id": row_id, "limit": limit, "now": now})
+
+
+def _start(after: Place | None, low_water: int | None) -> Place:
     if after is not None:
         return after
     return BOTTOM if low_water is None else low_water - 1
@@ -117,12 +140,16 @@ def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str
     return [Message.from_row(row) for row in connection.all(query, values)]
 
 
-def _page(shown: list[Message], order: str, has_previous: bool, has_next: bool) -> Page:
+def _page(table: QueueTable, shown: list[Message], order: str, has_previous: bool, has_next: bool) -> Page:
     if not shown:
         return Page([])
     forward, back = ("after", "before") if order == "head" else ("before", "after")
     return Page(
         shown,
-        {back: shown[0].seq} if has_previous else None,
-        {forward: shown[-1].seq} if has_next else None,
+        {back: _place(table, shown[0])} if has_previous else None,
+        {forward: _place(table, shown[-1])} if has_next else None,
     )
+
+
+def _place(table: QueueTable, message: Message) -> Place:
+    return message.seq if table.seq_unique else (message.seq, str(message.id))

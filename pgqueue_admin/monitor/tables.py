@@ -42,6 +42,7 @@ class QueueTable:
     sequence_is_readable: bool = False
     sequence_step: int | None = 1  # from one message's number to the next; None where they count nothing
     seq_indexed: bool = False
+    seq_unique: bool = True
     has_primary_key: bool = False
     size_bytes: int = 0
     hides_rows: bool = False  # from this role, by row-level security
@@ -94,6 +95,7 @@ class QueueTable:
             bool(row.sequence_is_readable),
             row.sequence_step if row.sequence else 1,
             bool(row.seq_indexed),
+            bool(row.seq_unique),
             row.has_primary_key,
             row.size_bytes or 0,
             row.hides_rows,

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from pgqueue_admin.console.paging import pack
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records.models import Queue
 from tests.console.recorded import Recorded
+from tests.console.sampled import sample
 
 IDS = re.compile(r"/messages/([0-9a-f-]{36})/")
 
@@ -37,6 +39,18 @@ def ids(recorded: Recorded, table: str, order: str = "seq", where: str = "true")
 @pytest.mark.parametrize(("order", "key"), [("head", "seq"), ("newest", "seq desc")])
 def test_all_pages_are_the_queue_in_order(looked_at: Recorded, order: str, key: str) -> None:
     assert follow(looked_at.operator, "Mailer", order=order) == ids(looked_at, "Mailer", key)
+
+
+def test_all_pages_are_the_queue_also_where_many_have_one_seq(recorded: Recorded) -> None:
+    """A copy, or a table whose index on seq is not unique."""
+    recorded.connection.run(
+        'create table "Tied" as select id, expires, headers, body, 5 as seq from "Mailer" limit 120'
+    )
+    recorded.connection.run('create index on "Tied" (seq)')
+    sample()
+    assert follow(recorded.operator, "Tied") == ids(recorded, "Tied", "seq, id")
+    assert follow(recorded.operator, "Tied", order="newest") == ids(recorded, "Tied", "seq desc, id desc")
+    assert len(IDS.findall(page(recorded.operator, "Tied", after=pack(5, "no id")))) == 0
 
 
 def test_a_position_is_said_and_can_be_typed(looked_at: Recorded) -> None:
@@ -71,6 +85,7 @@ def test_the_start_of_bodies_on_request_only(looked_at: Recorded) -> None:
     [
         ("Shipping", {}, "Shipping is empty"),
         ("Mailer", {"q": "seq:>2000000000"}, "Nothing waits after 2,000,000,000"),
+        ("Mailer", {"q": f"seq:>{2**63 - 1}"}, "Nothing waits after 9,223,372,036,854,775,807"),
         ("Mailer", {"q": "is:expired"}, "None of these has expired"),
         ("SubscriptionRouting", {}, "holds no messages to browse"),
     ],

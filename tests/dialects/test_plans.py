@@ -19,6 +19,7 @@ from tests.plans import BY_INDEX, executed
 
 LOWEST = -(2**63)
 NOW = {"now": None}
+MIDDLE = "7fffffff-0000-0000-0000-000000000000"
 
 
 @pytest.fixture
@@ -68,8 +69,12 @@ def test_a_peek_takes_two_probes(connection: Connection) -> None:
     [
         ("upwards", {"after": DEAD, "limit": 51, **NOW}, 120),
         ("upwards", {"after": DEAD + ROWS // 2, "limit": 51, **NOW}, 120),
-        ("downwards", {"before": 2**63 - 1, "limit": 51, **NOW}, 120),
-        ("downwards", {"before": DEAD + ROWS // 2, "limit": 51, **NOW}, 120),
+        ("downwards", {"last": 2**63 - 1, "limit": 51, **NOW}, 120),
+        ("downwards", {"last": DEAD + ROWS // 2, "limit": 51, **NOW}, 120),
+        ("upwards_tied", {"after": DEAD, "id": MIDDLE, "limit": 51, **NOW}, 160),
+        ("upwards_tied", {"after": DEAD + ROWS // 2, "id": MIDDLE, "limit": 51, **NOW}, 160),
+        ("downwards_tied", {"last": 2**63 - 1, "id": MIDDLE, "limit": 51, **NOW}, 160),
+        ("downwards_tied", {"last": DEAD + ROWS // 2, "id": MIDDLE, "limit": 51, **NOW}, 160),
         ("listed", {"seqs": [DEAD + 7, ROWS], **NOW}, 60),
         ("message", {"id": "00000000-0000-0000-0000-000000000000", **NOW}, 20),
         ("body", {"id": "00000000-0000-0000-0000-000000000000", "offset": 0, "length": 10}, 20),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Literal
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import bodies, browse
+from pgqueue_admin.monitor import bodies, browse, depth, ruler
 from pgqueue_admin.monitor.browse import Page
 from tests.monitor.tables import fill, found, made, make, take
 
@@ -43,6 +44,42 @@ def test_pages_newest_first(connection: Connection) -> None:
     assert (seqs(second), second.previous, second.next) == ([3, 2], {"after": 3}, {"before": 2})
     newer = browse.page(connection, table, order="newest", limit=2, after=3)
     assert (seqs(newer), newer.previous, newer.next) == ([5, 4], None, {"before": 4})
+
+
+@pytest.mark.parametrize("order", ["head", "newest"])
+def test_rows_of_one_seq_are_all_paged(connection: Connection, order: Literal["head", "newest"]) -> None:
+    """Nothing keeps them apart where the index on seq is not unique."""
+    connection.run('create table "Q" (id uuid primary key, expires timestamp, headers text, body bytea, seq int)')
+    connection.run('create index on "Q" (seq)')
+    address = Address("public", "Q")
+    fill(connection, address, 12, seq="i / 6")
+    table = found(connection, address)
+    page = browse.page(connection, table, order=order, limit=5)
+    pages = [page]
+    while page.next:
+        page = browse.page(connection, table, order=order, limit=5, **page.next)  # type: ignore[arg-type]
+        pages.append(page)
+    ids = [message.id for each in pages for message in each.messages]
+    assert len(ids) == len(set(ids)) == 12
+    assert page.previous
+    back = browse.page(connection, table, order=order, limit=5, **page.previous)  # type: ignore[arg-type]
+    assert [message.id for message in back.messages] == ids[5:10]
+    head, tail = browse.head_and_tail(connection, table)
+    assert len({message.id for message in head + tail}) == 6
+    assert seqs(browse.page(connection, table, after=0)) == [1] * 6 + [2]
+    assert seqs(browse.page(connection, table, order="newest", before=1)) == [0] * 5
+
+
+def test_the_last_number_of_all_is_shown(connection: Connection) -> None:
+    make(connection)
+    connection.run(TO_BIGINT)
+    fill(connection, Address("public", "Q"), 5, seq="9223372036854775802 + i")
+    table = found(connection, Address("public", "Q"))
+    assert seqs(browse.page(connection, table, order="newest", limit=2)) == [2**63 - 1, 2**63 - 2]
+    head, tail = browse.head_and_tail(connection, table)
+    assert seqs(Page(head + tail)) == [2**63 - 5 + place for place in range(5)]
+    assert ruler.steps(connection, table, 2**63 - 5, 2**63 - 1, timeout=60) == [True] * 5
+    assert depth.measure(connection, table).depth == 5
 
 
 def test_rows_that_leave_meanwhile_shift_nothing(connection: Connection) -> None:

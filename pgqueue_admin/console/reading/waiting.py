@@ -9,7 +9,7 @@ from pgqueue_admin.console import paging
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor import bodies, browse
-from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor.browse import Page, Place
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.monitor.tables import QueueTable
@@ -17,6 +17,7 @@ from pgqueue_admin.wording import visible
 
 ROWS = 50
 LINE = 200
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TERM = re.compile(r"(?P<field>[a-z]+):(?P<sign>>=|<=|>|<|)(?P<value>\S*)")
 
 
@@ -30,6 +31,7 @@ class Asked:
     bodyline: bool = False
     after: int | None = None
     before: int | None = None
+    row_id: str = ""  # where several rows may have the seq of a cursor
     error: str = ""
 
 
@@ -41,8 +43,13 @@ def asked(query: Mapping[str, str]) -> Asked:
         about |= _term(term)
     for name in ("after", "before"):
         if (seq := paging.integer(query.get(name))) is not None:
-            about[name] = seq
+            about |= {name: seq, "row_id": _row_id(query.get(name))}
     return Asked(**about)
+
+
+def _row_id(cursor: str | None) -> str:
+    found = (paging.unpack(cursor) or [])[1:2]
+    return found[0] if found and isinstance(found[0], str) and _ID.fullmatch(found[0]) else ""
 
 
 def _term(term: str) -> dict[str, Any]:
@@ -69,13 +76,17 @@ def page(connection: Connection, table: QueueTable, wanted: Asked, head: int | N
     return browse.page(
         connection,
         table,
-        after=wanted.after,
-        before=wanted.before,
+        after=_place(wanted.after, wanted.row_id),
+        before=_place(wanted.before, wanted.row_id),
         order=wanted.order,
         limit=ROWS,
         only_expired=wanted.only_expired,
         low_water=None if head is None else head - LATE,
     )
+
+
+def _place(seq: int | None, row_id: str) -> Place | None:
+    return (seq, row_id) if seq is not None and row_id else seq
 
 
 def bodyline(connection: Connection, table: QueueTable, message: Message) -> str:

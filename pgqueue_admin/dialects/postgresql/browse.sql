@@ -14,8 +14,20 @@ left(headers, 65536) as headers_text, octet_length(headers) as headers_size, oct
 select {columns} from {table} where seq > %(after)s::bigint order by seq limit %(limit)s
 
 -- name: downwards
--- As upwards, from the other end.
-select {columns} from {table} where seq < %(before)s::bigint order by seq desc limit %(limit)s
+-- As upwards, from the other end; inclusive, or a bigint's last number could not be asked for.
+select {columns} from {table} where seq <= %(last)s::bigint order by seq desc limit %(limit)s
+
+-- name: upwards_tied
+-- As upwards, where nothing keeps a seq from being there twice: the id tells them apart, and an index on seq is still used.
+select {columns} from {table}
+where seq >= %(after)s::bigint and (seq, id) > (%(after)s::bigint, %(id)s::uuid)
+order by seq, id limit %(limit)s
+
+-- name: downwards_tied
+-- As upwards_tied, from the other end.
+select {columns} from {table}
+where seq <= %(last)s::bigint and (seq, id) < (%(last)s::bigint, %(id)s::uuid)
+order by seq desc, id desc limit %(limit)s
 
 -- name: expired
 -- Nothing indexes expires: a bounded stretch is looked through, and how far is said.
@@ -47,7 +59,7 @@ select left(bodystring, %(length)s::int) as part from {table} where id = %(id)s:
 select exists (
     select from {table}
     where seq >= %(head)s::bigint + floor(step.i * %(span)s::numeric / {steps})::bigint
-      and seq < %(head)s::bigint + floor((step.i + 1) * %(span)s::numeric / {steps})::bigint
+      and seq <= %(head)s::bigint + (floor((step.i + 1) * %(span)s::numeric / {steps}) - 1)::bigint
 ) as filled
 from generate_series(0, {steps} - 1) as step(i) order by step.i
 

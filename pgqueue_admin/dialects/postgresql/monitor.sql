@@ -1,6 +1,6 @@
 -- name: tables
 -- Candidates by their columns, in one look at the catalog; which shape they have is judged in monitor.shapes.
-select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed,
+select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.columns, seq.seq_indexed, seq.seq_unique,
        exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
        sequence.is_readable as sequence_is_readable, sequence.step as sequence_step,
@@ -22,11 +22,14 @@ cross join lateral (
     from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 ) shape
 left join lateral (
-    select a.attnum, exists (
-        select from pg_index i
+    select a.attnum, led.by > 0 as seq_indexed, led.seq_unique
+    from pg_attribute a
+    cross join lateral (
+        select count(*) as by, coalesce(bool_or(i.indisunique and i.indnkeyatts = 1), false) as seq_unique
+        from pg_index i
         where i.indrelid = c.oid and i.indisvalid and i.indpred is null and i.indkey[0] = a.attnum
-    ) as seq_indexed
-    from pg_attribute a where a.attrelid = c.oid and a.attname = 'seq' and not a.attisdropped
+    ) led
+    where a.attrelid = c.oid and a.attname = 'seq' and not a.attisdropped
 ) seq on true
 left join lateral (
     select sc.relname, sn.nspname, case when s.seqincrement > 0 and not s.seqcycle then s.seqmax end as seqmax,
