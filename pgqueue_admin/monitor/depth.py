@@ -94,7 +94,8 @@ def asked(
     """The statement that measures this table and its values, for a caller that asks many at once."""
     monitor = postgresql().monitor
     if table.kind is Kind.DELAYED:
-        return monitor.delayed(table=table.address, cap=cap, pages=PAGES), {"now": now, "skew": skew, "oid": table.oid}
+        query = monitor.delayed(table=table.address, cap=cap, pages=PAGES, bytes=monitor.heap_bytes)
+        return query, {"now": now, "skew": skew, "oid": table.oid}
     if not table.seq_indexed:
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
     parts: dict[str, Any] = {"sent": monitor.not_told}

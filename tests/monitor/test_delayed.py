@@ -7,12 +7,13 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import delayed, depth, skew
+from pgqueue_admin.monitor import delayed, depth, sizes, skew
 from pgqueue_admin.monitor.sampler import Sampler
 from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.transport.wire.headers import DELIVER_AT, RETRIES_TIMESTAMP
 from pgqueue_admin.transport.wire.times import wire_time
 from tests.monitor.tables import found, make
+from tests.plans import executed
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -70,6 +71,24 @@ def test_past_the_cap_pages_tell_how_many_there_are(connection: Connection, tabl
     connection.run('analyze "Sales.Delayed"')
     connection.run("""delete from "Sales.Delayed" where due < now() - interval '3000 s'""")
     assert depth.measure(connection, table, cap=1_000).delayed == pytest.approx(3_000, rel=0.25)
+
+
+def test_of_a_table_in_parts_some_pages_tell_it_too(connection: Connection) -> None:
+    """The whole has no page of its own: taken for its size, nothing is all, and every row was read at each look."""
+    make(connection, "Sales")
+    columns = "id uuid default gen_random_uuid(), headers text not null, body bytea, due timestamptz not null"
+    connection.run(f'create table "Sales.Delayed" ({columns}) partition by hash (id)')
+    for part in range(2):
+        bounds = f"with (modulus 2, remainder {part})"
+        connection.run(f'create table "part_{part}" partition of "Sales.Delayed" for values {bounds}')
+    connection.run('create index on "Sales.Delayed" (due)')
+    kept(connection, 8_000)
+    connection.run("analyze")
+    table = found(connection, Address("public", "Sales.Delayed"))
+    assert depth.measure(connection, table, cap=50).delayed == pytest.approx(8_000, rel=0.1)
+    pages = connection.value("select sum(relpages) from pg_class where relname in ('part_0', 'part_1')")
+    assert executed(connection, *depth.asked(table, cap=50)).blocks < pages * 0.75
+    assert sizes.of(connection, [table])[table.oid] > pages * 8192
 
 
 def test_overdue_ones_are_counted_up_to_the_cap(connection: Connection, table: QueueTable) -> None:

@@ -75,7 +75,11 @@ order by 1, 2
 
 -- name: sizes
 -- True sizes, apart from the catalog's look: a table under an exclusive lock makes this one wait.
-select t.oid, pg_total_relation_size(t.oid::oid)::bigint as size_bytes from unnest(%(oids)s::bigint[]) as t(oid)
+select t.oid, (
+    select coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size(t.oid::oid))
+    from pg_partition_tree(t.oid::oid)
+)::bigint as size_bytes
+from unnest(%(oids)s::bigint[]) as t(oid)
 
 -- name: evidence
 -- What kind of messages lie here, by a header that only failed or audited ones carry; a few from the tail suffice.
@@ -167,11 +171,9 @@ select max(at) as at, count(there) as rows, count(*) filter (where due <= at) as
        min(due) filter (where due < '9999-01-01') as next_due,
        case when count(there) > {cap} then (
            select round(count(*) / min(share))::bigint
-           from (select least(1, {pages}::float8 * current_setting('block_size')::int
-                     / nullif(pg_relation_size(%(oid)s::bigint::oid), 0)) as share) sampled,
+           from (select least(1, {pages}::float8 * current_setting('block_size')::int / nullif({bytes}, 0)) as share) sampled,
                {table} tablesample system ((
-                   select least(100, 100.0 * {pages} * current_setting('block_size')::int
-                       / nullif(pg_relation_size(%(oid)s::bigint::oid), 0))
+                   select least(100, 100.0 * {pages} * current_setting('block_size')::int / nullif({bytes}, 0))
                )) repeatable (1)
        ) end as estimate
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
@@ -180,6 +182,11 @@ left join lateral (
     select there, greatest(least(due, '9999-12-30'), '0001-01-03') - %(skew)s::interval as due
     from (select true as there, due from {table} order by due limit {cap} + 1) up_to_cap
 ) corrected on true
+
+-- name: heap_bytes
+-- Part of delayed: of a table in parts, those of its parts.
+(select coalesce(sum(pg_relation_size(relid)), pg_relation_size(%(oid)s::bigint::oid))
+ from pg_partition_tree(%(oid)s::bigint::oid))
 
 -- name: within
 -- A time limit for one transaction.
