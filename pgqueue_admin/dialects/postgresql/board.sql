@@ -18,7 +18,7 @@ order by q.schema, q."table"
 -- name: dead
 -- Now and then in one statement; of an error queue's several samples of that minute the newest counts.
 select
-    (select dead from pgqueue_archivesample order by at desc limit 1) as archived,
+    (select dead from pgqueue_archivesample order by id desc limit 1) as archived,
     (select dead from pgqueue_archivesample where at <= %(then)s order by at desc limit 1) as archived_then,
     (select sum(s.dead)::int8
      from pgqueue_queue q

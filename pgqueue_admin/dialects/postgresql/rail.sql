@@ -6,7 +6,7 @@ select
     (select count(*) from pgqueue_alert where resolved_at is null and acknowledged_at is null) as warnings,
     (select count(*) from pgqueue_alert
      where resolved_at is null and acknowledged_at is null and severity = 'critical') as critical,
-    (select dead from pgqueue_archivesample order by at desc limit 1) as dead,
+    (select dead from pgqueue_archivesample order by id desc limit 1) as dead,
     (select count(*) from pgqueue_operation where state in ('waiting', 'running')) as operations,
     (select count(*) from pgqueue_endpoint) as endpoints,
     team.wanted, team.up,
