@@ -57,3 +57,12 @@ def locks_waited_for(connection: Connection) -> int:
             " and database = (select oid from pg_database where datname = current_database())"
         )
     )
+
+
+def held_up(connection: Connection) -> int:
+    """How many sessions wait for a lock, of a row (which is of no database) or a table as well.
+
+    Asked of pg_locks: pg_stat_activity says the same all through a transaction.
+    """
+    here = "coalesce(database = (select oid from pg_database where datname = current_database()), true)"
+    return int(connection.value(f"select count(*) from pg_locks where not granted and {here}"))

@@ -1,10 +1,12 @@
 """The archive forgets what was decided long ago: behind the history's ledger, and never what waits for somebody."""
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from pgqueue_admin.archive import pruning as archive_pruning
 from pgqueue_admin.archive import replay, store
@@ -18,6 +20,7 @@ from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
 from tests import plans
+from tests.waiting import PATIENCE, held_up, until
 
 DAY = timedelta(days=1)
 OID = "select 'messages.message_archive'::regclass::oid"
@@ -77,6 +80,40 @@ def test_what_was_decided_just_now_can_be_taken_back_however_long_ago_it_died(
     replay.discard(database, [dead], "ana")
     database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
     assert tasks.prune_archive() == 1
+
+
+def test_who_takes_it_back_at_that_instant_keeps_it(
+    database: Connection, console_database: str, connect: Callable[[str], Connection], settings: Any
+) -> None:
+    """It is passed over and not waited for: whoever waits would delete what is dead again, and told as restored."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": ""}
+    dead, went = ended(database, result="failed"), list[int]()
+    replay.discard(database, [dead], "ana")
+    database.run("update messages.message_archive set became_at = became_at - interval '31 days'")
+
+    def prune() -> None:
+        went.append(tasks.prune_archive())
+        connections.close_all()
+
+    restoring, pruning = connect(console_database), threading.Thread(target=prune)
+    with restoring.transaction():
+        assert [outcome.result for outcome in replay.restore(restoring, [dead], "ana")] == ["done"]
+        pruning.start()
+        until(lambda: went or held_up(database), what="it has come to the message")
+    pruning.join(PATIENCE)
+    assert (went, left(database)) == ([0], [dead])
+
+
+def test_nothing_goes_of_an_archive_that_came_in_its_place(database: Connection) -> None:
+    """Restored between the question how far history has read and the deletion: nobody has read any of it."""
+    ended(database)
+    asked_about = database.value(OID)
+    database.run("alter table messages.message_archive rename to before")
+    database.run("create table messages.message_archive (like messages.before including all)")
+    ended(database)
+    before = clock.now() - 30 * DAY
+    assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", asked_about)) == 0
+    assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", database.value(OID))) == 1
 
 
 def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
