@@ -57,6 +57,13 @@ def test_a_viewer_may_not(session: Connection, row: Any, viewer: User) -> None:
     assert session.value('select count(*) from "Deadly"') == 1
 
 
+def test_a_schema_that_is_watched_no_more_is_left(session: Connection, row: Any, ana: User, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["elsewhere"]}
+    with pytest.raises(Refused, match=r"Nothing was moved. The schema public is not watched here"):
+        moving_out.move_out(row.id, ana, "console")
+    assert session.value('select count(*) from "Deadly"') == 1
+
+
 def test_one_in_hand_is_left_with_what_to_do(session: Connection, row: Any, ana: User) -> None:
     with session.transaction():
         session.run('select from "Deadly" for update')
