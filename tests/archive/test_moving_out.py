@@ -58,6 +58,16 @@ def test_one_that_has_left_or_has_another_seq_is_said_apart(engine: Connection, 
     assert not moving_out.is_there(engine, Address("public", "Nowhere"), uuid4())
 
 
+def test_whose_answer_was_lost_is_told_of_their_own_act_only(engine: Connection, sales: Endpoint) -> None:
+    """Two press at once: the other's would be audited as moved by both."""
+    sales.send("Sales", {}, type="Shop.Do")
+    row = engine.one('select id, seq from "Sales"')
+    assert row is not None
+    archive_id = moving_out.move_out(engine, SALES, row.id, row.seq, WHY)
+    assert moving_out.moved(engine, SALES, row.id, row.seq, "bo") is None
+    assert moving_out.moved(engine, SALES, row.id, row.seq, "ana") == archive_id
+
+
 def test_unreadable_headers_and_a_missing_body_are_moved_as_they_are(engine: Connection, sales: Endpoint) -> None:
     engine.run("insert into \"Sales\" (id, headers, body) values (gen_random_uuid(), '{broken', null)")
     row = engine.one('select id, seq from "Sales"')

@@ -218,6 +218,17 @@ def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connect
     assert events(ingested, dead.id)[-1] == ("archive", "died again", 7, BILLING)
 
 
+def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested: Connection) -> None:
+    """All copies of a published event have one message id."""
+    dead = newest(ingested, exception=REFUSED)
+    replay.retry(ingested, [dead.id], "ana")
+    send_error(ingested, {**h.parse(retried_row(ingested).headers), h.FAILED_Q: '"public"."Sales"'})
+    ingest(ingested, ERROR)
+    former = store.get(ingested, dead.id)
+    assert former
+    assert (former.state, newest(ingested, message_id=dead.message_id).queue) == ("retried", '"public"."Sales"')
+
+
 def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
     replay.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")

@@ -1,0 +1,46 @@
+"""A retry that the database chose to end, so that another transaction can go on."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import Deadlock
+from pgqueue_admin.transport import Endpoint
+from tests.waiting import PATIENCE, held_up, until
+
+SALES = Address("public", "Sales")
+HOLD = "select id from messages.message_archive for update"
+
+
+def retry(engine: Connection, dead: int, waiting: threading.Thread, look: Connection) -> None:
+    """It has what the other waits for, and comes to what the other has."""
+    with engine.transaction():
+        engine.run(HOLD)
+        waiting.start()
+        until(lambda: held_up(look), what="the other waits for the retry")
+        replay.retry(engine, [dead], "ana")
+
+
+def test_it_is_raised_and_no_message_called_failed(
+    engine: Connection, engine_database: str, connect: Callable[[str], Connection]
+) -> None:
+    """It may be tried again as a whole: the queue refused nothing."""
+    Endpoint("Sales", engine_database).create_queues()
+    dead = store.bury(engine, DeadMessage(queue='"public"."Sales"', target=SALES, headers="{}", body=b"{}"))
+    other, look = connect(engine_database), connect(engine_database)
+    engine.run("set deadlock_timeout = '10ms'")  # who looks first is ended: it is the retry
+    other.run("set deadlock_timeout = '1h'")
+    with other.transaction():
+        other.run('lock table "Sales"')
+        waiting = threading.Thread(target=other.run, args=[HOLD])
+        with pytest.raises(Deadlock):
+            retry(engine, dead, waiting, look)
+        waiting.join(PATIENCE)
+    archived = store.get(engine, dead)
+    assert archived
+    assert archived.state == "dead"
+    assert [outcome.result for outcome in replay.retry(engine, [dead], "ana")] == ["done"]
