@@ -1,12 +1,17 @@
 """What the supervisor writes down can be written, whatever messages, logs and exceptions say."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from django.db import connections
 from django.db.models.functions import Now
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HeldAtDeath, Process
 from pgqueue_admin.workers import vitals
@@ -15,6 +20,7 @@ from pgqueue_admin.workers.identity import Identity
 from pgqueue_admin.workers.in_hand import InHand
 from pgqueue_admin.workers.ledger import Ledger, record
 from pgqueue_admin.workers.role import Key
+from tests.waiting import PATIENCE, held_up, until
 
 State = Process.State
 ME = Identity("house-1", 4121, 7)
@@ -100,3 +106,41 @@ def test_its_times_are_those_of_the_database_whatever_this_hosts_clock_says(monk
     for instant in (written.died_at, written.held_since):
         assert abs(instant - noted - behind) < timedelta(minutes=1)
     assert held.died_at == noted
+
+
+@contextmanager
+def being_written(ledger: Ledger, tables: Connection, table: str) -> Iterator[None]:
+    """It is at its first row of this table meanwhile; then all that it began is written."""
+
+    def write() -> None:
+        ledger.write()
+        connections.close_all()
+
+    writing = threading.Thread(target=write)
+    with tables.transaction():
+        tables.run(f"lock table {table} in exclusive mode")
+        writing.start()
+        until(lambda: held_up(tables), what="it writes")
+        yield
+    writing.join(PATIENCE)
+
+
+def test_what_is_noted_while_it_writes_is_written_next(tables: Connection) -> None:
+    """A process that ends at that instant would be shown as running until its host is given up."""
+    ledger = Ledger()
+    ledger.note(ME, role="endpoint", state=State.RUNNING)
+    with being_written(ledger, tables, "pgqueue_process"):
+        ledger.note(ME, state=State.STOPPED, ended_at=datetime.now(UTC))
+    ledger.write()
+    assert (Process.objects.get().state, ledger.pending) == (State.STOPPED, False)
+
+
+def test_what_is_held_while_it_writes_is_written_next(tables: Connection) -> None:
+    """A message that ends one process after another would be counted too low, and tried once more."""
+    ledger = Ledger()
+    ledger.hold(dead("a"))
+    with being_written(ledger, tables, "pgqueue_heldatdeath"):
+        ledger.hold(dead("b"))
+    ledger.write()
+    assert sorted(HeldAtDeath.objects.values_list("message_id", flat=True)) == ["a", "b"]
+    assert not ledger.pending
