@@ -31,6 +31,29 @@ def test_in_flight_is_counted_apart(connection: Connection, database: str, conne
     assert depth.measure(connection, table).depth == 2
 
 
+def test_in_flight_is_counted_of_a_prepared_transaction_too(connection: Connection) -> None:
+    """It has no session: an endpoint in two phases keeps what it took until somebody says commit."""
+    table = made(connection, 5)
+    connection.run("begin")
+    take(connection, table, 3)
+    connection.run("prepare transaction 'received'")
+    try:
+        seen = depth.measure(connection, table)
+        assert (seen.depth, seen.ready, seen.in_flight) == (5, 2, 3)
+    finally:
+        connection.run("rollback prepared 'received'")
+
+
+def test_one_that_expires_in_hand_is_counted_once(connection: Connection, database: str, connect: Connect) -> None:
+    """Counted as expired, too, more would be taken off than lie there: three ready messages less than none."""
+    table, receiver = made(connection), connect(database)
+    fill(connection, table.address, 5, expires="now() at time zone 'utc' - interval '1 hour'")
+    with receiver.transaction():
+        take(receiver, table, 3)
+        seen = depth.measure(connection, table)
+        assert (seen.depth, seen.ready, seen.in_flight, seen.expired) == (5, 0, 3, 2)
+
+
 def test_after_a_rollback_nothing_is_in_flight(connection: Connection, database: str, connect: Connect) -> None:
     table, receiver = made(connection, 5), connect(database)
     receiver.run("begin")
