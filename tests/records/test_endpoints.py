@@ -1,13 +1,15 @@
 """Acts on endpoints: one transaction of row, audit entry and wake-up; guarded, judged as a whole, undone."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
+from django.db import connections, transaction
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.records import endpoints, notify
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Process
-from tests.waiting import gathered
+from tests.waiting import PATIENCE, gathered, held_up, until
 
 
 @pytest.fixture
@@ -49,6 +51,26 @@ def test_the_second_of_two_is_told_who_was_quicker(sales: Endpoint) -> None:
         endpoints.save_settings("Sales", {"concurrency": 4}, "ana", "console", version=1)
     assert told.value.who == "tomas"
     assert Endpoint.objects.get().concurrency == 8
+
+
+def test_of_two_at_the_same_instant_one_is_told_too(sales: Endpoint, heard: Connection) -> None:
+    """Both read version 1: who does not wait to read it would write over the other, with no word to either."""
+    refused = list[str]()
+
+    def save() -> None:
+        try:
+            endpoints.save_settings("Sales", {"concurrency": 4}, "ana", "console", version=1)
+        except endpoints.ChangedMeanwhile as meanwhile:
+            refused.append(meanwhile.who)
+        connections.close_all()
+
+    saving = threading.Thread(target=save)
+    with transaction.atomic():
+        endpoints.save_settings("Sales", {"concurrency": 8}, "tomas", "console", version=1)
+        saving.start()
+        until(lambda: held_up(heard), what="the second waits for the first")
+    saving.join(PATIENCE)
+    assert (refused, Endpoint.objects.get().concurrency) == (["tomas"], 8)
 
 
 def test_all_faults_are_told_at_once(sales: Endpoint) -> None:
