@@ -199,6 +199,15 @@ def test_a_table_that_is_gone_holds_nothing_back(database: Any) -> None:
     assert stalls(clock.now() + LIMIT / 2) == []
 
 
+def test_a_table_that_is_gone_holds_no_other_back(database: Any) -> None:
+    """Else no hour since it went is judged any more, and none is cut."""
+    now = clock.now()
+    for table, days in (("gone", 900), ("read", 0)):
+        about = {"way": "numbers", "is_there": table != "gone", "complete_to": now - timedelta(days=days)}
+        HistorySource.objects.create(table=table, **about)
+    assert ledger.complete_to() == Freshness().complete_to == now
+
+
 def test_where_no_table_is_left_history_ends_with_the_last_to_go(database: Any) -> None:
     """One that went years ago does not undo what was read since."""
     now = clock.now()

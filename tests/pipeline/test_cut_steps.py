@@ -23,7 +23,7 @@ from tests.pipeline.counted import batch, rolled_up
 from tests.waiting import locks_waited_for, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
-DAY = timedelta(days=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 MONDAY = datetime(2026, 10, 19, tzinfo=UTC)
 NAMES: list[dict[str, str]] = [
     {},
@@ -110,6 +110,19 @@ def test_what_a_batch_adds_is_there_at_once() -> None:
     assert TimedStep.objects.filter(at=MONDAY + DAY).exists(), "of other days nothing changed"
     assert complete_to(MONDAY + 2 * DAY) == 1
     assert medians() == [300, 100]
+
+
+def test_a_day_that_is_made_anew_is_cut_anew_with_all_of_its_hours() -> None:
+    """And no hour of another day. One left as it was cut would show what was counted before."""
+    for hour in (*range(24), 24):
+        rolled_up(MONDAY + hour * HOUR, 1, {100: 1}, grain="hour")
+    day(MONDAY, {100: 1})
+    assert complete_to(MONDAY + 2 * DAY) == 26
+    with transaction.atomic():
+        cut_steps.alone()
+        cut_steps.doubt_day(MONDAY)
+    assert [cut.at for cut in CountedStep.objects.filter(queue="", endpoint="", type="")] == [MONDAY + DAY]
+    assert complete_to(MONDAY + 2 * DAY) == 25
 
 
 def medians() -> list[int]:

@@ -101,13 +101,15 @@ def test_what_is_recomputed_is_shown_at_once() -> None:
 
 def test_what_is_usual_sees_its_hours_again() -> None:
     HistorySource.objects.update(complete_to=TUESDAY + DAY)
+    filed(MONDAY.date(), 5)
     now = clock.now()
     seen.see(now)
     assert seen.see(now) == 0
-    anew(asked())
-    assert seen.see(now) == 24
-    assert [step.messages for step in SeenStep.objects.filter(grain="day", endpoint="Sales", type="")] == [7, 1]
-    assert seen.see(now) == 0
+    for _ in ("once", "and once more"):
+        anew(asked())
+        assert seen.see(now) == 24
+        assert [step.messages for step in SeenStep.objects.filter(grain="day", endpoint="Sales", type="")] == [7, 1]
+        assert seen.see(now) == 0
 
 
 def test_what_nobody_asks_for_any_more_keeps_its_figures() -> None:
