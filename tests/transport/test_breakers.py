@@ -72,6 +72,28 @@ def test_what_cannot_be_put_away_is_seen(make_endpoint, handlers, connection):
     until(lambda: troubled(endpoint) == {}, 20)
 
 
+def test_a_commit_that_is_refused_after_it_was_put_away_is_seen(make_endpoint, handlers, connection):
+    """It is the next to be received again: without a rest that goes round at full speed."""
+    endpoint = make_endpoint(settings=ALONE)
+    connection.run(
+        "create function refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;"
+        "create constraint trigger refuse after insert on error"
+        " deferrable initially deferred for each row execute function refuse()"
+    )
+
+    @handlers.handle(PLACE)
+    def place(order, context):
+        raise Unrecoverable
+
+    endpoint.send("Sales", 1, type=PLACE)
+    endpoint.start()
+    until(lambda: "Receiving from" in troubled(endpoint), 20)
+    assert "not this one" in troubled(endpoint)["Receiving from"].error
+    connection.run("drop trigger refuse on error")
+    until(lambda: rows(endpoint.dsn, "error"), 30)
+    until(lambda: troubled(endpoint) == {}, 20)
+
+
 def test_a_receive_that_is_refused_is_seen(make_endpoint, handlers, connection):
     """The queue can be looked at, and not received from."""
     endpoint = make_endpoint(settings=ALONE)

@@ -1,11 +1,18 @@
 """How often a mover looks, and what wakes it (wire sheet 3)."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed.due_mover import Alarm, Pace
-from pgqueue_admin.transport.delayed.table import BATCH
+from pgqueue_admin.transport.delayed.table import BATCH, DelayedTable
+from pgqueue_admin.transport.sending.sender import Sender
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+SALES = Address("public", "Sales")
 
 
 def test_it_looks_less_and_less_often():
@@ -56,3 +63,11 @@ def test_a_pull_before_the_rest_counts():
     resting.start()
     resting.join(30)
     assert not resting.is_alive()
+
+
+def test_of_several_the_one_that_is_due_first_pulls_it_forward():
+    """Stored in one transaction: by the last, the others would lie until the mover looks by itself."""
+    pulled = []
+    sender = Sender(postgresql(), DelayedTable(postgresql(), SALES), pulled.append, lambda addresses, count: None)
+    sender.stored([OutgoingMessage(SALES, {}, b"", delay=timedelta(minutes=each)) for each in (5, 1, 9)])
+    assert pulled == [60]
