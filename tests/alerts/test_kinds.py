@@ -167,6 +167,7 @@ def test_an_empty_queue_needs_nobody() -> None:
             ["critical"],
         ),
         ({}, [{"heartbeat_at": ago(1), "state": "draining"}], []),  # asked by somebody else, nobody knows when
+        ({}, [{"heartbeat_at": ago(at), "ended_at": ago(at)} for at in (99, 29, 98)], []),  # the last to end counts
     ],
 )
 def test_nobody_receives_a_queue_of_ours(
