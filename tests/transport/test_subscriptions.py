@@ -80,5 +80,16 @@ def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
     assert asked() == []
 
 
+def test_the_topic_is_the_type_without_its_assembly(connection: Connection) -> None:
+    """As publishers look for it, of either kind; a subscription to more than that would never match."""
+    qualified = f"{PLACED}, Shop.Messages, Version=1.0.0.0"
+    ours = Subscriptions(Addressing(postgresql(), "public"))
+    ours.create(connection)
+    ours.subscribe(connection, "Sales", SALES, qualified)
+    assert found(ours, connection)() == [SALES]
+    ours.unsubscribe(connection, "Sales", qualified)
+    assert found(ours, connection)() == []
+
+
 def found(subscriptions: Subscriptions, connection: Connection) -> Callable[[], list[Address]]:
     return lambda: subscriptions.subscribers(connection, [PLACED])

@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.transport.tables import presence
 from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.type_names import full_name
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -32,13 +33,13 @@ class Subscriptions:
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
         """An endpoint has one queue a topic: the newest. Other processes see it within ``CACHE_SECONDS``."""
-        row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": topic}
+        row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": full_name(topic)}
         connection.run(self._sql.subscribe(table=self.address), row)
         self._forget()
 
     def unsubscribe(self, connection: Connection, endpoint: str, topic: str) -> None:
         """Whatever its queue is; nothing happens where it is not subscribed."""
-        connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": topic})
+        connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": full_name(topic)})
         self._forget()
 
     def subscribers(self, connection: Connection, topics: list[str]) -> list[Address]:
