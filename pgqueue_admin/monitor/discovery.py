@@ -1,6 +1,7 @@
 """Finds the queue tables of the allowed schemas (C2)."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from pgqueue_admin.dialects import Address, Connection
@@ -40,11 +41,31 @@ def find_one(connection: Connection, address: Address) -> QueueTable | None:
 
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
-    """A delayed table is named after its endpoint, whose input queue lies in the same schema (wire sheet 1.2)."""
-    queues = {table.address for table in tables if table.is_counted}
-    of = {t.address: base for t in tables if t.kind is Kind.DELAYED and (base := _base(t.address)) in queues}
+    """Each delayed table with its endpoint's input queue, and that with it."""
+    of = queues_of(
+        [table.address for table in tables if table.kind is Kind.DELAYED],
+        {table.address for table in tables if table.is_counted},
+    )
     delayed = {base: address for address, base in of.items()}
     return [replace(t, delayed=delayed.get(t.address), delayed_of=of.get(t.address)) for t in tables]
+
+
+def queues_of(delayed: Collection[Address], queues: Collection[Address]) -> dict[Address, Address]:
+    """By delayed table the queue after which it is named, in the same schema as a rule (wire sheet 1.2).
+
+    Where a schema is given for one of the two alone, it is the only queue of that name that has no other.
+    """
+    known = set(queues)
+    of = {each: base for each in delayed if (base := _base(each)) in known}
+    lone = _once({each: _base(each).table for each in delayed if each not in of})
+    free = _once({each: each.table for each in known - set(of.values())})
+    return of | {lone[name]: free[name] for name in lone.keys() & free.keys()}
+
+
+def _once(names: Mapping[Address, str]) -> dict[str, Address]:
+    """By name the tables that share theirs with no other."""
+    times = Counter(names.values())
+    return {name: address for address, name in names.items() if times[name] == 1}
 
 
 def _base(address: Address) -> Address:

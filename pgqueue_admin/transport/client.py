@@ -72,7 +72,8 @@ class Client(Sending):
     def _name_tables(self) -> None:
         self.queues = [TableQueue(self.dialect, address) for address in self._own_addresses()]
         self.queue, self.instance_queue = self.queues[0], self.queues[1] if self._instance else None
-        self.delayed = DelayedTable(self.dialect, self.queue.address)
+        later = self.addressing.own(addresses.table_name(self.name, addresses.DELAYED_SUFFIX))
+        self.delayed = DelayedTable(self.dialect, self.queue.address, later)
         self.subscriptions = Subscriptions(self.addressing)
 
     def connect(self, **options: Any) -> Connection:
@@ -126,9 +127,8 @@ class Client(Sending):
 
     def _own_addresses(self) -> list[Address]:
         """Of its queue and, where it has one, of its instance's."""
-        own = self.addressing.own(self.name)
-        of_instance = own._replace(table=addresses.table_name(own.table, discriminator=self._instance))
-        return [own, of_instance] if self._instance else [own]
+        of_instance = [addresses.table_name(self.name, discriminator=self._instance)] if self._instance else []
+        return [self.addressing.own(table) for table in (self.name, *of_instance)]
 
     def _faults(self, settings: EndpointSettings) -> list[str]:
         named = {"error_queue": settings.error_queue, "audit_queue": settings.audit_queue}

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.tables import Kind
 from tests.monitor.tables import fill, found, make
@@ -77,3 +78,18 @@ def test_views_partitions_and_other_schemas_are_none(connection: Connection) -> 
 
 def test_nothing_in_no_schema(connection: Connection) -> None:
     assert discovery.find(connection, []) == []
+
+
+def test_a_delayed_table_in_another_schema_is_that_of_the_only_queue_of_its_name(connection: Connection) -> None:
+    """Each table's schema is looked up by its own name (wire sheet 1.4), so a queue's does not hold for it."""
+    for schema in ("ops", "spare"):
+        connection.run(f"create schema {schema}")
+    sales, delayed = Address("ops", "Sales"), Address("public", "Sales.Delayed")
+    lonely = Address("spare", "Web.Delayed")
+    for address in (sales, Address("public", "Web"), Address("ops", "Web")):
+        make(connection, address.table, address.schema)
+    for address in (delayed, lonely):
+        connection.run(postgresql().delayed.create(table=address))
+    tables = {table.address: table for table in discovery.find(connection, ["public", "ops", "spare"])}
+    assert (tables[delayed].delayed_of, tables[sales].delayed) == (sales, delayed)
+    assert tables[lonely].delayed_of is None  # of which of the two cannot be told

@@ -21,8 +21,8 @@ def test_each_queue_may_lie_in_a_schema_of_its_own(make_endpoint, connection, ha
     query = "select schemaname, tablename from pg_tables where schemaname !~ '^(pg_|inf)' order by 1, 2"
     assert [tuple(row) for row in connection.all(query)] == [
         ("Legacy", "Sales"),
-        ("Legacy", "Sales.Delayed"),
         ("Ops", "error"),
+        ("public", "Sales.Delayed"),
         ("public", "SubscriptionRouting"),
     ]
 
@@ -34,6 +34,35 @@ def test_each_queue_may_lie_in_a_schema_of_its_own(make_endpoint, connection, ha
     sales.start()
     (failed,) = until(lambda: rows(sales.dsn, "error", schema="Ops"), 20)
     assert h.parse(failed.headers)[h.FAILED_Q] == '"Legacy"."Sales"'
+
+
+def test_what_an_instance_of_the_original_delayed_is_moved(make_endpoint, connection, handlers):
+    """It looks a delayed table's schema up by that table's own name, so the queue's does not hold for it."""
+    connection.run('create schema "Ops"')
+    seen = []
+    handlers.handle(PLACE)(lambda body, context: seen.append(body))
+    sales = make_endpoint("Sales", schemas={"Sales": "Ops"})
+    headers = h.dump({h.ENCLOSED_MESSAGE_TYPES: PLACE, h.FORWARD_DESTINATION: '"Ops"."Sales"'})
+    theirs = """insert into public."Sales.Delayed" (headers, body, due) values (%s, '7', now())"""
+    connection.run(theirs, [headers])
+    sales.start()
+    until(lambda: seen, 20)
+    assert seen == [7]
+
+
+@pytest.mark.parametrize(
+    ("given", "delayed", "instance"),
+    [
+        ({"Web": "ops"}, '"public"."Web.Delayed"', '"public"."Web.n1"'),
+        ({"Web.Delayed": "ops"}, '"ops"."Web.Delayed"', '"public"."Web.n1"'),
+        ({"Web.n1": "ops"}, '"public"."Web.Delayed"', '"ops"."Web.n1"'),
+    ],
+)
+def test_each_table_of_an_endpoint_goes_by_its_own_name(database, given, delayed, instance):
+    """As others resolve it: an answer must not go to another schema than the one that is listened to."""
+    web = Endpoint("Web", database, schemas=given, instance="n1")
+    assert (str(web.delayed), str(web.instance_queue)) == (delayed, instance)
+    assert web.addressing.resolve('"Web.n1"') == web.instance_queue.address
 
 
 @pytest.fixture

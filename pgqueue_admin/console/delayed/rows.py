@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import parts, paths
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.monitor import delayed
+from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.monitor.depth import CAP
 from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import clock
@@ -55,9 +55,10 @@ def load() -> list[Row]:
     """Every delayed table that is there, those with a problem first, then by how much they hold."""
     now = clock.now()
     found = list(Queue.objects.filter(gone_since=None).select_related("latest"))
-    named = {(queue.schema, queue.table): queue for queue in found if queue.kind != Kind.DELAYED}
-    kept = [queue for queue in found if queue.kind == Kind.DELAYED]
-    rows = [Row(queue, named.get((queue.schema, queue.table.rpartition(".")[0])), now) for queue in kept]
+    named = {Address(queue.schema, queue.table): queue for queue in found if queue.kind != Kind.DELAYED}
+    kept = {Address(queue.schema, queue.table): queue for queue in found if queue.kind == Kind.DELAYED}
+    of = discovery.queues_of(kept, named)
+    rows = [Row(queue, named[of[address]] if address in of else None, now) for address, queue in kept.items()]
     return sorted(rows, key=lambda row: (not row.tone, -_count(row), row.address))
 
 

@@ -19,10 +19,13 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class DelayedTable:
-    """``Sales.Delayed`` of ``Sales``, in the same schema; all instances of the endpoint share it."""
+    """``Sales.Delayed`` of ``Sales``; all instances of the endpoint share it.
 
-    def __init__(self, dialect: Dialect, queue: Address):
-        self.address = Address(queue.schema, table_name(queue.table, DELAYED_SUFFIX))
+    It lies in the same schema, unless ``address`` says where: its schema is looked up by its own name (wire sheet 1.4).
+    """
+
+    def __init__(self, dialect: Dialect, queue: Address, address: Address | None = None):
+        self.address = address or Address(queue.schema, table_name(queue.table, DELAYED_SUFFIX))
         self._dialect = dialect
         self._queue = dialect.canonical(queue)
         self._sql = dialect.delayed
