@@ -23,6 +23,7 @@ LABELS = {
     "notify": "wake by NOTIFY",
     "audit_queue": "audit queue",
     "audit_ttbr_seconds": "how long audit copies live",
+    "subscription_table": "subscription table",
     "drain_seconds": "drain time",
     "memory_mb": "memory limit of a process",
     "memory_kill_mb": "memory at which it is killed",
@@ -36,6 +37,7 @@ LABELS = {
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
 _EMPTY["audit_ttbr_seconds"] = "forever"
+_EMPTY["subscription_table"] = "SubscriptionRouting in its schema"
 _CHOICES: dict[str, dict[str, str]] = {
     "on_exhausted": dict(Endpoint.Exhausted.choices),
     "transaction_mode": dict(Endpoint.Mode.choices),

@@ -6,6 +6,7 @@ from pgqueue_admin.monitor.tables import Kind
 from pgqueue_admin.records import notify
 from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.source import source
+from pgqueue_admin.transport import EndpointSettings
 from pgqueue_admin.workers.enrolment import make_queues
 from pgqueue_admin.workers.queue_rows import row_of
 
@@ -24,7 +25,9 @@ def _make_queues() -> None:
     with postgresql().connect(source().dsn, application_name="pgqueue-admin demo") as connection:
         connection.run(postgresql().demo.create_schema(schema=shop.SCHEMA))
     for name in shop.ENDPOINTS:
-        endpoint = make_queues(name, shop.SCHEMA, shop.ERROR_QUEUE, shop.AUDIT_QUEUE)
+        endpoint = make_queues(
+            name, shop.SCHEMA, EndpointSettings(error_queue=shop.ERROR_QUEUE, audit_queue=shop.AUDIT_QUEUE)
+        )
         if name == shop.WEB:
             endpoint.subscribe(shop.ORDER_SHIPPED)
         endpoint.stop()

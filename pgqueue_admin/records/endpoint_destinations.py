@@ -1,4 +1,4 @@
-"""Where an endpoint's messages may go besides: its error queue and its audit queue, judged by name alone."""
+"""What an endpoint writes to besides: error queue, audit queue and subscription table, judged by name alone."""
 
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -7,6 +7,7 @@ from pgqueue_admin.records.models import Endpoint
 _OWN = {
     "error_queue": "What failed would come straight back to the endpoint's own queue: name another.",
     "audit_queue": "Copies in the endpoint's own queue would be received and copied again, without end: name another.",
+    "subscription_table": "The endpoint's own queue holds messages and no subscriptions: name another table.",
 }
 
 
@@ -26,10 +27,11 @@ def _address(row: Endpoint, field: str) -> str | None:
     try:
         address = dialect.parse_address(text, row.schema)
     except AddressNotUnderstood as error:
-        return str(error)
+        return f"{error}."
     if row.ours and address == (row.schema, row.table):
         return _OWN[field]
     size, limit = len(address.table.encode()), dialect.max_table_bytes
     if size > limit:
-        return f"The name of a queue may have {limit} bytes; {address.table} has {size}."
+        kind = "queue" if field.endswith("queue") else "table"
+        return f"The name of a {kind} may have {limit} bytes; {address.table} has {size}."
     return None

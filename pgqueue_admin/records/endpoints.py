@@ -64,6 +64,7 @@ SETTINGS = frozenset(
         "notify",
         "audit_queue",
         "audit_ttbr_seconds",
+        "subscription_table",
         "drain_seconds",
         "memory_mb",
         "memory_kill_mb",

@@ -74,7 +74,10 @@ class Client(Sending):
         self.queue, self.instance_queue = self.queues[0], self.queues[1] if self._instance else None
         later = self.addressing.own(addresses.table_name(self.name, addresses.DELAYED_SUFFIX))
         self.delayed = DelayedTable(self.dialect, self.queue.address, later)
-        self.subscriptions = Subscriptions(self.addressing)
+        self._name_subscriptions()
+
+    def _name_subscriptions(self) -> None:
+        self.subscriptions = Subscriptions(self.addressing, self.settings.subscription_table)
 
     def connect(self, **options: Any) -> Connection:
         """A session of this endpoint's. Raises DatabaseDown."""
@@ -131,7 +134,7 @@ class Client(Sending):
         return [self.addressing.own(table) for table in (self.name, *of_instance)]
 
     def _faults(self, settings: EndpointSettings) -> list[str]:
-        named = {"error_queue": settings.error_queue, "audit_queue": settings.audit_queue}
+        named = {name: getattr(settings, name) for name in ("error_queue", "audit_queue", "subscription_table")}
         too_long = [addresses.queue_faults(self.addressing, what, queue) for what, queue in named.items() if queue]
         return [*settings.faults(), *itertools.chain.from_iterable(too_long)]
 

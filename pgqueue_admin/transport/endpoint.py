@@ -140,6 +140,8 @@ class Endpoint(Client):
         before, self.settings = self.settings, settings
         if settings.peek_delay != before.peek_delay:
             peek_range.warn(self.name, settings)
+        if settings.subscription_table != before.subscription_table:
+            self._name_subscriptions()
         if self._receivers:
             self._receivers.apply(settings)
             self._listen()

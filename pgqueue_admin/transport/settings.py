@@ -52,6 +52,7 @@ class EndpointSettings:
     error_queue: str = "error"
     audit_queue: str = ""  # gets a copy of each message that was handled; empty: none is made
     audit_ttbr: float | None = None  # seconds after which such a copy expires; None: never
+    subscription_table: str = ""  # an address; empty: SubscriptionRouting in the endpoint's schema
     transaction_mode: TransactionMode = "sends_atomic_with_receive"
     batch_size: int = 1  # messages a receive transaction, each in a savepoint
     repeek_after: Repeek = "receives"  # T12

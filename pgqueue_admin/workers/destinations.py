@@ -1,18 +1,17 @@
-"""Whether the queues that an endpoint is told to send to are there: a missing one would fail every message."""
+"""Whether the tables that an endpoint is told to write to are there: a missing one would fail every message."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport.tables.table_checks import Fault, Table
 
-QUEUES = ("error_queue", "audit_queue")
+TABLES = ("error_queue", "audit_queue", "subscription_table")
 
 
-def faults(row: Endpoint, fields: Iterable[str] = QUEUES) -> dict[str, str]:
-    """A sentence for each of these settings that names a table no message can be sent to. Reads the catalog alone."""
+def faults(row: Endpoint, fields: Iterable[str] = TABLES) -> dict[str, str]:
+    """A sentence for each of these settings that names a table nothing can be written to. Reads the catalog alone."""
     named = {field: text for field in fields if (text := getattr(row, field))}
     try:
         return _faults(row, named) if named else {}
@@ -23,12 +22,15 @@ def faults(row: Endpoint, fields: Iterable[str] = QUEUES) -> dict[str, str]:
 def _faults(row: Endpoint, named: dict[str, str]) -> dict[str, str]:
     of = source()
     with of.reading() as session:
-        found = {field: _fault(session, of.dialect.parse_address(text, row.schema)) for field, text in named.items()}
+        tables = {
+            field: Table(session, of.dialect, of.dialect.parse_address(named[field], row.schema)) for field in named
+        }
+        found = {field: next(_looked_at(field, table), None) for field, table in tables.items()}
     return {field: _said(fault) for field, fault in found.items() if fault}
 
 
-def _fault(session: Connection, address: Address) -> Fault | None:
-    return next((fault for fault in Table(session, source().dialect, address).as_queue(readable=False)), None)
+def _looked_at(field: str, table: Table) -> Iterator[Fault]:
+    return table.as_subscriptions() if field == "subscription_table" else table.as_queue(readable=False)
 
 
 def _said(fault: Fault) -> str:

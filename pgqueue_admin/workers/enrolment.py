@@ -1,5 +1,6 @@
 """A new endpoint of ours: its row, which the supervisor acts on once its queue tables are there."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +16,7 @@ from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.wording import names
 from pgqueue_admin.workers import registry
+from pgqueue_admin.workers.settings import of_row
 
 ALIKE = 0.5  # of 1: Slaes and Sales, sales and Sales
 
@@ -42,18 +44,16 @@ def refuse_unknown(name: str, schema: str) -> None:
     )
 
 
-def enrol(name: str, schema: str, processes: int, error_queue: str, person: Any, origin: str) -> Row:
+def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Row:
     """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there."""
-    facts = {"schema": schema, "desired_processes": processes, "error_queue": error_queue}
     with transaction.atomic():
         row = endpoints.create(name, facts, person, origin)
-        make_queues(name, schema, error_queue).stop()
+        make_queues(name, row.schema, of_row(row)).stop()
     return row
 
 
-def make_queues(name: str, schema: str, error_queue: str = "", audit_queue: str = "") -> Endpoint:
-    """Input, error and audit queue and subscription table, where they are missing; the schema has to be there."""
-    settings = EndpointSettings(error_queue=error_queue or EndpointSettings().error_queue, audit_queue=audit_queue)
+def make_queues(name: str, schema: str, settings: EndpointSettings) -> Endpoint:
+    """Its queues, and the tables that its settings name, where they are missing; the schema has to be there."""
     endpoint = Endpoint(name, source().dsn, schema=schema, settings=settings)
     endpoint.create_queues()
     return endpoint

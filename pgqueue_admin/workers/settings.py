@@ -27,6 +27,7 @@ def of_row(row: Endpoint) -> EndpointSettings:
         notify=row.notify,
         audit_queue=row.audit_queue,
         audit_ttbr=row.audit_ttbr_seconds,
+        subscription_table=row.subscription_table,
     )
     return replace(settings, error_queue=row.error_queue) if row.error_queue else settings
 

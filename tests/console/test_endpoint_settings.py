@@ -20,6 +20,7 @@ NEW = {
     "repeek_after": ("handlers", "handlers"),
     "audit_queue": ("audit", "audit"),
     "audit_ttbr_seconds": ("7 d", 604_800),
+    "subscription_table": ("SubscriptionRouting", "SubscriptionRouting"),
     "immediate_retries": ("2", 2),
     "delayed_retries": ("1", 1),
     "delayed_retry_step_ms": ("1.234 s", 1234),
@@ -127,6 +128,20 @@ def test_a_missing_queue_is_told_with_the_statement_that_makes_it(
 def test_a_table_that_went_away_forbids_no_other_change(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(audit_queue="was-here-once")
     assert save(as_operator, orders, audit_queue="was-here-once", batch_size="5").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("Routes", "does not exist"),
+        ("Orders", "holds messages and no subscriptions"),
+        ("x" * 56, "a table may have 55"),
+    ],
+)
+def test_a_subscription_table_that_nobody_could_write_to_is_refused(
+    as_operator: Client, orders: Endpoint, address: str, sentence: str
+) -> None:
+    assert sentence in faults(save(as_operator, orders, subscription_table=address))["subscription_table"]
 
 
 @pytest.mark.parametrize(

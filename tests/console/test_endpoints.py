@@ -22,7 +22,7 @@ SETTINGS = {
     "delayed_retries": "3", "delayed_retry_step_ms": "10 s",
     "on_exhausted": "archive", "error_queue": "", "drain_seconds": "30 s", "batch_size": "1", "notify": "on",
     "transaction_mode": "sends_atomic_with_receive", "repeek_after": "receives", "audit_queue": "",
-    "audit_ttbr_seconds": "", "memory_mb": "", "memory_kill_mb": "",
+    "audit_ttbr_seconds": "", "subscription_table": "", "memory_mb": "", "memory_kill_mb": "",
 }  # fmt: skip
 PAGE = "/endpoints/Shop.Orders/"
 

@@ -26,12 +26,15 @@ ODD = [
     {"max_records_to_peek": 0},
     {"peek_delay_ms": 0},
     {"strict_peek_range": True, "peek_delay_ms": 50},
+    {"subscription_table": "ops."},
+    {"subscription_table": "x" * 56},
 ]
 FINE = [
     {},
     {"batch_size": 1000, "transaction_mode": "receive_only", "repeek_after": "handlers", "notify": False},
     {"transaction_mode": "none", "immediate_retries": 0, "delayed_retries": 0},
     {"audit_queue": '"ops"."audit"', "audit_ttbr_seconds": 604_800},
+    {"subscription_table": '"ops"."SubscriptionRouting"'},
     {"on_exhausted": "error_queue", "error_queue": "error", "delayed_retry_step_ms": 0},
 ]
 

@@ -22,7 +22,7 @@ class Clock:
 def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -> None:
     clock = Clock()
     ours, theirs = (
-        Subscriptions(Addressing(postgresql(), "public"), clock),
+        Subscriptions(Addressing(postgresql(), "public"), clock=clock),
         Subscriptions(Addressing(postgresql(), "public")),
     )
     ours.create(connection)
@@ -39,7 +39,7 @@ def test_what_others_change_is_seen_after_five_seconds(connection: Connection) -
 def test_what_is_too_old_to_be_used_is_forgotten(connection: Connection) -> None:
     """A program may publish each message under a type of its own, and runs for months."""
     clock = Clock()
-    ours = Subscriptions(Addressing(postgresql(), "public"), clock)
+    ours = Subscriptions(Addressing(postgresql(), "public"), clock=clock)
     ours.create(connection)
     for second in range(50):
         clock.now = second
@@ -70,7 +70,7 @@ def test_a_row_that_names_no_address_keeps_nothing_from_the_others(
 
 
 def test_what_we_change_is_seen_at_once(connection: Connection) -> None:
-    ours = Subscriptions(Addressing(postgresql(), "public"), Clock())
+    ours = Subscriptions(Addressing(postgresql(), "public"), clock=Clock())
     ours.create(connection)
     asked = found(ours, connection)
     assert asked() == []

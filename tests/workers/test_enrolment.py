@@ -11,6 +11,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.workers import registry
+from pgqueue_admin.workers.settings import of_row
 
 
 def test_its_queues_are_made_and_the_supervisor_is_told(
@@ -76,3 +77,18 @@ def test_what_has_a_queue_or_handlers_is_known(console_database: str, connect: C
     registry.endpoint("Declared by a test")
     call_command("endpoint", "Declared by a test")
     assert Endpoint.objects.count() == 2
+
+
+def test_an_endpoint_of_another_schema_may_share_the_subscriptions(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    """A table of its own would keep its events from all others, and theirs from it."""
+    look = connect(console_database)
+    look.run('create schema "Legacy"')
+    look.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
+    shared = '"public"."SubscriptionRouting"'
+    call_command("endpoint", "Invoicing", "--new", "--schema", "Legacy", "--subscription-table", shared)
+    where = "select schemaname from pg_tables where tablename = 'SubscriptionRouting'"
+    assert [row.schemaname for row in look.all(where)] == ["public"]
+    row = Endpoint.objects.get()
+    assert of_row(row).subscription_table == row.subscription_table == shared

@@ -29,6 +29,7 @@ class EndpointSettings(forms.Form):
     error_queue = forms.CharField(label="Error queue", max_length=200, required=False)
     audit_queue = forms.CharField(label="Audit queue", max_length=200, required=False)
     audit_ttbr_seconds = Span(label="Copies live", required=False)
+    subscription_table = forms.CharField(label="Subscription table", max_length=200, required=False)
     memory_mb = forms.IntegerField(label="Memory limit", required=False)
     memory_kill_mb = forms.IntegerField(label="Killed above", required=False)
     drain_seconds = Span(label="Drain time")
@@ -77,4 +78,4 @@ class EndpointSettings(forms.Form):
         """A table that went away since it was named must not forbid every other change."""
         changed, wanted = self.changes, self.wanted
         sends = "on_exhausted" in changed and wanted.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE
-        return [name for name in destinations.QUEUES if name in changed or (sends and name == "error_queue")]
+        return [name for name in destinations.TABLES if name in changed or (sends and name == "error_queue")]

@@ -24,6 +24,9 @@ GROUPS = {
         "audit_queue": "an address; gets a copy of each message that was handled; empty: no copies",
         "audit_ttbr_seconds": f"{allowed('audit_ttbr_seconds')}, for which a copy may wait there; empty: for ever",
     },
+    "Events": {
+        "subscription_table": "an address, one for all endpoints; empty: SubscriptionRouting in its own schema",
+    },
     "Process": {
         "memory_mb": f"{allowed('memory_mb')} MB resident; a process above it drains and is replaced; empty: no limit",
         "memory_kill_mb": f"{allowed('memory_kill_mb')} MB, more than the first; above it: killed; empty: no limit",

@@ -21,17 +21,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--schema", default=source().default_schema)
-        parser.add_argument("--processes", type=int, default=1, help="0: only prepare it. Default: 1.")
+        parser.add_argument(
+            "--processes", dest="desired_processes", type=int, default=1, help="0: only prepare it. Default: 1."
+        )
         parser.add_argument("--new", action="store_true", help="Also one that no application here declares.")
         parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
+        parser.add_argument("--subscription-table", default="", help="Address; else SubscriptionRouting in its schema.")
         parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, **options: Any) -> None:
-        facts = {each: options[each] for each in ("name", "schema", "processes", "error_queue")}
+        facts = {each: options[each] for each in ("schema", "desired_processes", "error_queue", "subscription_table")}
         try:
             if not options["new"]:
                 enrolment.refuse_unknown(options["name"], options["schema"])
-            row = enrolment.enrol(**facts, person=options["who"], origin="command")
+            row = enrolment.enrol(options["name"], facts, options["who"], "command")
         except (SettingsRefused, ActRefused, AddressNotUnderstood, DatabaseError) as error:
             raise CommandError(why(error)) from error
         self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

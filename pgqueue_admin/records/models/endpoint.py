@@ -55,6 +55,13 @@ class Endpoint(models.Model):
     strict_peek_range = models.BooleanField(default=False)
     audit_queue = models.CharField(max_length=200, blank=True, help_text="An address; empty: no copies are made.")
     audit_ttbr_seconds = models.PositiveIntegerField(null=True, blank=True)
+    subscription_table = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="An address; empty: SubscriptionRouting in its own schema.",
+    )
     version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
     changed_at = Moment(auto_now=True)
 

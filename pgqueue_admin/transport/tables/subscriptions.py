@@ -20,8 +20,9 @@ CACHE_SECONDS = 5.0
 class Subscriptions:
     """Subscribers by topic, remembered for five seconds as the original does."""
 
-    def __init__(self, addressing: Addressing, clock: Callable[[], float] = time.monotonic):
-        self.address = Address(addressing.schema, TABLE)
+    def __init__(self, addressing: Addressing, table: str = "", clock: Callable[[], float] = time.monotonic):
+        """``table``: its address where it is another. A schema given for a queue of its name has no say."""
+        self.address = addressing.dialect.parse_address(table or TABLE, addressing.schema)
         self._addressing = addressing
         self._sql = addressing.dialect.subscription
         self._clock = clock

@@ -75,7 +75,8 @@ class Table:
     def as_subscriptions(self) -> Iterator[Fault]:
         """As ``as_queue``, for who wants which events; its bodies have no say."""
         if not self._columns:
-            yield self._missing(self._dialect.subscription.create(table=self._address), "subscription")
+            made = self._missing(self._dialect.subscription.create(table=self._address), "subscription")
+            yield made._replace(said=f"{made.said} Where endpoints share another, name that: subscription_table.")
         elif self._lacks("endpoint", "leads_an_index"):
             yield self._fault("has no key of endpoint and topic: nobody could subscribe", "one_per_topic")
 
