@@ -22,7 +22,7 @@ _NEARLY = ("id", "headers", "body")
 
 _ERROR_NAME = re.compile(r"(^|[._-])errors?$", re.IGNORECASE)
 _AUDIT_NAME = re.compile(r"(^|[._-])audit$", re.IGNORECASE)
-_PLATFORM_NAME = re.compile(r"^(Particular\.|ServiceControl\b)", re.IGNORECASE)
+_PLATFORM_NAME = re.compile(r"^(Particular\.|ServiceControl\b)|(^|[._-])(errors?|audit)\.log$", re.IGNORECASE)
 
 Columns = dict[str, str]
 Judged = tuple[Kind, str] | None
@@ -54,7 +54,11 @@ def _queue(row: Any) -> Judged:
 
 
 _BY_NAME = [
-    (_PLATFORM_NAME, Kind.PLATFORM, "its name is one that ServiceControl gives its own queues"),
+    (
+        _PLATFORM_NAME,
+        Kind.PLATFORM,
+        "its name is one that ServiceControl gives its own queues, or those it forwards copies to",
+    ),
     (_ERROR_NAME, Kind.ERROR, "its name says error"),
     (_AUDIT_NAME, Kind.AUDIT, "its name says audit"),
 ]

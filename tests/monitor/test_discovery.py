@@ -20,6 +20,10 @@ from tests.monitor.tables import fill, found, make
         ("Terror", Kind.INPUT),
         ("audit", Kind.AUDIT),
         ("Particular.ServiceControl", Kind.PLATFORM),
+        ("error.log", Kind.PLATFORM),
+        ("Audit.Log", Kind.PLATFORM),
+        ("catalog", Kind.INPUT),
+        ("terror.log", Kind.INPUT),
         ('<script>"quoted".ünïcode</script>', Kind.INPUT),
     ],
 )
