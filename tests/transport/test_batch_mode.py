@@ -79,14 +79,15 @@ def test_a_processing_time_ends_with_the_handlers_of_its_message(endpoint, handl
 
 
 @pytest.mark.usefixtures("one_look")
-def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log):
-    """T17: for 20 records two batches are started."""
-    endpoint.apply(replace(TEN, peek_delay=600, max_records_to_peek=20))
-    fill(endpoint, range(35))
+@pytest.mark.parametrize(("most", "waiting", "a_peek"), [(20, 35, 2), (15, 29, 2), (4, 7, 1)])
+def test_max_records_to_peek_bounds_the_batches(endpoint, handled, log, most, waiting, a_peek):
+    """T17: for 20 records two batches are started, for 15 one and a half, and for 4 less than one."""
+    endpoint.apply(replace(TEN, peek_delay=600, max_records_to_peek=most))
+    fill(endpoint, range(waiting))
     endpoint.start()
-    until(lambda: len(handled) == 35)
+    until(lambda: len(handled) == waiting)
     until(lambda: log.asked()[-1:] == ["peek"])
-    assert log.asked() == ["peek", "receive", "receive", "peek", "receive", "receive", "peek"]
+    assert log.asked() == [*["peek", *["receive"] * a_peek] * 2, "peek"]
 
 
 def test_what_fails_is_put_away_and_harms_nobody(endpoint, handlers, handled, make_endpoint, spy, database):

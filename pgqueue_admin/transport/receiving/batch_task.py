@@ -36,7 +36,7 @@ class BatchTask(ReceiveTask):
 
     def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
         super().__init__(work, receives, settings)
-        self._most = settings.batch_size
+        self._most = receives.batch(settings.batch_size)
 
     def _run(self) -> None:
         try:

@@ -104,7 +104,9 @@ class Receiver:
         settings = self._settings
         until = time.monotonic() + self._peeker.good_for
         most = self._peeker.receives(pending, settings, self._work.breaker.triggered)
-        receives = Receives(self._signals.changed, most, lambda: self._halted or time.monotonic() >= until)
+        receives = Receives(
+            self._signals.changed, most, lambda: self._halted or time.monotonic() >= until, settings.max_records_to_peek
+        )
         self._slots.work_off(receives, partial(next_task, self._work, receives))
         receives.wait(for_handlers=settings.repeek_after == "handlers", unless=self._signals.stopping)
         return receives

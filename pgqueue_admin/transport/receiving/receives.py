@@ -5,10 +5,16 @@ from collections.abc import Callable
 
 
 class Receives:
-    """At most ``most``; none once one found nothing, since whoever counted the rows was not alone (T13)."""
+    """At most ``most``; none once one found nothing, since whoever counted the rows was not alone (T13).
 
-    def __init__(self, changed: threading.Condition, most: int, unless: Callable[[], bool]):
+    Together they take at most ``messages``, where that is given (T17).
+    """
+
+    def __init__(
+        self, changed: threading.Condition, most: int, unless: Callable[[], bool], messages: int | None = None
+    ):
         self._changed = changed
+        self._messages = messages
         self._most = most
         self._unless = unless
         self._started = self._answered = self._finished = 0
@@ -28,6 +34,14 @@ class Receives:
                 return False
             self._started += 1
             return True
+
+    def batch(self, size: int) -> int:
+        """How many messages of ``size`` the one that was just started may take."""
+        if self._messages is None:
+            return size
+        taken = max(1, min(size, self._messages))
+        self._messages -= taken
+        return taken
 
     def answered(self, found: bool, took: bool = False) -> None:
         """A receive statement is through; its handler may just begin. ``found``: as much as it asked for."""
