@@ -52,7 +52,8 @@ class Client(Sending):
         self.settings = settings or EndpointSettings()
         self.send_only = send_only
         self._instance = instance
-        if faults := [*addresses.name_faults(self.dialect, name, instance), *self._faults(self.settings)]:
+        unfit = addresses.name_faults(self.dialect, name, instance, send_only)
+        if faults := [*unfit, *self._faults(self.settings)]:
             raise SettingsRefused(faults)
         self.serializers = serializers or Serializers()
         self.pipeline = pipeline or PLAIN

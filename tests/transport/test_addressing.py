@@ -93,6 +93,13 @@ def test_who_only_sends_may_not_receive_nor_delay(feed, endpoint):
     assert rows(feed.dsn, "Sales") == []
 
 
+def test_the_name_of_who_only_sends_need_not_fit_a_table(database):
+    """It has none; the original returns before its check where nothing receives."""
+    assert Endpoint("P" * 200, database, send_only=True).name == "P" * 200
+    with pytest.raises(SettingsRefused, match="needs a name"):
+        Endpoint("", database, send_only=True)
+
+
 def test_an_endpoint_writes_by_its_serializer_and_reads_by_the_messages(make_endpoint, handlers):
     """T5: the content type says which."""
     seen = []

@@ -40,10 +40,12 @@ class Addressing:
         return self.dialect.canonical(address)
 
 
-def name_faults(dialect: Dialect, endpoint: str, instance: str = "") -> list[str]:
+def name_faults(dialect: Dialect, endpoint: str, instance: str = "", send_only: bool = False) -> list[str]:
     """Why this endpoint cannot be named so: every table made for it must fit, also its delayed one."""
     if not endpoint or "\0" in endpoint + instance:
         return ["An endpoint needs a name, and that name may not hold a NUL character."]
+    if send_only:
+        return []
     delayed, own = table_name(endpoint, DELAYED_SUFFIX), table_name(endpoint, discriminator=instance)
     return [
         *_too_long(dialect, f"The endpoint name {endpoint!r}", delayed),
