@@ -60,6 +60,7 @@ ELSEWHERE = ("08001", "08006", "53300", "57P01", "57P03")  # said of another ser
         ("selekt", errors.DatabaseError),
         ("create table twice (); create table twice ()", errors.AlreadyExists),
         *((f"do $$ begin raise 'dblink' using errcode = '{code}'; end $$", errors.DatabaseError) for code in ELSEWHERE),
+        ("create type twice as enum ('a'); create table twice ()", errors.AlreadyExists),
     ],
 )
 def test_errors_are_ours(

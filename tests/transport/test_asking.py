@@ -47,6 +47,7 @@ def test_an_answer_comes_to_the_instance_that_asked(sales, web):
     assert (reply.body, reply.error_code) == ({"price": 70}, None)
     assert reply.headers[h.MESSAGE_INTENT] == "Reply"
     assert reply.headers[h.ENCLOSED_MESSAGE_TYPES] == QUOTED
+    assert h.START_NEW_TRACE not in reply.headers  # none of the recorded replies has it
 
 
 def test_an_answer_is_found_whatever_the_question_is_said_to_belong_to(sales, web):

@@ -62,6 +62,18 @@ def test_ten_rows_are_one_delete_and_one_commit(endpoint, handled, log):
     assert rows(endpoint.dsn, "Sales") == []
 
 
+def test_what_has_expired_leaves_a_batch_unread(endpoint, handled, connection, spy):
+    """T3: dropped and counted, while the others are handled."""
+    fill(endpoint, range(4))
+    connection.run(
+        """update "Sales" set expires = now() at time zone 'utc' - interval '1 s' where body in ('1', '3')"""
+    )
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Sales"))
+    finished(endpoint)
+    assert (handled, spy.expired_types) == ([0, 2], [FINE, FINE])
+
+
 def test_a_processing_time_ends_with_the_handlers_of_its_message(endpoint, handlers, spy):
     """One after the other, they cannot have taken longer together than it took from the first to the last."""
     began, pause = [], threading.Event()

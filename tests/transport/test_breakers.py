@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgqueue_admin.transport import Unrecoverable
+from pgqueue_admin.transport import Unrecoverable, assembly
 from tests.hostile.proxy import Proxy
 from tests.transport.conftest import QUICK
 from tests.transport.spy import insert, rows
@@ -54,6 +54,17 @@ def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, 
     until(lambda: troubled(endpoint) == {}, 30)
     assert attempts == [1, 2, 2]
     assert spy.counts["failed"] == 0
+
+
+def test_a_locked_table_is_not_waited_for_in_silence(make_endpoint, handlers, connection, monkeypatch):
+    """As the original ends a peek after half a minute; here sooner, so that nobody waits for it."""
+    monkeypatch.setattr(assembly, "PEEK_TIMEOUT_SECONDS", 0.2)
+    endpoint = make_endpoint(settings=ALONE)
+    with connection.transaction():
+        connection.run('lock table "Sales"')
+        endpoint.start()
+        until(lambda: "Peeking at" in troubled(endpoint), 20)
+    until(lambda: troubled(endpoint) == {}, 20)
 
 
 def test_what_cannot_be_put_away_is_seen(make_endpoint, handlers, connection):

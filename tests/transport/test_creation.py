@@ -1,6 +1,7 @@
 """Tables that we make are tables that endpoints make (T1; wire sheet 1)."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from pgqueue_admin.transport.tables.table_checks import Table
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
 from tests.transport.catalog import catalog
+from tests.transport.conftest import QUICK
 
 LONGEST = "Very.Long.Queue.Name.That.Is.Exactly.Fifty.Five.Bytes_X"
 SPELLED = 'Zażółć "gęślą" queue'
@@ -37,6 +39,16 @@ def test_the_subscription_table_equals_the_recorded_one(connection, recording, c
     subscriptions = Subscriptions(Addressing(postgresql(), "public"))
     subscriptions.create(connection)
     assert catalog(connection, subscriptions.address) == catalog(connect(recording), subscriptions.address)
+
+
+def test_tables_are_made_in_the_order_of_the_original(make_endpoint, connection):
+    """Wire sheet 1.5."""
+    make_endpoint("Sales", settings=replace(QUICK, audit_queue="audit"), instance="n1")
+    made = connection.all("""select relname from pg_class
+        where relkind = 'r' and relnamespace = 'public'::regnamespace order by oid""")
+    assert [table.relname for table in made] == [
+        "SubscriptionRouting", "error", "audit", "Sales", "Sales.n1", "Sales.Delayed",
+    ]  # fmt: skip
 
 
 def test_creating_twice_changes_nothing(connection):

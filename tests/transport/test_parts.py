@@ -9,6 +9,7 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, Deadlock
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import (
     After,
     Attempted,
@@ -20,12 +21,16 @@ from pgqueue_admin.transport import (
     IncomingMessage,
     Unrecoverable,
 )
+from pgqueue_admin.transport.assembly import PEEK_TIMEOUT_SECONDS
+from pgqueue_admin.transport.delayed import table
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
+from pgqueue_admin.transport.receiving.peeking import QueuePeeker
 from pgqueue_admin.transport.receiving.receives import Receives
-from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.recoverability.failures import MOST_REMEMBERED, Failures
 from pgqueue_admin.transport.recoverability.policy import decide, standard
 from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.serializers import Json, Raw, Serializers
 
@@ -145,6 +150,22 @@ def test_the_breaker_arms_triggers_and_disarms(caplog):
     assert breaker.failed(DatabaseDown()) == 1
     said = [record.levelname for record in caplog.records if record.levelname != "INFO"]
     assert said == ["WARNING", "ERROR", "WARNING"]
+
+
+@pytest.mark.parametrize(("troubled", "triggered", "receives"), [(False, False, 7), (True, False, 1), (False, True, 1)])
+def test_one_receive_is_tried_while_a_breaker_is_triggered(troubled, triggered, receives):
+    """Wire sheet 6."""
+    breaker = CircuitBreaker("Peeking")
+    breaker.triggered = triggered
+    peeker = QueuePeeker(
+        TableQueue(postgresql(), Address("public", "Sales")), connect=None, low_water=None, breaker=breaker
+    )
+    assert peeker.receives(7, EndpointSettings(), troubled) == receives
+
+
+def test_the_numbers_of_the_original_hold():
+    """Wire sheet 3, 5, 6."""
+    assert (table.BATCH, MOST_REMEMBERED, PEEK_TIMEOUT_SECONDS) == (100, 10_000, 30)
 
 
 @pytest.mark.parametrize("for_handlers", [False, True])

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused
+from pgqueue_admin.transport import Endpoint, EndpointSettings, SettingsRefused, peek_range
 
 DSN = "postgresql://nobody@127.0.0.1:1/nowhere"
 
@@ -73,6 +73,14 @@ def test_a_delay_out_of_range_is_refused_only_if_asked(delay):
     assert EndpointSettings(peek_delay=delay).faults() == []
     (fault,) = EndpointSettings(peek_delay=delay, strict_peek_range=True).faults()
     assert "from 0.1 s to 10 s" in fault
+
+
+@pytest.mark.parametrize("delay", [0.1, 10])
+def test_the_ends_of_the_range_are_in_it(delay, caplog):
+    settings = EndpointSettings(peek_delay=delay, strict_peek_range=True)
+    assert settings.faults() == []
+    peek_range.warn("Sales", settings)
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("delay", [0, -1, 86_401, float("inf"), float("nan")])
