@@ -34,7 +34,15 @@ def run(name: str) -> int:
     if declared is None:
         log.error("No application declares the endpoint %s: write endpoint(%r) in its handlers.py.", name, name)
         return 1
-    return Child(settings.row_at_start(name), declared).run()
+    row = settings.row_at_start(name)
+    if declared.instance and row.desired_processes > 1:
+        _cannot_start(name, f"Its instance {declared.instance} is one process, and {row.desired_processes} are wanted.")
+        return 1
+    return Child(row, declared).run()
+
+
+def _cannot_start(name: str, why: str) -> None:
+    print(f"{name} cannot start. {why}", file=sys.stderr)  # the last line is what pages show
 
 
 class Child:
@@ -57,6 +65,8 @@ class Child:
             exhausted=bury,
             observer=self.counters,
             schema=row.schema,
+            instance=declared.instance,
+            serializers=declared.serializers,
             pipeline=Pipeline(behaviours=(kept_usable,)) | declared.pipeline,
         )
         self.reporter.breakers = self.endpoint.breakers
@@ -83,7 +93,7 @@ class Child:
             self.endpoint.start()
         except QueueUnfit as error:
             log.error("%s", error)
-            print(f"{self.row.name} cannot start. {error.said}", file=sys.stderr)  # the last line is what pages show
+            _cannot_start(self.row.name, error.said)
             return False
         return True
 

@@ -1,6 +1,7 @@
 """A new endpoint of ours: its row, which the supervisor acts on once its queue tables are there."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -44,16 +45,22 @@ def refuse_unknown(name: str, schema: str) -> None:
     )
 
 
-def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Row:
-    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there."""
+def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str, bodystring: bool = False) -> Row:
+    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there.
+
+    ``bodystring``: its tables, also the error queue, get that column, which each insert pays for (T6).
+    """
+    declared = registry.find().get(name)
+    instance = declared.instance if declared else ""
     with transaction.atomic():
         row = endpoints.create(name, facts, person, origin)
-        make_queues(name, row.schema, of_row(row)).stop()
+        settings = replace(of_row(row), create_message_body_computed_column=bodystring)
+        make_queues(name, row.schema, settings, instance).stop()
     return row
 
 
-def make_queues(name: str, schema: str, settings: EndpointSettings) -> Endpoint:
+def make_queues(name: str, schema: str, settings: EndpointSettings, instance: str = "") -> Endpoint:
     """Its queues, and the tables that its settings name, where they are missing; the schema has to be there."""
-    endpoint = Endpoint(name, source().dsn, schema=schema, settings=settings)
+    endpoint = Endpoint(name, source().dsn, schema=schema, settings=settings, instance=instance)
     endpoint.create_queues()
     return endpoint

@@ -7,6 +7,7 @@ from typing import Protocol
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.handling.behaviours import Pipeline
 from pgqueue_admin.transport.handling.handlers import Handlers
+from pgqueue_admin.transport.wire.serializers import Serializers
 
 
 class Company(Protocol):
@@ -23,13 +24,15 @@ Companion = Callable[[Company], None]
 
 
 class Declared(Handlers):
-    """An endpoint's handlers, and what runs beside them: a publisher, a poller of something else."""
+    """An endpoint's handlers, how it reads and writes, and what runs beside them: a publisher, a poller of others."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
         self.companions: list[Companion] = []
         self.pipeline = Pipeline()  # add to it: ``sales.pipeline |= Pipeline(behaviours=(timed,))``
+        self.serializers = Serializers()
+        self.instance = ""  # of an endpoint that asks: answers come to a queue of its own, and to one process alone
 
     def companion(self, run: Companion) -> Companion:
         """``@sales.companion``: called once, in a thread; it ends when ``stopping`` is set.

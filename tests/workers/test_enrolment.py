@@ -92,3 +92,13 @@ def test_an_endpoint_of_another_schema_may_share_the_subscriptions(
     assert [row.schemaname for row in look.all(where)] == ["public"]
     row = Endpoint.objects.get()
     assert of_row(row).subscription_table == row.subscription_table == shared
+
+
+def test_the_queue_of_its_instance_is_made_and_bodies_are_readable_where_that_is_asked(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    registry.endpoint("Asks").instance = "node-1"
+    call_command("endpoint", "Asks", "--bodystring")
+    readable = connect(console_database).all("""select attrelid::regclass::text as name from pg_attribute
+        where attname = 'bodystring' and attrelid::regclass::text ~ 'Asks|error' order by 1""")
+    assert [table.name for table in readable] == ['"Asks"', '"Asks.Delayed"', '"Asks.node-1"', "error"]

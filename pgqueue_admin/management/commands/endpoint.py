@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--new", action="store_true", help="Also one that no application here declares.")
         parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
         parser.add_argument("--subscription-table", default="", help="Address; else SubscriptionRouting in its schema.")
+        parser.add_argument("--bodystring", action="store_true", help="Its tables have bodies as text besides (T6).")
         parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, **options: Any) -> None:
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         try:
             if not options["new"]:
                 enrolment.refuse_unknown(options["name"], options["schema"])
-            row = enrolment.enrol(options["name"], facts, options["who"], "command")
+            row = enrolment.enrol(options["name"], facts, options["who"], "command", options["bodystring"])
         except (SettingsRefused, ActRefused, AddressNotUnderstood, DatabaseError) as error:
             raise CommandError(why(error)) from error
         self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

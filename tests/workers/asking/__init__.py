@@ -1,0 +1,1 @@
+"""An application that asks, in a format of its own."""
