@@ -1,12 +1,13 @@
 """Bodies of waiting messages, a part at a time, and their readable text (C3, T6)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.wording import visible
 
 PART = 65_536
 
@@ -30,6 +31,7 @@ class BodyString:
     text: str
     from_column: bool
     stored: str | None = None  # the column as it stands there: octal-escaped bytes, not UTF-8
+    used: int = 0  # how many bytes of the body are in it
 
 
 def body(
@@ -41,14 +43,27 @@ def body(
     return Body(None if found.part is None else bytes(found.part), offset, found.size) if found else None
 
 
-def bodystring(connection: Connection, table: QueueTable, row_id: UUID | str, length: int = PART) -> BodyString | None:
-    """The first ``length`` characters of text; None where there is no such message, or its body is NULL."""
-    if not table.has_bodystring:
-        return _decoded(body(connection, table, row_id, 0, length))
+def bodystring(
+    connection: Connection, table: QueueTable, row_id: UUID | str, length: int = PART, offset: int = 0
+) -> BodyString | None:
+    """The first ``length`` characters of the column; None where there is no such message, or its body is NULL.
+
+    Without a column, and from a later ``offset``, the body is decoded: no character of the column is known by a byte.
+    """
+    if offset or not table.has_bodystring:
+        part = body(connection, table, row_id, offset, length)
+        return decoded(part.part, part.size or 0, offset) if part and part.part is not None else None
     found = connection.one(postgresql().browse.bodystring(table=table.address), {"id": row_id, "length": length})
     if found is None or found.part is None:
         return None
-    return BodyString(readable(unescaped(found.part)), True, found.part)
+    begin = decoded(unescaped(found.part), found.size or 0)
+    return replace(begin, from_column=True, stored=found.part)
+
+
+def decoded(part: bytes, size: int, offset: int = 0) -> BodyString:
+    """A part of ``size`` bytes as text. A character that is cut at its end waits for the next part."""
+    used = len(part) if offset + len(part) >= size else visible.decode_part(part)[1]
+    return BodyString(readable(part[:used]), False, used=used)
 
 
 def unescaped(text: str) -> bytes:
@@ -60,10 +75,6 @@ def unescaped(text: str) -> bytes:
 def readable(data: bytes) -> str:
     """UTF-8 where it is that, and every other byte as ``\\xNN``: nothing is lost or invented."""
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "backslashreplace")
-
-
-def _decoded(found: Body | None) -> BodyString | None:
-    return BodyString(readable(found.part), False) if found and found.part is not None else None
 
 
 def _ends_in_cut_escape(text: str) -> bool:

@@ -81,9 +81,9 @@ def part(
     return _text_part(chunk, kind, view, start, total)
 
 
-def readable(text: str, total: int) -> Part:
-    """The readable text of a BodyString panel (T6), whoever decoded it."""
-    return Part("text", "bodystring", _light(visible.marked(text)), 0, total, total)
+def readable(text: str, start: int, end: int, total: int) -> Part:
+    """The readable text of a BodyString panel (T6), whoever decoded it: of these bytes."""
+    return Part("text", "bodystring", _light(visible.marked(text)), start, end, total)
 
 
 def _text_part(chunk: bytes, kind: str, view: str, start: int, total: int) -> Part:

@@ -1,6 +1,7 @@
 """A message's page, waiting or archived: what it says, what it lets a person do, what it never does (C3, C4, T6)."""
 
 import re
+from html import unescape
 from typing import Any
 from uuid import UUID
 
@@ -189,6 +190,19 @@ def test_bodystring_says_where_it_came_from(looked_at: Recorded) -> None:
     without = shown(looked_at.operator, f"/queues/public/Mailer/messages/{mailer}/?body=bodystring")
     assert "from the column bodystring" in with_column
     assert "decoded by this console" in without
+
+
+def test_bodystring_of_a_large_body_says_which_bytes_it_shows(looked_at: Recorded) -> None:
+    row = looked_at.connection.value('select id from "Sales" order by octet_length(body) desc limit 1')
+    path = f"/queues/public/Sales/messages/{row}/?body=bodystring"
+    first = shown(looked_at.operator, path)
+    assert "from the column bodystring" in first
+    (end,) = re.findall(r"Bytes 0 to ([\d,]+) of 1,049,141", first)
+    on = f"&amp;from={end.replace(',', '')}"
+    assert f"{on}#body" in first
+    second = shown(looked_at.operator, path + unescape(on))
+    assert "decoded by this console" in second
+    assert f"Bytes {end} to" in second
 
 
 @pytest.mark.parametrize("view", ["", "pretty", "raw", "hex", "bodystring", "nonsense"])

@@ -209,13 +209,34 @@ def test_bodystring_says_where_it_comes_from(connection: Connection) -> None:
     address = make(connection)
     fill(connection, address, 1, body=body)
     decoded = bodies.bodystring(connection, found(connection, address), row_id(connection))
-    assert decoded == bodies.BodyString('{"name":"Łódź \\ 5"}\\xff', False)
+    assert decoded == bodies.BodyString('{"name":"Łódź \\ 5"}\\xff', False, used=23)
     connection.run("""alter table "Q" add column bodystring text generated always as (encode(body, 'escape')) stored""")
     stored = bodies.bodystring(connection, found(connection, address), row_id(connection))
     assert stored
     assert (stored.text, stored.from_column) == (decoded.text, True)
     assert stored.stored
     assert stored.stored.startswith(r'{"name":"\305\201')
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_a_bodystring_says_how_far_it_goes_and_ends_with_a_whole_character(
+    connection: Connection, column: bool
+) -> None:
+    address = make(connection)
+    fill(connection, address, 1, body="convert_to('{' || repeat('ü', 100000), 'UTF8')")
+    if column:
+        connection.run(
+            """alter table "Q" add column bodystring text generated always as (encode(body, 'escape')) stored"""
+        )
+    table, row = found(connection, address), row_id(connection)
+    begin = bodies.bodystring(connection, table, row)
+    assert begin
+    assert begin.text == "{" + "ü" * (begin.used // 2)
+    assert begin.used == (16_383 if column else 65_535)
+    on = bodies.bodystring(connection, table, row, offset=begin.used)
+    assert on == bodies.BodyString("ü" * 32_768, False, used=65_536)
+    end = bodies.bodystring(connection, table, row, offset=199_998)
+    assert end == bodies.BodyString("\\xbcü", False, used=3)
 
 
 def test_a_bodystring_cut_within_an_escape(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from pgqueue_admin.wording.bodies import Part
 WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
 
 Asked = Mapping[str, str]
-BodyString = Callable[[], tuple[str, bool] | None]  # the text, and whether the table's column holds it
+BodyString = Callable[[int], stored.BodyString | None]  # from this byte on
 Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
 
 
@@ -41,9 +41,8 @@ def of_waiting(connection: Connection, table: QueueTable, facts: Facts, asked: A
         found = stored.body(connection, table, row_id, start, length)
         return found.part if found else None
 
-    def bodystring() -> tuple[str, bool] | None:
-        found = stored.bodystring(connection, table, row_id)
-        return (found.text, found.from_column) if found else None
+    def bodystring(start: int) -> stored.BodyString | None:
+        return stored.bodystring(connection, table, row_id, offset=start)
 
     return shown(read, bodystring, facts.body_size, facts.content_type, asked)
 
@@ -60,9 +59,9 @@ def of_finished(message: Finished, content_type: str | None, asked: Asked) -> Sh
 def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked) -> Shown:
     """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
 
-    def bodystring() -> tuple[str, bool] | None:
-        raw = read(0, stored.PART)
-        return None if raw is None else (stored.readable(raw), False)
+    def bodystring(start: int) -> stored.BodyString | None:
+        raw = read(start, stored.PART)
+        return None if raw is None else stored.decoded(raw, size or 0, start)
 
     return shown(read, bodystring, size, content_type, asked)
 
@@ -72,20 +71,20 @@ def shown(read: Read, bodystring: BodyString, size: int | None, content_type: st
     view = asked.get("body", "")
     if size is None:
         return Shown(None, view)
-    if view == "bodystring":
-        return _bodystring(bodystring(), size)
     start = _offset(asked.get("from", ""), size)
+    if view == "bodystring":
+        return _bodystring(bodystring(start), start, size)
     raw = read(start, bodies.CHUNK) or b""
     part = bodies.part(raw, start=start, total=size, content_type=content_type, view=view)
     return Shown(part, part.view)
 
 
-def _bodystring(found: tuple[str, bool] | None, size: int) -> Shown:
+def _bodystring(found: stored.BodyString | None, start: int, size: int) -> Shown:
     if found is None:
         return Shown(None, "bodystring")
-    text, from_column = found
-    where = "from the column bodystring, its octal escapes read as UTF-8" if from_column else "decoded by this console"
-    return Shown(bodies.readable(text, size), "bodystring", where)
+    column, ours = "from the column bodystring, its octal escapes read as UTF-8", "decoded by this console"
+    part = bodies.readable(found.text, start, start + found.used, size)
+    return Shown(part, "bodystring", column if found.from_column else ours)
 
 
 def _offset(text: str, size: int) -> int:

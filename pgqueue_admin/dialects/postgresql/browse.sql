@@ -52,7 +52,7 @@ from {table} where id = %(id)s::uuid
 
 -- name: bodystring
 -- What the generated column holds: octal-escaped bytes, not UTF-8 (wire sheet 1.6).
-select left(bodystring, %(length)s::int) as part from {table} where id = %(id)s::uuid
+select left(bodystring, %(length)s::int) as part, octet_length(body) as size from {table} where id = %(id)s::uuid
 
 -- name: ruler
 -- One existence probe for each of equal steps between head and tail.

@@ -1,0 +1,26 @@
+"""A body that no table of an endpoint holds, as archive and history have it: read in parts as any other (T6)."""
+
+from pgqueue_admin.console.reading import body
+from pgqueue_admin.monitor.bodies import PART
+from pgqueue_admin.wording.bodies import Part
+from pgqueue_admin.wording.pieces import joined
+
+KEPT = b"{" + "\u00fc".encode() * PART
+
+
+def part(start: str = "") -> Part:
+    asked = {"body": "bodystring", "from": start}
+    found = body.of_copy(lambda at, length: KEPT[at : at + length], len(KEPT), None, asked).part
+    assert found
+    return found
+
+
+def test_bodystring_says_how_far_it_goes_and_cuts_no_character() -> None:
+    first = part()
+    assert joined(first.pieces) == "{" + "\u00fc" * (PART // 2 - 1)
+    assert (first.whole, first.start, first.end, first.next_start) == (False, 0, PART - 1, PART - 1)
+
+
+def test_bodystring_goes_on_where_it_ended() -> None:
+    last = part(str(len(KEPT) - 4))
+    assert (joined(last.pieces), last.end, last.next_start) == ("\u00fc\u00fc", len(KEPT), None)
