@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Max, Sum
+
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.found import CRITICAL, Found
 from pgqueue_admin.console import paths, processes
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import processes as records
-from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.source import source
 
 
@@ -55,6 +57,12 @@ class Service:
     @property
     def dead_path(self) -> str:
         return paths.dead(source().dialect.canonical(self.address))
+
+    @cached_property
+    def expired(self) -> dict[str, Any]:
+        """Of all days (T3): what processes say of it is gone with them. ``day`` is of before times were kept."""
+        counts = ExpiredCount.objects.filter(queue=self.queue)
+        return counts.aggregate(number=Sum("number", default=0), at=Max("last_at"), day=Max("day"))
 
     @property
     def versions(self) -> list[str]:

@@ -54,7 +54,7 @@ def _add(queue: Queue, kind: str, number: int) -> None:
     today = clock.now().date()
     name = _kept_as(kind, queue.expired_counts.filter(day=today))
     counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=name, day=today)
-    ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number)
+    ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number, last_at=Now())
 
 
 def _kept_as(kind: str, rows: QuerySet[Any]) -> str:

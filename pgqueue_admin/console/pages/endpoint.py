@@ -18,7 +18,6 @@ HISTORY = 20
 COUNTS = (
     ("received", "Received", "by running processes"),
     ("failed", "Failed", "attempts"),
-    ("expired", "Expired", "dropped unread"),
 )
 
 

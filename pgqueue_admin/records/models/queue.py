@@ -55,6 +55,7 @@ class ExpiredCount(models.Model):
     message_type = models.CharField(max_length=512)
     day = models.DateField()
     number = models.BigIntegerField(default=0)
+    last_at = models.DateTimeField(null=True, help_text="When the last was told of. Null: before that was kept.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["queue", "message_type", "day"], name="expired_of_type_and_day")]

@@ -1,0 +1,49 @@
+"""T3: an endpoint's page says how many expired unread and when the last did, whatever became of the processes."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Endpoint, ExpiredCount, Process, Queue
+from pgqueue_admin.workers import ttbrs
+from tests.console.pages import matched, shown
+
+FIGURE = r"<dt>Expired</dt>(.*?)</div>"
+
+
+@pytest.fixture
+def sales(console_database: str) -> Endpoint:
+    return Endpoint.objects.create(name="Sales", table="Sales", desired_processes=1)
+
+
+def figure(client: Client) -> str:
+    return " ".join(matched(f"(?s){FIGURE}", shown(client, "/endpoints/Sales/")).split())
+
+
+def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client, sales: Endpoint) -> None:
+    ttbrs.lost(sales, {"Shop.Quote": 400, "Shop.Mail": 14}, {})
+    ttbrs.lost(sales, {"Shop.Quote": 3}, {})
+    now = clock.now()
+    for pid, expired, ended_at in ((1, 414, now), (2, 3, None)):
+        about = {"role": "endpoint", "endpoint": "Sales", "host": "vm", "started_at": now, "heartbeat_at": now}
+        Process.objects.create(pid=pid, start_ticks=pid, expired=expired, ended_at=ended_at, state="running", **about)
+    said = figure(as_operator)
+    assert ">417<" in said
+    assert "the last <time" in said
+    assert ">3</span></span> of them by processes that run" in said
+
+
+def test_of_before_times_were_kept_the_day_is_said(as_operator: Client, sales: Endpoint) -> None:
+    queue = Queue.objects.create(schema="public", table="Sales", kind="input")
+    day = clock.now().date() - timedelta(days=40)
+    ExpiredCount.objects.create(queue=queue, message_type="Shop.Quote", day=day, number=8)
+    assert f"the last on {day.isoformat()}" in figure(as_operator)
+
+
+def test_where_none_did_none_is_the_last(as_operator: Client, sales: Endpoint) -> None:
+    Queue.objects.create(schema="public", table="Sales", kind="input")
+    said = figure(as_operator)
+    assert ">0<" in said
+    assert "last" not in said
