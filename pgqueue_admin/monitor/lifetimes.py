@@ -15,7 +15,7 @@ def smallest(connection: Connection, table: QueueTable, low_water: int | None = 
     found: dict[str, timedelta] = {}
     for row in connection.all(postgresql().browse.lifetimes(table=table.address), {"low": low}):
         kind, span = _lifetime(row.headers)
-        if span is not None:
+        if span is not None and span > timedelta():  # with none nobody could receive it: its sender's mistake
             found[kind] = min(span, found.get(kind, span))
     return found
 

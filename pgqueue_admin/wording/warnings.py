@@ -109,12 +109,12 @@ def ttbr_conflict(name: str, ttbr_ms: int, delay_ms: int, ours: bool) -> Said:
     lost = delay_ms > ttbr_ms
     risk = "is lost: it expires before it is looked at" if lost else "is at risk: it can expire unseen"
     against = f"but {_delay(ours, 'the ')} is" if lost else f"and {_delay(ours, 'the ')} is also"
-    longer = "" if ttbr_ms > 100 else f", or better give {name} a longer time to be received"
+    more = "" if ttbr_ms > 100 else f", or better give {name} a longer time to be received: two days later this ends"
     return Said(
         f"{name} expires after {ttbr} (its time to be received), {against} {delay}",
         delay,
         f"below {ttbr}",
-        f"On an idle queue it {risk}. Set {DELAY} below {ttbr}{_where(ours)}{longer}.",
+        f"On an idle queue it {risk}. Set {DELAY} below {ttbr}{_where(ours)}{more}.",
     )
 
 

@@ -89,7 +89,7 @@ class Counters:
 
     def _note_ttbr(self, type: str, ttbr: timedelta | None) -> None:
         """Of the expired too: where the peek delay is longer than the TTBR, all of them expire (T16)."""
-        if ttbr is not None and ttbr < self._ttbrs.get(type, timedelta.max):
+        if ttbr is not None and timedelta() < ttbr < self._ttbrs.get(type, timedelta.max):
             with self._lock:
                 name = kept_as(type, self._ttbrs)
                 self._ttbrs[name] = min(ttbr, self._ttbrs.get(name, timedelta.max))
@@ -115,9 +115,14 @@ class Counters:
             }
 
     def ttbrs(self) -> dict[str, timedelta]:
-        """T16: the smallest time to be received by message type."""
+        """T16: the smallest time to be received by message type, of those not forgotten."""
         with self._lock:
             return dict(self._ttbrs)
+
+    def forget_ttbrs(self, told: Mapping[str, timedelta]) -> None:
+        """What was told and is still true will be seen again; what is smaller since is told first."""
+        with self._lock:
+            self._ttbrs = {kind: ttbr for kind, ttbr in self._ttbrs.items() if told.get(kind) != ttbr}
 
     def lost(self) -> dict[str, int]:
         """How many expired, by message type."""

@@ -25,6 +25,7 @@ class LifetimeNotes:
         if self._monotonic() < self._look_at:
             return
         self._look_at = self._monotonic() + EVERY
+        ttbrs.forget()
         for sample in samples:
             if sample.table.kind is Kind.INPUT and sample.depth and sample.depth.depth:
                 self._look(sample, ids[sample.table.address])
@@ -43,4 +44,4 @@ class LifetimeNotes:
             return
         self._tails[address] = depth.tail_seq
         for kind, ttbr in found.items():
-            ttbrs.lower_one(Queue(pk=queue_id), kind, ttbr)
+            ttbrs.keep_one(Queue(pk=queue_id), kind, ttbr)

@@ -1,6 +1,7 @@
 """A child's thread at the console's database: its settings come in, its heartbeat goes out."""
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,7 @@ class Reporter:
         apply: Callable[[Endpoint], None],
         state: Callable[[], str],
         code: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
     ):
         self.me = identity.mine()
         self._code = code or vitals.code_version()
@@ -37,7 +39,9 @@ class Reporter:
         self.link = ConsoleLink(f"pgqueue worker {row.name} pid {self.me.pid}"[:63], self)
         self._began_with = row.version
         self._taken: dict[str, Any] = {"settings_version": row.version}  # begun with, not taken while running
-        self._told_ttbrs: dict[str, Any] = {}
+        self._told_ttbrs: ttbrs.Ttbrs = {}
+        self._monotonic = monotonic
+        self._tell_again_at = monotonic() + ttbrs.AGAIN_AFTER.total_seconds()
         self._told_lost: dict[str, int] = {}
         self._told_state = ""
         self.breakers = Breakers()  # the endpoint's, when it is there
@@ -57,8 +61,16 @@ class Reporter:
         record(self.me, {**self._who(), **self.counters.row(self.row.concurrency), **self._taken})
         self._taken.pop("settings_at", None)
         self._announce(self._state())
-        self._told_ttbrs = ttbrs.lower(self.row, self.counters.ttbrs(), self._told_ttbrs)
+        self._tell_ttbrs()
         self._told_lost = ttbrs.lost(self.row, self.counters.lost(), self._told_lost)
+
+    def _tell_ttbrs(self) -> None:
+        """From time to time all over again, or what a sender has cured would be the smallest for ever."""
+        self._told_ttbrs = ttbrs.keep(self.row, self.counters.ttbrs(), self._told_ttbrs)
+        if self._monotonic() > self._tell_again_at:
+            self.counters.forget_ttbrs(self._told_ttbrs)
+            self._told_ttbrs = {}
+            self._tell_again_at = self._monotonic() + ttbrs.AGAIN_AFTER.total_seconds()
 
     def _announce(self, state: str) -> None:
         if state != self._told_state:

@@ -1,10 +1,10 @@
-"""T16: the smallest time to be received, and how many came too late, kept per queue and type beyond the messages."""
+"""T16: the smallest time to be received of late, and how many came too late: kept per queue and type."""
 
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.archive.model import clean
@@ -16,25 +16,36 @@ from pgqueue_admin.workers.queue_rows import row_of
 
 Ttbrs = dict[str, timedelta]
 Counts = dict[str, int]
+AGAIN_AFTER = timedelta(hours=1)  # then what is still seen is written down again: not at each message
+LAPSES_AFTER = timedelta(days=2)  # where longer ones are seen; above a day, as what is sent each night comes again
+FORGOTTEN_AFTER = timedelta(days=30)  # where none is seen: a queue may be empty for long
 
 
-def lower(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
-    """Write down each type whose minimum is new to us and smaller than the one on record; return what is told now."""
+def keep(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
+    """Write down each type of which something else was seen than is told; return what is told now."""
     news = {kind: ttbr for kind, ttbr in seen.items() if told.get(kind) != ttbr}
     if not news:
         return told
     queue = row_of(row.schema, row.table, Kind.INPUT, endpoint=row.name)
     for kind, ttbr in news.items():
-        lower_one(queue, kind, ttbr)
+        keep_one(queue, kind, ttbr)
     return dict(seen)
 
 
-def lower_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
-    kind, ms = _kept_as(kind, queue.ttbrs.all()), round(ttbr.total_seconds() * 1000)
+def keep_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
+    """The smaller one stays, until it was not seen for a while: who sends with a longer one has cured it."""
+    kind, ms = _kept_as(kind, queue.ttbrs.all()), max(1, round(ttbr.total_seconds() * 1000))
     known = SmallestTtbr.objects.filter(queue=queue, message_type=kind)
     if not known.exists():
         SmallestTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
-    known.filter(ttbr_ms__gt=ms).update(ttbr_ms=ms, seen_at=Now())
+    now = clock.now()
+    again, lapsed = Q(ttbr_ms=ms, seen_at__lt=now - AGAIN_AFTER), Q(seen_at__lt=now - LAPSES_AFTER)
+    known.filter(Q(ttbr_ms__gt=ms) | again | lapsed).update(ttbr_ms=ms, seen_at=Now())
+
+
+def forget() -> None:
+    """Of types that nobody sends any more."""
+    SmallestTtbr.objects.filter(seen_at__lt=clock.now() - FORGOTTEN_AFTER).delete()
 
 
 def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:

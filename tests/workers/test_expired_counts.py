@@ -25,7 +25,7 @@ def test_a_type_that_no_column_takes_is_counted_too() -> None:
     """Else every later beat would fail over it, and no other type would be counted."""
     endpoint = Endpoint.objects.create(name="Sales", table="Sales")
     kinds = ["T\0x", "Shop.Quote", "half \ud800", "T" * 600]
-    ttbrs.lower(endpoint, dict.fromkeys(kinds, timedelta(seconds=10)), {})
+    ttbrs.keep(endpoint, dict.fromkeys(kinds, timedelta(seconds=10)), {})
     ttbrs.lost(endpoint, dict.fromkeys(kinds, 1), {})
     kept = {"T\N{SYMBOL FOR NULL}x", "Shop.Quote", "half ?", "T" * 512}
     for counted in (SmallestTtbr, ExpiredCount):
@@ -99,10 +99,10 @@ def test_senders_who_name_each_message_a_type_of_its_own_fill_no_memory_and_no_t
     assert (len(counters.lost()), counters.lost()[OTHER_TYPES]) == (MOST_TYPES + 1, 40)
     assert counters.ttbrs()[OTHER_TYPES] == span
     ttbrs.lost(endpoint, counters.lost(), {})
-    ttbrs.lower(endpoint, counters.ttbrs(), {})
+    ttbrs.keep(endpoint, counters.ttbrs(), {})
     after_a_restart = {f"Shop.Mail{number}": 1 for number in range(3)}
     ttbrs.lost(endpoint, after_a_restart, {})
-    ttbrs.lower(endpoint, dict.fromkeys(after_a_restart, span / 2), {})
+    ttbrs.keep(endpoint, dict.fromkeys(after_a_restart, span / 2), {})
     assert ExpiredCount.objects.get(message_type=OTHER_TYPES).number == 43
     assert SmallestTtbr.objects.get(message_type=OTHER_TYPES).ttbr_ms == 5_000
     assert ExpiredCount.objects.count() == SmallestTtbr.objects.count() == MOST_TYPES + 1

@@ -154,7 +154,7 @@ def test_thinning_keeps_one_a_minute(tables: Connection, sampling: Sampling) -> 
 def test_the_smallest_ttbr_stays_when_the_queue_is_empty(tables: Connection, sampling: Sampling, clock: Clock) -> None:
     """T16"""
     address = make(tables)
-    for span in ("00:00:20", "00:00:10", "20.00:00:00"):
+    for span in ("00:00:20", "00:00:10", "20.00:00:00", "-00:00:05", "00:00:00"):
         headers = f'{{"NServiceBus.EnclosedMessageTypes":"Quote, S","NServiceBus.TimeToBeReceived":"{span}"}}'
         fill(tables, address, 1, headers=f"'{headers}'")
     sampling.turn()
