@@ -118,17 +118,19 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
 def _queue(row: Any, cap: int) -> Depth:
     facts = {"head_seq": row.head, "tail_seq": row.tail, "ready_seq": row.ready_head, "sent_total": row.sent_total}
     facts |= {"seconds": row.seconds, "marks": tuple(row.marks or ())}
-    running = row.in_flight or 0
     if not row.more:
-        ready = row.rows - running - row.expired
-        return Depth(row.at, row.rows, ready, row.in_flight, row.expired, "counted", **facts)
+        return _parted(row, row.rows, row.expired, "counted", facts)
     estimate = round((row.tail - row.head + 1) * row.hits / PROBES) if row.hits >= FEW else 0
     if estimate <= cap:
-        ready = max(0, cap - running - row.expired)
-        return Depth(row.at, cap, ready, row.in_flight, row.expired, "capped", **facts)
-    expired = round(estimate * row.hits_expired / row.hits)
-    ready = max(0, estimate - running - expired)
-    return Depth(row.at, estimate, ready, row.in_flight, expired, "estimate", **facts)
+        return _parted(row, cap, row.expired, "capped", facts)
+    return _parted(row, estimate, round(estimate * row.hits_expired / row.hits), "estimate", facts)
+
+
+def _parted(row: Any, depth: int, expired: int, how: str, facts: dict[str, Any]) -> Depth:
+    """More may be found than the depth has: a row past the cap, or probes that hit what is in flight and expired."""
+    taken = None if row.in_flight is None else min(row.in_flight, depth)
+    expired = min(expired, depth - (taken or 0))
+    return Depth(row.at, depth, depth - (taken or 0) - expired, taken, expired, how, **facts)
 
 
 def _delayed(row: Any, cap: int) -> Depth:

@@ -102,6 +102,31 @@ def test_where_the_probes_tell_nothing_it_is_at_least_the_cap(connection: Connec
     assert (seen.how, seen.depth) == ("capped", 100)
 
 
+def parted(seen: depth.Depth) -> tuple[int, int, int | None, int]:
+    return seen.depth, seen.ready, seen.in_flight, seen.expired
+
+
+def test_its_parts_are_the_depth_at_the_cap_too(connection: Connection, database: str, connect: Connect) -> None:
+    table, receiver = made(connection), connect(database)
+    fill(connection, table.address, 110, expires="timestamp '2000-01-01'")
+    fill(connection, table.address, 3, seq="9000000 + i")
+    seen = depth.measure(connection, table, cap=100)
+    assert (seen.how, parted(seen)) == ("capped", (100, 0, 0, 100))
+    with receiver.transaction():
+        take(receiver, table, 105)
+        seen = depth.measure(connection, table, cap=100)
+    assert (seen.how, parted(seen)) == ("capped", (100, 0, 100, 0))
+
+
+def test_its_parts_are_the_depth_past_the_cap_too(connection: Connection, database: str, connect: Connect) -> None:
+    table, receiver = made(connection), connect(database)
+    fill(connection, table.address, 20_000, expires="timestamp '2000-01-01'")
+    with receiver.transaction():
+        take(receiver, table, 500)
+        seen = depth.measure(connection, table)
+    assert (seen.how, parted(seen)) == ("estimate", (20_000, 0, 500, 19_500))
+
+
 def test_a_widened_seq(connection: Connection) -> None:
     """Head and tail 2^31 apart make an endpoint's own peek fail (wire sheet 2.8); looking does not."""
     address = make(connection)
