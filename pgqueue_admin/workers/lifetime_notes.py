@@ -15,11 +15,11 @@ EVERY = 30.0
 
 
 class LifetimeNotes:
-    """A queue whose tail has not moved tells nothing new."""
+    """A queue tells nothing new while neither end has moved: one that drains brings others to its head."""
 
     def __init__(self, monotonic: Callable[[], float]):
         self._monotonic, self._look_at = monotonic, 0.0
-        self._tails: dict[Address, int | None] = {}
+        self._ends: dict[Address, tuple[int, int | None]] = {}
 
     def take(self, samples: Iterable[QueueSample], ids: Mapping[Address, int]) -> None:
         if self._monotonic() < self._look_at:
@@ -33,7 +33,7 @@ class LifetimeNotes:
     def _look(self, sample: QueueSample, queue_id: int) -> None:
         address, depth = sample.table.address, sample.depth
         assert depth is not None
-        if self._tails.get(address, -1) == depth.tail_seq or depth.head_seq is None:
+        if depth.head_seq is None or self._ends.get(address) == (depth.head_seq, depth.tail_seq):
             return
         try:
             with source().reading() as connection:
@@ -42,6 +42,6 @@ class LifetimeNotes:
             raise
         except DatabaseError:
             return
-        self._tails[address] = depth.tail_seq
+        self._ends[address] = (depth.head_seq, depth.tail_seq)
         for kind, ttbr in found.items():
             ttbrs.keep_one(Queue(pk=queue_id), kind, ttbr)

@@ -165,6 +165,22 @@ def test_the_smallest_ttbr_stays_when_the_queue_is_empty(tables: Connection, sam
     assert (ttbr.queue.table, ttbr.message_type, ttbr.ttbr_ms) == ("Q", "Quote", 10_000)
 
 
+def test_types_behind_the_first_ones_are_seen_while_a_queue_drains(
+    tables: Connection, sampling: Sampling, clock: Clock
+) -> None:
+    """T16: nothing is sent meanwhile, so its tail stands still."""
+    address = make(tables)
+    fill(tables, address, 60)
+    quote = '{"NServiceBus.EnclosedMessageTypes":"Quote, S","NServiceBus.TimeToBeReceived":"00:00:05"}'
+    fill(tables, address, 5, headers=f"'{quote}'")
+    sampling.turn()
+    assert not SmallestTtbr.objects.exists()
+    tables.run('delete from "Q" where seq <= 60')
+    clock.now += 100
+    sampling.turn()
+    assert SmallestTtbr.objects.get().message_type == "Quote"
+
+
 def test_its_heartbeat(tables: Connection, sampling: Sampling) -> None:
     sampling.turn()
     process = Process.objects.get(role="sampler")
