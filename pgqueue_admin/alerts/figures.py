@@ -26,7 +26,9 @@ class Link(NamedTuple):
 
 def of(look: Look, alert: Alert) -> list[Line]:
     """What died, then the queue as the newest sample has it."""
-    lines = _dead(look, alert) if alert.kind == "dead_message" else [Line(alert.value or "now", "", "")]
+    lines = [] if alert.resolved_at else [Line(alert.value or "now", "", "")]
+    if alert.kind == "dead_message":
+        lines = _dead(look, alert)
     queue = look.queue_of(alert)
     return [*lines, *_sampled(look, queue)] if queue and hasattr(queue, "latest") else lines
 

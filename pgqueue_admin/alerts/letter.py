@@ -8,7 +8,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from pgqueue_admin.alerts import figures, links, places, subject
+from pgqueue_admin.alerts import endings, figures, links, places, subject
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.mailbox import Mailbox
@@ -70,16 +70,17 @@ def subject_of(look: Look, alert: Alert, about: About) -> str:
 
 def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
     """What both parts show. Never a body, never a header's value (CONSOLE 11)."""
-    opened = local(alert.opened_at, timezone.get_default_timezone())
+    opened, over = local(alert.opened_at, timezone.get_default_timezone()), about == About.RESOLVED
     return {
         "environment": look.environment or "unnamed",
         "colour": COLOURS[look.colour],
-        "severity": "resolved" if about == About.RESOLVED else alert.severity,
-        "resolved": about == About.RESOLVED,
+        "severity": "resolved" if over else alert.severity,
+        "resolved": over,
+        "became": endings.of(alert) if over else "",
         "where": subject.one_line(places.where(alert)),
         "queue": subject.one_line(alert.queue),
         "kind": BY_NAME[alert.kind].title,
-        "fact": subject.one_line(alert.sentence),
+        "fact": subject.one_line(_without_figures(alert) if over else alert.sentence),
         "meaning": alert.meaning,
         "since": both_zones(opened),
         "lasted": duration(max(0, int((look.now - alert.opened_at).total_seconds()))),
@@ -89,6 +90,11 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
         "warning_url": links.warning(alert.pk),
         "next_at": 2 * alert.count,
     }
+
+
+def _without_figures(alert: Alert) -> str:
+    """Of one that is over: its last look was somewhere halfway."""
+    return f"{BY_NAME[alert.kind].title} {places.by(alert)}".strip()
 
 
 def both_zones(opened: datetime) -> str:

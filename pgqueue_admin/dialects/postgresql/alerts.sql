@@ -75,3 +75,12 @@ with groups as materialized (
 select queue, named.shown as cause, sum(count)::bigint as count,
     greatest(least(min(first_at), now()), '0001-01-02') as first_at, count(*) as causes
 from counted join named using (queue, cause) group by queue, named.shown
+
+-- name: became
+-- Of what died in a queue by a cause since a warning began: what was decided since then, by whom, the most of it first.
+select became, became_by as who, operation, count(*) as count
+from messages.message_archive
+where (queue = %(queue)s or queue is null and %(queue)s = '"messages"."message"')
+  and coalesce(nullif(exception_type, ''), result::text) = %(cause)s
+  and died_at >= %(since)s and became_at >= %(since)s and became is not null
+group by became, became_by, operation order by count(*) desc, operation limit %(most)s
