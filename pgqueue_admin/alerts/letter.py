@@ -15,7 +15,7 @@ from pgqueue_admin.alerts.mailbox import Mailbox
 from pgqueue_admin.records.models import Alert, AlertMail
 from pgqueue_admin.wording.colours import COLOURS
 from pgqueue_admin.wording.durations import duration
-from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.wording.figures import NBSP, integer
 from pgqueue_admin.wording.times import local, zone_name
 
 COLUMNS = 72
@@ -63,7 +63,9 @@ def subject_of(look: Look, alert: Alert, about: About) -> str:
         return subject.compose(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
     opened = local(alert.opened_at, timezone.get_default_timezone())
     fact = alert.value if cause else f"{kind.title} {alert.value}"
-    before = "now" if about == About.GREW else ""
+    before = ""
+    if about == About.GREW:
+        before, fact = "now", f"{integer(alert.count)} died" if cause else fact  # what has doubled
     after = f"> {alert.threshold}, since {opened:%H:%M}"
     return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
 
@@ -88,7 +90,7 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
         "types": [subject.one_line(name) for name in figures.types(look, alert)],
         "links": figures.links_of(alert),
         "warning_url": links.warning(alert.pk),
-        "next_at": 2 * alert.count,
+        "next_at": integer(2 * alert.count),
     }
 
 

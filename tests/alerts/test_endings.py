@@ -1,4 +1,4 @@
-"""The last mail of a thread says what became of the messages."""
+"""The last mail of a thread says what became of the messages; a mail that grew names the number that is doubled."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock as database_clock
 from pgqueue_admin.records.models import AlertMail
 from tests.alerts.conftest import BILLING
-from tests.alerts.test_evaluate import Clock
+from tests.alerts.test_evaluate import START, Clock
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -76,3 +76,13 @@ def test_it_says_who_decided_on_how_many(clock: Clock, die: Callable[..., None],
 
 def test_where_that_is_not_known_it_says_nothing_of_it(clock: Clock, die: Callable[..., None]) -> None:
     assert "What became" not in over(clock, die, lambda: None).text
+
+
+def test_the_number_that_is_doubled_is_the_one_in_the_subject_and_at_the_foot(clock: Clock) -> None:
+    clock.turn(died={"Refused": 1_000})
+    assert "the deaths since it began double: next at 2,000," in flat(last().text)
+    (subject,) = clock.turn(6, died={"Refused": 2_000}, lying=[Group(BILLING, "Refused", 40, START)])
+    assert "now Billing 3,000 died by Refused" in subject.replace("\u00a0", " ")
+    for part in (last().text, last().html):
+        assert "the deaths since it began double: next at 6,000," in flat(part)
+        assert "40 dead messages by Refused" in flat(part)

@@ -107,7 +107,7 @@ def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> 
     assert clock.turn(died={"Refused": 3}) == ["[production] critical: Billing 3 dead by Refused > 0, since 02:47"]
     assert clock.turn(1, died={"Refused": 3}) == []  # doubled, but too soon
     assert clock.turn(3.9, died={"Refused": 1}) == []
-    assert clock.turn(0.1) == ["[production] critical: now Billing 7 dead by Refused > 0, since 02:47"]
+    assert clock.turn(0.1) == ["[production] critical: now Billing 7 died by Refused > 0, since 02:47"]
     assert clock.turn(60, died={"Refused": 6}) == []  # long ago, but not doubled
     assert clock.turn(0, died={"Refused": 1}) != []
 
@@ -151,7 +151,7 @@ def test_an_acknowledgement_ends_when_the_count_has_doubled_since(clock: Clock) 
     said = f"{alert.pk}, Billing: 1 dead message by Refused, target 0"
     assert AuditEntry.objects.get().subject.replace("\u00a0", " ").startswith(said)
     [subject] = clock.turn(10, died={"Refused": 1})
-    assert "critical: now Billing 2 dead" in subject
+    assert "critical: now Billing 2 died" in subject
     alert.refresh_from_db()
     assert (alert.acknowledged_at, alert.acknowledged_by) == (None, "")
     assert [(entry.who, entry.verb) for entry in AuditEntry.objects.order_by("id")] == [
