@@ -88,13 +88,15 @@ def in_zone(why: str, when: datetime | None) -> str:
     return why.replace(at_utc(when), errors.at(when)) if when else why
 
 
-def ended(operation: Operation) -> str:
-    """All classes that are not zero: ``412 retried, 6 skipped, 866 not sent and still dead where they were.``"""
+def ended(operation: Operation, succeeded: int = 0, dead_again: int = 0) -> str:
+    """All classes that are not zero: ``412 succeeded, 6 dead again, 866 not sent and still dead where they were.``"""
     left = operation.count - operation.done - operation.skipped - operation.failed
     classes = [
-        (operation.done, past(operation.kind)),
+        (succeeded, "succeeded"),
+        (dead_again, "dead again"),
+        (operation.done - succeeded - dead_again, past(operation.kind)),
         (operation.skipped, "skipped"),
         (operation.failed, f"failed and {STILL[operation.kind]}"),
         (left, f"not touched and {STILL[operation.kind]}"),
     ]
-    return ", ".join(f"{count:,} {word}" for count, word in classes if count) or "Nothing was in the set"
+    return ", ".join(f"{count:,} {word}" for count, word in classes if count > 0) or "Nothing was in the set"

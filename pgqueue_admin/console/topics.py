@@ -36,5 +36,5 @@ def register_all() -> None:
     register("delayed", delayed.live, notify.SAMPLE)
     register("alerts", alerts.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
     register("warnings", alerts.live_rows, notify.ALERT, argument=alerts.shown)
-    register("op", progress.live, notify.OPERATION, argument=number)
+    register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)

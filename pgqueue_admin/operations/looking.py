@@ -1,6 +1,7 @@
 """What an operation's page shows: its frozen set, what it would do, what it did, what became of it since."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Connection
@@ -16,10 +17,20 @@ class Changed(NamedTuple):
     who: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Now:
+    """How many of a set are in a state. ``of_this``: of these, what this operation did, and nobody decided on since."""
+
+    state: str
+    count: int
+    of_this: int
+
+
 def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", limit: int = 50) -> list[Any]:
     """A page of the set, after a place in it: rows of place, archive_id, queue, outcome, why, state, message_type, …
 
-    ``outcome``: done, skipped, failed, or open for what is not acted on yet.
+    ``outcome``: done, skipped, failed, open for what is not acted on yet; or what came of what is done: retried (and
+    not heard of since), succeeded, dead_again.
     """
     asked = {"operation_id": pk, "after": after, "outcome": outcome or None, "limit": limit}
     return connection.all(postgresql().operation.items(), asked)
@@ -43,9 +54,9 @@ def made_of(connection: Connection, pk: int) -> list[Any]:
     return connection.all(postgresql().operation.made_of(), {"operation_id": pk})
 
 
-def states(connection: Connection, pk: int) -> dict[str, int]:
+def states(connection: Connection, pk: int) -> list[Now]:
     """What the messages are now: dead, retried, succeeded, dead_again, discarded, gone."""
-    return dict(connection.all(postgresql().operation.states(), {"operation_id": pk}))
+    return [Now(*row) for row in connection.all(postgresql().operation.states(), {"operation_id": pk})]
 
 
 def changed(connection: Connection, operation: Operation) -> Changed:

@@ -237,10 +237,8 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
     ("acted", "said"), [((0, 0, 0), 0), ((1, 0, 0), 1), ((500, 2, 1), 50), ((900, 90, 6), 99), ((990, 6, 4), 100)]
 )
 def test_per_cent_are_all_only_when_all_are_acted_on(acted: tuple[int, int, int], said: int) -> None:
-    from pgqueue_admin.console.operation import progress
-
     done, skipped, failed = acted
-    assert str(progress.of(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent) == str(said)
+    assert progress.Progress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
 
 
 def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:

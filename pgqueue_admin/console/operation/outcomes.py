@@ -13,6 +13,7 @@ from pgqueue_admin.records.models import Operation
 
 ROWS = 50
 FILTERS = (("", "All"), ("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed"), ("open", "To go"))
+OF_RETRIES = (("succeeded", "Succeeded"), ("dead_again", "Dead again"), ("retried", "Not known yet"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +21,20 @@ class Outcomes:
     rows: list[Any]
     after: str
     outcome: str
-    states: dict[str, int]
     discarded: int  # by this operation, and still
     restore: str  # the search that finds just these
 
 
 def read(connection: Connection, operation: Operation, asked: Mapping[str, str]) -> Outcomes:
-    outcome = next((name for name, _ in FILTERS if name == asked.get("o")), "")
+    outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = paging.integer(asked.get("after")) or 0
     rows = service.items(connection, operation.pk, start, outcome, ROWS + 1)
     after = paging.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
     still = Filter(state="discarded", last_operation=operation.pk)
     discarded = store.count(connection, still, operation.done).number if operation.kind == Operation.Kind.DISCARD else 0
-    states = service.states(connection, operation.pk)
-    return Outcomes(rows[:ROWS], after, outcome, states, discarded, terms.written(still))
+    return Outcomes(rows[:ROWS], after, outcome, discarded, terms.written(still))
+
+
+def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
+    """Names and words: of a retry also by what came of it."""
+    return (*FILTERS[:2], *OF_RETRIES, *FILTERS[2:]) if operation.kind == Operation.Kind.RETRY else FILTERS

@@ -1,6 +1,7 @@
 """How far an operation is: figures of the row, drawn alike by the page and by the stream."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.template.loader import render_to_string
@@ -11,28 +12,24 @@ from pgqueue_admin.console import operation_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
+from pgqueue_admin.operations.looking import Now
+from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import acts
 
 State = Operation.State
 RUNNING = (State.WAITING, State.RUNNING)
+FOLLOWED = timedelta(hours=1)  # an open page counts on after the end; of other people's queues success is never told
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """Widths of the bar's parts, in messages; each has its own texture."""
+class Came:
+    """What came of messages that were retried, as far as it is known; the rest was not heard of since."""
 
-    done: int
-    failed: int
-    skipped: int
-    total: int
-
-    @property
-    def parts(self) -> list[tuple[str, int, int]]:
-        """Class, start, width."""
-        starts = (0, self.done, self.done + self.failed)
-        widths = (self.done, self.failed, self.skipped)
-        return list(zip(("ok", "deadf", "skip-f"), starts, widths, strict=True))
+    succeeded: int
+    dead_again: int
+    rest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,16 @@ class Progress:
 
     operation: Operation
     finishing: bool = False
+    now: list[Now] | None = None  # what the set is by now; None where the database does not say
+
+    @property
+    def came(self) -> Came | None:
+        """Of a retry only: nothing can come of what was discarded or restored."""
+        if self.now is None or self.operation.kind != Operation.Kind.RETRY:
+            return None
+        of = {now.state: now.of_this for now in self.now}
+        succeeded, dead_again = of.get("succeeded", 0), of.get("dead_again", 0)
+        return Came(succeeded, dead_again, max(0, self.operation.done - succeeded - dead_again))
 
     @property
     def running(self) -> bool:
@@ -71,9 +78,17 @@ class Progress:
         return min(99, max(1 if self.acted else 0, round(100 * self.acted / self.operation.count)))
 
     @property
-    def bar(self) -> Bar:
-        o = self.operation
-        return Bar(o.done, o.failed, o.skipped, max(1, o.count))
+    def bar(self) -> list[tuple[str, int, int]]:
+        """Class, start and width of each part, in messages; each has its own texture."""
+        o, came = self.operation, self.came
+        said = [("ok", o.done)]
+        if came:
+            said = [("ok", came.succeeded), ("deadf", came.dead_again), ("k-flight", came.rest)]
+        parts, start = [], 0
+        for name, width in (*said, ("deadf", o.failed), ("skip-f", o.skipped)):
+            parts.append((name, start, width))
+            start += width
+        return parts
 
     @property
     def past(self) -> str:
@@ -81,7 +96,16 @@ class Progress:
 
     @property
     def verdict(self) -> str:
-        return operation_words.FINISHING if self.finishing else operation_words.ended(self.operation)
+        if self.finishing:
+            return operation_words.FINISHING
+        came = self.came
+        return operation_words.ended(self.operation, *((came.succeeded, came.dead_again) if came else ()))
+
+    @property
+    def spoken(self) -> str:
+        """Said once when it ends, and once more when it is known what came of each: not with every count between."""
+        known = self.finishing or not (self.came and self.came.rest)
+        return self.verdict if known else operation_words.ended(self.operation)
 
     @property
     def live_left(self) -> SafeString:
@@ -100,20 +124,24 @@ class Progress:
 
 def of(operation: Operation) -> Progress:
     try:
-        return Progress(operation, service.in_hand(operation))
+        with source().reading() as connection:
+            now = service.states(connection, operation.pk)
+        return Progress(operation, service.in_hand(operation), now)
     except DatabaseError:  # what is known is shown
         return Progress(operation)
 
 
 def live(number: str) -> dict[str, str]:
-    """For an open page: the whole section, and what is spoken when it ends."""
+    """For an open page: the whole section, what the set is now, and what is spoken when it ends."""
     operation = Operation.objects.filter(pk=whole(number) or 0).first()
-    if operation is None:
+    if operation is None or (operation.ended_at and clock.now() - operation.ended_at > FOLLOWED):
         return {}
     progress = of(operation)
     about = {"operation": operation, "progress": progress}
-    drawn: dict[str, str] = {f"op.{number}.progress": render_to_string("pgqueue_admin/operations/progress.html", about)}
-    drawn[f"op.{number}.state"] = render_to_string("pgqueue_admin/operations/state.html", about)
+    drawn: dict[str, str] = {
+        f"op.{number}.{part}": render_to_string(f"pgqueue_admin/operations/{part}.html", about)
+        for part in ("progress", "state", "now")
+    }
     drawn[f"op.{number}.left"], drawn[f"op.{number}.acts"] = f"{progress.left:,}", progress.acts_class
-    ended = "" if progress.moves else f"Operation {number} has ended: {progress.verdict}"
+    ended = "" if progress.moves else f"Operation {number} has ended: {progress.spoken}"
     return {**drawn, "@say": ended}

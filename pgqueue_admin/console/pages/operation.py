@@ -27,7 +27,7 @@ def page(request: HttpRequest, number: int) -> HttpResponse:
         "what": operation_words.what(operation),
         "progress": progress.of(operation),
         "found": found,
-        "outcome_filters": outcomes.FILTERS,
+        "outcome_filters": outcomes.filters(operation),
         "trouble": problem,
         "refusal": access.may(request.user, operation.kind),
     }

@@ -62,13 +62,15 @@ from unnest(%(ids)s::integer[], %(outcomes)s::text[], %(whys)s::text[], %(whos)s
 where i.operation = %(operation_id)s and i.archive_id = o.archive_id and i.outcome is null
 
 -- name: items
--- A page of the frozen set with each message's outcome and what became of it since; by place, and by outcome if asked.
+-- A page of the frozen set with each message's outcome and what became of it since; by place, and by outcome if asked,
+-- or by the state that came of what this operation did.
 select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, i.at,
     a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at,
     a.operation as last_operation
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s and i.place > %(after)s
-  and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s)
+  and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s
+       or i.outcome = 'done' and a.operation = i.operation and a.state = %(outcome)s)
 order by i.place limit %(limit)s
 
 -- name: samples
@@ -86,8 +88,10 @@ where i.operation = %(operation_id)s and i.outcome is distinct from 'done'
 order by i.place
 
 -- name: states
--- What became of the frozen messages up to now: retried, succeeded, dead again, still dead.
-select coalesce(a.state, 'gone') as state, count(*) as count
+-- What became of the frozen messages up to now: retried, succeeded, dead again, still dead. Of_this: how many of these
+-- this operation acted on, and nobody has decided on since.
+select coalesce(a.state, 'gone') as state, count(*) as count,
+    count(*) filter (where i.outcome = 'done' and a.operation = i.operation) as of_this
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
 where i.operation = %(operation_id)s
 group by 1 order by 2 desc

@@ -1,0 +1,88 @@
+"""What came of messages that were retried together: a retry whose messages die again at once is no success."""
+
+import re
+from datetime import timedelta
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.console.operation import progress
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.operations import service
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Operation
+from tests.console.operating import choose, start
+from tests.console.pages import shown
+from tests.console.recorded import Recorded
+
+
+def retried(recorded: Recorded, cards: list[int]) -> str:
+    """The address of an operation that has retried them all."""
+    address = choose(recorded.operator, "retry", cards)["Location"]
+    start(recorded.operator, address)
+    service.run(Operation.objects.get().pk)
+    return str(address)
+
+
+def succeed(recorded: Recorded, card: int) -> None:
+    message = store.get(recorded.connection, card)
+    assert message is not None
+    assert store.succeeded(recorded.connection, card, message.message_id, "Billing")
+
+
+def die_again(recorded: Recorded, cards: list[int]) -> None:
+    died = [message for card in cards if (message := store.get(recorded.connection, card))]
+    found = {"message_ids": [each.message_id for each in died], "queues": [each.queue for each in died]}
+    recorded.connection.run(postgresql().archive.dead_again(), found)
+
+
+def figures(html: str) -> dict[str, str]:
+    html = re.sub(r"<svg.*?</svg>", "", html, flags=re.S)
+    return dict(re.findall(r'<dt>\s*([^<]+?)\s*</dt>\s*<dd class="v"><span[^>]*>([^<]*)</span>', html))
+
+
+def test_those_that_died_again_are_no_success(recorded: Recorded, cards: list[int]) -> None:
+    address = retried(recorded, cards)
+    html = shown(recorded.operator, address)
+    assert "5 retried." in html
+    assert figures(html)["Not known yet"] == "5"
+    assert 'class="tag good"' not in html
+
+    succeed(recorded, cards[0])
+    die_again(recorded, cards[1:4])
+    html = shown(recorded.operator, address)
+    assert "1 succeeded, 3 dead again, 1 retried." in html
+    assert "ended, some died again" in html
+    known = figures(html)
+    assert (known["Succeeded"], known["Dead again"], known["Not known yet"]) == ("1", "3", "1")
+    for part in ('class="ok" x="0" width="1"', 'class="deadf" x="1" width="3"', 'class="k-flight" x="4" width="1"'):
+        assert part in html
+    for outcome, count in (("succeeded", 1), ("dead_again", 3), ("retried", 1), ("done", 5)):
+        assert f'href="?o={outcome}#outcome"' in html
+        assert shown(recorded.operator, f"{address}?o={outcome}").count("into <span") == count
+
+
+def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
+    recorded: Recorded, cards: list[int]
+) -> None:
+    retried(recorded, cards)
+    number = str(Operation.objects.get().pk)
+    succeed(recorded, cards[0])
+    told = progress.live(number)
+    assert "1 succeeded, 4 retried." in told[f"op.{number}.progress"]
+    assert told["@say"] == f"Operation {number} has ended: 5 retried"
+    die_again(recorded, cards[1:])
+    told = progress.live(number)
+    assert "4\n  dead again" in told[f"op.{number}.now"]
+    assert told["@say"] == f"Operation {number} has ended: 1 succeeded, 4 dead again"
+    Operation.objects.update(ended_at=clock.now() - progress.FOLLOWED - timedelta(minutes=1))
+    assert progress.live(number) == {}
+
+
+def test_what_others_retried_is_counted_with_them(recorded: Recorded, cards: list[int]) -> None:
+    address = choose(recorded.operator, "retry", cards)["Location"]
+    start(recorded.operator, address)
+    service.act("retry", cards[0], "tomas", "console")
+    service.run(Operation.objects.earliest("pk").pk)
+    die_again(recorded, cards[:1])
+    html = shown(recorded.operator, address)
+    assert "4 retried, 1 skipped." in html
+    assert figures(html)["Dead again"] == "0"
