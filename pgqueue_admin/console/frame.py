@@ -90,6 +90,10 @@ class Frame:
         newest = self._counts.newest
         return timezone.localtime(newest) if newest else None
 
+    @property
+    def why_stale(self) -> str:
+        return self._counts.why_stale
+
     @cached_property
     def age(self) -> float | None:
         return freshness.age(self.sampled_at) if self.sampled_at else None

@@ -6,10 +6,11 @@ from functools import cached_property
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils.html import conditional_escape
 
 from pgqueue_admin.monitor.delayed import LATE
 from pgqueue_admin.records import rail
-from pgqueue_admin.wording import times
+from pgqueue_admin.wording import times, visible
 from pgqueue_admin.wording.figures import figure, of_sum
 
 # group, entries: url name, word on the screen, name of the count below
@@ -62,6 +63,12 @@ class Counts:
     def newest(self) -> datetime | None:
         """The newest sample's instant."""
         return self._read.newest
+
+    @property
+    def why_stale(self) -> str:
+        """What the banner says where figures are stale: as the sampler says it, if it runs."""
+        said = visible.first_line(self._read.blind or "")
+        return f"The sampler cannot read the queues: {said}" if said else "The sampler has not reported since."
 
     @property
     def warnings(self) -> tuple[str, str]:
@@ -121,7 +128,8 @@ def live(_: str) -> dict[str, str]:
     named = [(name, count) for _, entries in GROUPS for name, _, count in entries if count and path_of(name)]
     said = {f"nav.{name}": getattr(counts, count)[0] for name, count in named}
     tones = {f"nav.{name}.tone": f"n {getattr(counts, count)[1]}" for name, count in named}
-    return {"@at": times.iso(newest) if newest else "", **said, **tones}
+    why = str(conditional_escape(counts.why_stale))
+    return {"@at": times.iso(newest) if newest else "", "frame.why": why, **said, **tones}
 
 
 def quick(rail: list[Group]) -> list[Entry]:

@@ -13,6 +13,8 @@ from pgqueue_admin.wording import figures, visible
 
 
 def state(row: processes.Row) -> SafeString:
+    if row.is_cut_off:
+        return parts.state("circuit breaker open", "critical")
     said, until = parts.state(row.word, row.state), row.process.drain_until
     if row.state == "lost":
         return format_html('{} <span class="sub">the figures are its last</span>', said)

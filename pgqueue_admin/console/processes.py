@@ -11,7 +11,7 @@ from django.conf import settings
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Endpoint, Process
-from pgqueue_admin.wording import figures, names
+from pgqueue_admin.wording import figures, names, visible
 
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
 _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
@@ -46,6 +46,11 @@ class Row:
     @property
     def tone(self) -> str:
         return _TONES.get(self.state, "")
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Running, and what it works on fails."""
+        return self.state == Process.State.RUNNING and bool(self.process.breakers)
 
     @property
     def is_program(self) -> bool:
@@ -90,6 +95,8 @@ def staff_state(staff: processes.OfEndpoint) -> tuple[str, str]:
     """How an endpoint of ours is staffed: the word, and the state it is drawn as."""
     if staff.missing:
         return "short of processes", "critical"
+    if staff.breakers:
+        return "circuit breaker open", "critical"
     if staff.not_restarted:
         done = staff.have - staff.not_restarted
         return f"restarting, {done} of {staff.have} done", "waiting"
@@ -133,10 +140,21 @@ def verdict(
         return "crit", "No supervisor has reported"
     if broken := sorted({row.name for row in broken_programs(found)}):
         return "crit", f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"
+    if cut := [each.endpoint.name for each in staffed if each.breakers]:
+        return "crit", f"Circuit breakers of {names.listed(cut)} are open"
     if suspects:
         ended = sorted({each.endpoint for each in suspects})
         return "crit", f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"
     return "good", _all_run(want)
+
+
+def failing(staffed: Iterable[processes.OfEndpoint]) -> list[tuple[str, list[str]]]:
+    """What open circuit breakers say, each with the endpoints it is said of: one database away is one trouble."""
+    found: dict[str, dict[str, None]] = {}
+    for each in staffed:
+        for _, breaker in each.breakers:
+            found.setdefault(visible.first_line(breaker["error"]), {})[each.endpoint.name] = None
+    return [(error, list(of)) for error, of in found.items()]
 
 
 def _all_run(want: int) -> str:

@@ -12,6 +12,7 @@ class Counts(NamedTuple):
     """``warnings`` are open and acknowledged by nobody; ``critical`` are some of them; ``dead`` lie in the archive."""
 
     newest: datetime | None
+    blind: str | None  # why nothing is read, as a sampler says that runs
     queues: int
     warnings: int
     critical: int
@@ -29,10 +30,18 @@ class Counts(NamedTuple):
 def counts(late: timedelta) -> Counts:
     """``late``: what is due for longer than that and still there, nobody seems to move."""
     seconds = {"late": late.total_seconds(), "lost": HEARTBEAT_LOST.total_seconds()}
-    return Counts(*rows_of(postgresql().rail.counts(newest=postgresql().rail.newest), seconds)[0])
+    parts = {"newest": postgresql().rail.newest, "blind": postgresql().rail.blind}
+    return Counts(*rows_of(postgresql().rail.counts(**parts), seconds)[0])
 
 
 def newest() -> datetime | None:
     """When queues were last looked at; None: never."""
     ((found,),) = rows_of(postgresql().rail.how_new(newest=postgresql().rail.newest))
     return found
+
+
+def blind() -> str:
+    """Why nothing is read, as a sampler says that runs."""
+    asked = postgresql().rail.why_blind(blind=postgresql().rail.blind)
+    ((said,),) = rows_of(asked, {"lost": HEARTBEAT_LOST.total_seconds()})
+    return said or ""

@@ -40,6 +40,11 @@ def plain(text: str) -> str:
     return _UNSEEN.sub(lambda unseen: mark(unseen[0]), text)
 
 
+def first_line(text: str) -> str:
+    """Of what a database or a driver said, where a page has one line for it."""
+    return plain(text.strip().partition("\n")[0])
+
+
 def mark(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:

@@ -109,6 +109,7 @@ class Sampling:
 
     def _write(self, seen: list[QueueSample] | None) -> None:
         if seen is None:
+            self._beat()
             samples.mark_unreadable(self._blind)
             return self._differences.forget()
         self._roster.update(self._sampler.tables)
@@ -175,6 +176,8 @@ class Sampling:
 
     def _note_blind(self, error: str) -> None:
         _tell(self._blind, error, "The queues' database")
+        if error != self._blind:
+            self._beat_at = 0.0  # pages say why from the heartbeat, and are told of it now
         self._blind = error
 
     def _note_unfound(self, error: str) -> None:

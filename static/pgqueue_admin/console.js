@@ -74,7 +74,7 @@
   function why_stale() {
     if (paused) return "Paused; press . or Live to go on.";
     if (!stream && outside) return "You are signed out. Reload to sign in, or sign in in another tab: then this page goes on.";
-    return `${stream ? "The sampler has not reported since." : "The console does not answer."} This page tries again by itself.`;
+    return `${stream ? one("#why-stale").textContent : "The console does not answer."} This page tries again by itself.`;
   }
 
   function ages(root) {

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.utils import timezone
 
+from pgqueue_admin.console import navigation
 from pgqueue_admin.console.overview import changes, live
 from pgqueue_admin.records import freshness
 from pgqueue_admin.records.models import Alert, ArchiveSample, AuditEntry, LatestSample, Process, Queue
@@ -201,6 +202,26 @@ def test_a_console_that_cannot_see_says_so_and_keeps_the_figures(page: Page) -> 
     told = live.overview("")  # the browser puts its time into the zone of whoever looks; spoken words have none
     assert re.search(r'no sample since <time datetime="\S+Z" data-as="short"', told["verdict"])
     assert told["@say"] == "No sample"
+
+
+def test_a_database_that_is_away_is_not_the_samplers_fault(page: Page) -> None:
+    made, now = queue("Billing", ready=17, depth=17), timezone.now()
+    LatestSample.objects.filter(queue=made).update(at=now - timedelta(seconds=40))
+    row = Process.objects.create(
+        role="sampler", host="a", pid=5, start_ticks=1, started_at=now, heartbeat_at=now,
+        last_error="The database does not answer. Connection <refused>.\n\tIs it on?",
+    )  # fmt: skip
+    said = page()
+    assert re.search("no sample since <time [^>]*>[^<]*</time>: the queues’ database does not answer", said)
+    assert "The sampler cannot read the queues: The database does not answer. Connection &lt;refused&gt;." in said
+    assert "The sampler has not reported" not in said
+    told = live.overview("")
+    assert "Connection &lt;refused&gt;." in told["verdict.rest"]
+    assert told["@title"] == "The queues cannot be read"
+    assert "Connection &lt;refused&gt;." in navigation.live("")["frame.why"]
+    Process.objects.filter(pk=row.pk).update(heartbeat_at=now - timedelta(seconds=40))
+    assert "The sampler has not reported since." in page()
+    assert navigation.live("")["frame.why"] == "The sampler has not reported since."
 
 
 def test_the_recorded_shop_worst_first(recorded_page: Page) -> None:

@@ -218,6 +218,20 @@ def test_an_open_circuit_breaker_is_said(as_operator: Client, console_database: 
     assert "<b>no answer</b>" not in html
 
 
+def test_one_database_that_is_away_is_one_trouble_of_all_endpoints(as_operator: Client, console_database: str) -> None:
+    process(role="supervisor", endpoint="", pid=1)
+    for pid, name in enumerate(("Billing", "Shipping"), start=2):
+        Endpoint.objects.create(name=name, table=name, desired_processes=1)
+        said = [{"what": f"{act} {name}", "error": "It is away.\n\tIs it <on>?"} for act in ("Peeking at", "Receiving")]
+        process(pid=pid, endpoint=name, breakers=said)
+    html = text(as_operator)
+    assert "Circuit breakers of Billing and Shipping are open" in html
+    assert html.count("<b>It is away.</b>") == 1
+    assert "All 2 processes run" not in html
+    assert 'class="tag good"' not in html.partition('id="endpoints"')[2]
+    assert "Circuit breakers" in process_cells.live("")["workers.verdict"]
+
+
 def test_restarting_one_by_one_is_an_act_of_its_own(
     as_operator: Client, as_viewer: Client, console_database: str
 ) -> None:

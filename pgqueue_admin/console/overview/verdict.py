@@ -11,7 +11,7 @@ from pgqueue_admin.console import parts
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.console.overview.needs import Need
 from pgqueue_admin.records.models import Alert
-from pgqueue_admin.wording import figures, names
+from pgqueue_admin.wording import figures, names, visible
 from pgqueue_admin.wording.durations import plain
 
 
@@ -28,10 +28,12 @@ class Verdict:
         return self.title if self.tone == "blind" else self.sentence
 
 
-def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None) -> Verdict:
-    """``blind_since``: the newest sample, when it is too old to be believed."""
+def judge(
+    needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None, why: str = ""
+) -> Verdict:
+    """``blind_since``: the newest sample, when it is too old to be believed. ``why``: as a sampler says that runs."""
     if blind_since is not None:
-        return _blind(blind_since)
+        return _blind(blind_since, visible.first_line(why))
     warnings = [alert for alert in alerts if alert.severity == "warning" and alert.acknowledged_at is None]
     if needs:
         return _needed(needs, warnings, rows)
@@ -41,9 +43,14 @@ def judge(needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], b
     return _calm(rows, [alert for alert in alerts if alert.acknowledged_at])
 
 
-def _blind(since: datetime) -> Verdict:
+def _blind(since: datetime, why: str) -> Verdict:
+    kept = "Everything below is the last that was seen. Nothing was lost."
     said = format_html("The console cannot see: no sample since {}", parts.when(since))
-    return Verdict("blind", said, "No sample", "Everything below is the last that was seen. Nothing was lost.")
+    if not why:
+        return Verdict("blind", said, "No sample", kept)
+    short = why.partition(". ")[0].replace("The database", "the queues’ database", 1).removesuffix(".")
+    rest = format_html("The sampler runs, and was told: {} It tries again each time. {}", why, kept)
+    return Verdict("blind", format_html("{}: {}", said, short), "The queues cannot be read", rest)
 
 
 def _needed(needs: Sequence[Need], warnings: Sequence[Alert], rows: Sequence[Row]) -> Verdict:

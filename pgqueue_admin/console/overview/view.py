@@ -47,7 +47,8 @@ class View:
 
     @cached_property
     def verdict(self) -> verdict.Verdict:
-        return verdict.judge(self.needs, self.alerts, self.rows, self.blind_since)
+        why = rail.blind() if self.blind_since else ""
+        return verdict.judge(self.needs, self.alerts, self.rows, self.blind_since, why)
 
     @cached_property
     def _totals(self) -> totals.Totals:

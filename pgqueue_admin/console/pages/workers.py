@@ -33,6 +33,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "others": any(host.supervisor and not host.silent_since for host in by_host),
             "staffed": staffed,
             "broken": [(row, process_logs.last_lines(row.process, last)) for row in broken],
+            "failing": processes.failing(staffed),
             "may_read": may_read,
             "suspects": suspects,
             "verdict": sentence,

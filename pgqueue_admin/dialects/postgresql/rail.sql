@@ -2,6 +2,7 @@
 -- Every page asks for all of these: one statement in place of seven. Tables of the console's own database.
 select
     {newest} as newest,
+    {blind} as blind,
     (select count(*) from pgqueue_queue where gone_since is null) as queues,
     (select count(*) from pgqueue_alert where resolved_at is null and acknowledged_at is null) as warnings,
     (select count(*) from pgqueue_alert
@@ -49,6 +50,17 @@ coalesce(
     (select max(heartbeat_at) from pgqueue_process where role = 'sampler' and ended_at is null and last_error = ''),
     (select max(l.at) from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id where q.gone_since is null)
 )
+
+-- name: blind
+-- Why nothing is read, as a sampler says that runs; null: none of them says so.
+(select last_error from pgqueue_process
+ where role = 'sampler' and ended_at is null and last_error <> ''
+     and heartbeat_at >= now() - %(lost)s * interval '1 s'
+ order by heartbeat_at desc limit 1)
+
+-- name: why_blind
+-- The same by itself.
+select {blind}
 
 -- name: how_new
 -- The same by itself.
