@@ -88,6 +88,9 @@ class Look:
         queue = self.by_address.get(address)
         return bool(queue and hasattr(queue, "latest") and queue.latest.error)
 
+    def of(self, endpoint: Endpoint) -> list[Process]:
+        return [process for process in self.processes if process.endpoint == endpoint.name]
+
     def hears_of(self, process: Process) -> bool:
         """Whether it runs, and has lately said so: as records.processes asks the database."""
         return process.ended_at is None and self.now - process.heartbeat_at < HEARTBEAT_LOST

@@ -61,7 +61,7 @@ class Row:
     def ended_by(self) -> datetime | None:
         """When a silent one is killed, and then started again, at the latest; None: it is not."""
         after = settings.PGQUEUE["HUNG_SECONDS"]
-        if not (after and self.is_program and self.process.heartbeat_lost):
+        if not after or self.process.role == "supervisor" or not self.process.heartbeat_lost:
             return None
         return self.process.heartbeat_at + timedelta(seconds=after)
 

@@ -60,10 +60,16 @@ def dead_count(count: int, target: int, how: str = "counted") -> Said:
     )
 
 
-def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float) -> Said:
+def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float, silent: bool = False) -> Said:
+    """``silent``: a process of the endpoint is there, and is not heard of."""
     who = "nobody receives" if ours else "nobody seems to receive"
+    running = (
+        "Its process is there, and is not heard of. If it hangs, Workers says by when it is killed and started again."
+        if silent
+        else "No process of this endpoint runs. Start one on Endpoints."
+    )
     known = (
-        "No process of this endpoint runs. Start one on Endpoints."
+        running
         if ours
         else f"Nothing left the queue for {duration(quiet_seconds)}. "
         "That is all that can be known from here: see whether its service runs."

@@ -180,6 +180,18 @@ def test_nobody_receives_a_queue_of_ours(
     assert all("seems" not in each.sentence for each in found("nobody_receives", seen))
 
 
+def test_a_process_that_is_only_silent_is_not_to_be_started() -> None:
+    ours = Endpoint(name="Billing", schema="public", table="Billing")
+    silent = Process(role="endpoint", endpoint="Billing", heartbeat_at=ago(40))
+    queues = [queue(sample={"ready": 1})]
+    (seen,) = found("nobody_receives", look(queues=queues, endpoints=[ours], processes=[silent]))
+    assert "is not heard of" in seen.said.meaning
+    assert "Start one" not in seen.said.meaning
+    silent.ended_at = ago(35)
+    (seen,) = found("nobody_receives", look(queues=queues, endpoints=[ours], processes=[silent]))
+    assert "Start one on Endpoints." in seen.said.meaning
+
+
 def test_peek_range_and_ttbr_conflict_of_each_endpoint() -> None:
     slow = Endpoint(name="Notifications", schema="public", table="Notifications", peek_delay_ms=12_000)
     declared = Endpoint(name="Mailer", ours=False, schema="public", table="Mailer", peek_delay_ms=5_000)

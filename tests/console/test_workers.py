@@ -108,6 +108,17 @@ def test_a_lost_heartbeat_is_said(as_operator: Client, console_database: str) ->
     assert "20 min" in cell(html, row, "up"), "it began 31 min ago: nobody knows whether it lived on"
 
 
+def test_who_hangs_is_not_started_but_killed(as_operator: Client, console_database: str) -> None:
+    Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=1)
+    process(role="supervisor", endpoint="", pid=1)
+    process(heartbeat_at=timezone.now() - timedelta(seconds=30), busy=2)
+    html = text(as_operator)
+    assert "Shipping on" in html
+    assert "Start now" not in html
+    assert "If it hangs, it is killed by" in html
+    assert "the 2 messages that it had in hand are received again" in " ".join(html.split())
+
+
 def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client, console_database: str) -> None:
     process(role="supervisor", endpoint="", pid=1)
     hung = process(role="sampler", endpoint="", pid=2, heartbeat_at=timezone.now() - timedelta(seconds=30))

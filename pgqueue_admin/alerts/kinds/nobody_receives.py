@@ -19,13 +19,12 @@ def find(look: Look) -> Iterator[Found]:
             endpoint = look.ours.get((queue.schema, queue.table))
             quiet = _quiet_ours(look, endpoint) if endpoint else _quiet_foreign(look, queue)
             if quiet >= (QUIET_OURS if endpoint else QUIET_FOREIGN):
-                yield _found(look, queue, endpoint is not None, quiet)
+                yield _found(look, queue, endpoint, quiet)
 
 
 def _quiet_ours(look: Look, endpoint: Endpoint) -> float:
     """Seconds since the last process ended or began to drain; none while a person has paused it."""
-    of_it = [process for process in look.processes if process.endpoint == endpoint.name]
-    received = [at for process in of_it if (at := _received_until(look, process, endpoint))]
+    received = [at for process in look.of(endpoint) if (at := _received_until(look, process, endpoint))]
     return 0.0 if endpoint.paused else (look.now - max([look.watching_since, *received])).total_seconds()
 
 
@@ -47,9 +46,14 @@ def _quiet_foreign(look: Look, queue: Queue) -> float:
     return (look.now - max(since)).total_seconds()
 
 
-def _found(look: Look, queue: Queue, ours: bool, quiet: float) -> Found:
-    address = look.address(queue)
-    said = warnings.nobody_receives(queue.latest.ready or 0, queue.latest.how, ours, quiet)
+def _is_silent(look: Look, process: Process) -> bool:
+    return process.ended_at is None and not look.hears_of(process)
+
+
+def _found(look: Look, queue: Queue, endpoint: Endpoint | None, quiet: float) -> Found:
+    address, ours = look.address(queue), endpoint is not None
+    silent = endpoint is not None and any(_is_silent(look, process) for process in look.of(endpoint))
+    said = warnings.nobody_receives(queue.latest.ready or 0, queue.latest.how, ours, quiet, silent)
     return Found("nobody_receives", address, said, CRITICAL if ours else WARNING, queue=address)
 
 
