@@ -12,6 +12,7 @@ from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Endpoint, Process
 from pgqueue_admin.wording import figures, names, visible
+from pgqueue_admin.wording.durations import duration
 
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
 _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
@@ -103,6 +104,27 @@ def staff_state(staff: processes.OfEndpoint) -> tuple[str, str]:
     if staff.endpoint.paused:
         return "paused", "paused"
     return ("running", "running") if staff.have else ("stopped", "stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why an endpoint does not go on now, and the act that makes it: the word, and the name of its address."""
+
+    why: str
+    word: str
+    act: str
+
+
+def halted(staff: processes.OfEndpoint) -> Halt | None:
+    if not staff.want:
+        return Halt("is stopped", "Start", "endpoint_start")
+    if staff.endpoint.paused:
+        return Halt("is paused", "Resume", "endpoint_resume")
+    at = staff.waiting.next_start_at if staff.waiting and not staff.have else None
+    seconds = (at - clock.now()).total_seconds() if at else 0
+    if seconds <= 1:
+        return None
+    return Halt(f"starts again in {duration(round(seconds))}", "Start now", "endpoint_start")
 
 
 def rows(found: Iterable[Process], staffed: Iterable[processes.OfEndpoint]) -> list[Row]:

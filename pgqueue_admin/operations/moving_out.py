@@ -53,7 +53,7 @@ def _move(found: Fatal, who: str) -> int:
     try:
         return _act(found, who)
     except moving_out.InHand:
-        said = "A process has it in hand at this moment. Stop or pause the endpoint, or press again when it has ended."
+        said = "A process has it in hand at this moment. Stop the endpoint, move it, and start the endpoint again."
         raise Refused(f"Nothing was moved. {said}") from None
     except moving_out.Gone:
         fatal.settle(found.row_id)

@@ -252,7 +252,8 @@ def fatal_message(kind: str, seq: int, deaths: int, alone: int, limit: int, how:
         f"{deaths} deaths",
         f"{limit}",
         f"The last time the process was {how}. It never fails, so it is never given up: it comes back to the head of "
-        "its queue forever. Move that message out, into the archive; it can be retried from there.",
+        "its queue forever. Move that message out, into the archive; it can be retried from there. "
+        "Where a process has it in hand, stop the endpoint first, and start it again afterwards.",
     )
 
 

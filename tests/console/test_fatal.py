@@ -1,6 +1,7 @@
 """The page of a message that ends its process, and moving it out with scripts off."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -77,11 +78,35 @@ def test_moving_it_out_leads_to_it_in_the_archive(as_operator: Client, row: Any,
     assert "Move that message out" not in text(as_operator.get("/endpoints/Sales/"))
 
 
+@pytest.mark.parametrize(
+    ("facts", "said", "act"),
+    [
+        ({"desired_processes": 0}, "Sales is stopped.", "start"),
+        ({"paused": True}, "Sales is paused.", "resume"),
+        ({}, "Sales starts again in", "start"),
+    ],
+)
+def test_an_endpoint_that_does_not_go_on_is_not_said_to(
+    as_operator: Client, row: Any, facts: dict[str, Any], said: str, act: str
+) -> None:
+    now = timezone.now()
+    Process.objects.create(role="supervisor", host="app-1", pid=1, start_ticks=1, **well())
+    gone = {"started_at": now, "heartbeat_at": now, "ended_at": now, "next_start_at": now + timedelta(seconds=90)}
+    Process.objects.create(
+        role="endpoint", endpoint="Sales", host="app-1", pid=2, start_ticks=1, state="back-off", **gone
+    )
+    Endpoint.objects.update(**facts)
+    html = text(as_operator.post(f"/fatal/{row.id}/move-out/", follow=True))
+    assert f"It lies dead in the archive; {said}" in html
+    assert "goes on" not in html
+    assert f'action="/endpoints/Sales/{act}/"' in html
+
+
 def test_one_in_hand_is_said(as_operator: Client, row: Any, session: Connection) -> None:
     with session.transaction():
         session.run('select from "Sales" for update')
         response = as_operator.post(f"/fatal/{row.id}/move-out/", follow=True)
-    assert "A process has it in hand at this moment" in text(response)
+    assert "A process has it in hand at this moment. Stop the endpoint" in text(response)
 
 
 def test_a_viewer_is_told_and_moves_nothing(as_viewer: Client, row: Any, session: Connection) -> None:

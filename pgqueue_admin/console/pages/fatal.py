@@ -9,12 +9,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.console import access, answers, trouble
+from pgqueue_admin.console import access, answers, processes, trouble
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.operations import moving_out
 from pgqueue_admin.operations.errors import Refused, Unknown
 from pgqueue_admin.records import fatal
+from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.fatal import Fatal
 
 
@@ -30,7 +31,9 @@ def page(request: HttpRequest, row_id: UUID) -> HttpResponse:
     found = _found(row_id)
     place, problem = trouble.read(lambda connection: _place(connection, found))
     refusal = access.may(request.user, "move_out")
-    about = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal}
+    about: dict[str, Any] = {"fatal": found, "place": place, "trouble": problem, "refusal": refusal}
+    if place and not place.waiting:
+        about |= {"halt": _halt(found), "run_refusal": access.may(request.user, "run")}
     return render(request, "pgqueue_admin/fatal/page.html", about)
 
 
@@ -45,8 +48,17 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
     except (Refused, Unknown) as error:
         answers.refused(request, str(error))
         return answers.SeeOther(reverse("fatal", args=[row_id]))
-    answers.done(request, f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} goes on.")
+    halt = _halt(found)
+    state = halt.why if halt else "goes on"
+    answers.done(request, f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} {state}.")
+    if halt:  # there stands the act that makes it go on
+        return answers.SeeOther(reverse("fatal", args=[row_id]))
     return answers.SeeOther(reverse("archived_message", args=[moved.archive_id]))
+
+
+def _halt(found: Fatal) -> processes.Halt | None:
+    staffed = records.by_endpoint([found.endpoint])
+    return processes.halted(staffed[0]) if staffed else None
 
 
 def _found(row_id: UUID) -> Fatal:
