@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import parts, processes
 from pgqueue_admin.records import fatal
 from pgqueue_admin.records import processes as records
+from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.wording import figures, visible
 
 
@@ -109,4 +110,12 @@ def live(_: str) -> dict[str, str]:
     told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
     told["@processes"] = ",".join(str(row.process.pk) for row in found if row.process.role != "supervisor")
     state, sentence = processes.verdict(staffed, found, fatal.suspects())
-    return {**told, **parts.live_verdict("workers.verdict", state, sentence), "@say": sentence}
+    verdict = parts.live_verdict("workers.verdict", state, sentence)
+    return {**told, **verdict, "@title": visible.plain(sentence), "@say": sentence}
+
+
+def of_endpoint(number: str) -> dict[str, str]:
+    """Topic ``endpoint:12``: the same, under its own name."""
+    staffed = records.by_endpoint(Endpoint.objects.filter(pk=number).values_list("name", flat=True))
+    said = processes.title(staffed[0]) if staffed else ""
+    return {**live(""), "@title": visible.plain(said), "@say": said} if said else {}

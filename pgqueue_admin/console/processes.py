@@ -127,6 +127,11 @@ def halted(staff: processes.OfEndpoint) -> Halt | None:
     return Halt(f"starts again in {duration(round(seconds))}", "Start now", "endpoint_start")
 
 
+def title(staff: processes.OfEndpoint) -> str:
+    """Of an endpoint's page."""
+    return f"{staff.endpoint.name}, {staff_state(staff)[0]}"
+
+
 def rows(found: Iterable[Process], staffed: Iterable[processes.OfEndpoint]) -> list[Row]:
     """Processes, each with its endpoint where that is one of ours."""
     ours = {each.endpoint.name: each.endpoint for each in staffed}

@@ -8,7 +8,7 @@ from pgqueue_admin.console.operation import progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.queue import view as queue
 from pgqueue_admin.console.queues import table
-from pgqueue_admin.live.topics import register
+from pgqueue_admin.live.topics import Render, register
 from pgqueue_admin.records import notify
 from pgqueue_admin.wording import times
 
@@ -18,6 +18,11 @@ def queues(sort: str) -> dict[str, str]:
     found = board.load()
     order = ",".join(str(row.queue.pk) for row in table.ordered(found, sort))
     return {**table.live(found), "@order": order}
+
+
+def untitled(render: Render) -> Render:
+    """The same for a page that has a title of its own (CONSOLE L11)."""
+    return lambda said: {key: value for key, value in render(said).items() if key != "@title"}
 
 
 def number(said: str) -> str | None:
@@ -32,9 +37,13 @@ def register_all() -> None:
     register("overview", overview.overview, *everything)
     register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting)
     register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
+    register("messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
     register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
     register("delayed", delayed.live, notify.SAMPLE)
     register("alerts", alerts.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
     register("warnings", alerts.live_rows, notify.ALERT, argument=alerts.shown)
+    register("alert", untitled(alerts.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)))
     register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoints", untitled(process_cells.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoint", process_cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

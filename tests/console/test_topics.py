@@ -1,10 +1,16 @@
 """What pages may follow, in one spelling each: who writes it in a thousand ways has it rendered once."""
 
-import pytest
+from datetime import timedelta
 
-from pgqueue_admin.console import alerts, urls
+import pytest
+from django.test import Client
+
+from pgqueue_admin.console import alerts, process_cells, urls
 from pgqueue_admin.console.overview.live import ORDERED
 from pgqueue_admin.live import topics
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.models import Endpoint, LatestSample, Queue
+from tests.console.pages import matched
 
 
 @pytest.mark.parametrize(
@@ -33,6 +39,8 @@ from pgqueue_admin.live import topics
         ("overview:2", ""),
         ("delayed:3", ""),
         ("workers:4", ""),
+        ("endpoint:03", "3"),
+        ("messages:04", "4"),
         ("nothing:5", None),
     ],
 )
@@ -40,6 +48,39 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None) -> None:
     assert urls.urlpatterns
     found = topics.find(said)
     assert (found and found[1]) == argument
+
+
+def test_a_title_follows_what_its_page_is_about(as_viewer: Client, console_database: str) -> None:
+    endpoint = Endpoint.objects.create(name="Slow", table="Slow", desired_processes=0)
+    queue = Queue.objects.create(schema="public", table="Slow", kind="input", target_age_seconds=60)
+    now = clock.now()
+    LatestSample.objects.create(queue=queue, at=now, changed_at=now, ready=1, depth=1, oldest_at=now)
+    pages = ("/endpoints/Slow/", "/queues/public/Slow/", "/workers/", "/endpoints/")
+    followed(as_viewer, pages)
+    LatestSample.objects.update(oldest_at=now - timedelta(hours=1))
+    Endpoint.objects.update(desired_processes=1, paused=True)
+    titles = followed(as_viewer, pages)
+    assert titles[:3] == ["Slow, short of processes", "Slow, critical", "Slow has no process; 0 of 1 run"]
+    assert titles[3:] == [""], "it says what list it is"
+    for untitled in (f"messages:{queue.pk}", "alert:UTC"):
+        found = topics.find(untitled)
+        assert found
+        assert "@title" not in found[0].render(found[1])
+    assert process_cells.of_endpoint(str(endpoint.pk + 1)) == {}
+
+
+def followed(client: Client, pages: tuple[str, ...]) -> list[str]:
+    """What the topics of each page send as its title, which is the one that it was drawn with."""
+    sent = []
+    for address in pages:
+        html = client.get(address).content.decode()
+        found = topics.find(matched('data-topics="([^"]*)"', html))
+        assert found, address
+        topic, argument = found
+        said = topic.render(argument).get("@title", "")
+        assert f"<title>{said}" in html
+        sent.append(said)
+    return sent
 
 
 @pytest.mark.parametrize(("topic", "most"), [("rows", ORDERED), ("warnings", alerts.PAGE)])

@@ -16,7 +16,7 @@ from pgqueue_admin.operations.looking import Now
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
-from pgqueue_admin.wording import acts
+from pgqueue_admin.wording import acts, visible
 
 State = Operation.State
 RUNNING = (State.WAITING, State.RUNNING)
@@ -95,6 +95,14 @@ class Progress:
         return acts.past(self.operation.kind)
 
     @property
+    def title(self) -> str:
+        """Of its page: how far it is, and what came of it so far."""
+        o, came = self.operation, self.came
+        far = f"{self.percent} %, " if self.running else ""
+        again = f", {came.dead_again:,} dead again" if came and came.dead_again else ""
+        return f"{operation_words.what(o)}: {far}{o.state}{again}"
+
+    @property
     def verdict(self) -> str:
         if self.finishing:
             return operation_words.FINISHING
@@ -144,4 +152,4 @@ def live(number: str) -> dict[str, str]:
     }
     drawn[f"op.{number}.left"], drawn[f"op.{number}.acts"] = f"{progress.left:,}", progress.acts_class
     ended = "" if progress.moves else f"Operation {number} has ended: {progress.spoken}"
-    return {**drawn, "@say": ended}
+    return {**drawn, "@title": visible.plain(progress.title), "@say": ended}

@@ -19,6 +19,7 @@ from pgqueue_admin.records import processes, queues
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
+from pgqueue_admin.wording import visible
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import AT_LEAST, NOT_SEEN
 
@@ -82,6 +83,11 @@ class View:
         named = Queue.objects.filter(schema=self.queue.schema, table=f"{self.queue.table}.Delayed", kind="delayed")
         found = named.first()
         return Address(found.schema, found.table) if found else None
+
+    @property
+    def title(self) -> str:
+        """Of its page."""
+        return f"{self.row.address.table}, critical" if self.row.state == "crit" else self.row.address.table
 
     @property
     def state(self) -> SafeString:
@@ -216,6 +222,7 @@ def live(number: str) -> dict[str, str]:
         said["now.oldest"] = cells.age(latest.oldest_at, 0.0, target, latest.oldest_how, view.row.state)
     return {
         **said,
+        "@title": visible.plain(view.title),
         "now.state": state(view),
         **_ends(latest),
         "now.consumers": cells.consumers(view.row),
