@@ -68,6 +68,19 @@ def test_what_was_just_read_is_believed_before_an_older_sample(
     assert said in text
 
 
+def test_numbers_never_hold_more_messages_than_there_are_numbers(recorded_console: str, connect: Connect) -> None:
+    connection = connect(recorded_console)
+    connection.run(postgresql().queue.create(table=Address("public", "Many")))
+    connection.run("insert into \"Many\" (id, headers) select gen_random_uuid(), '{}' from generate_series(1, 20)")
+    sample()
+    connection.run('delete from "Many" where seq <= 10')
+    html = signed_in().get("/queues/public/Many/ends/").content.decode().replace("\u00a0", " ")
+    text = " ".join(re.sub("<[^>]+>", " ", html).split())
+    assert "10 numbers hold ≈ 10 messages" in text
+    assert "≈ 4 messages between" in text
+    assert "No number is missing" not in text
+
+
 def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console: str, connect: Connect) -> None:
     connection, address = connect(recorded_console), Address("public", "Far")
     connection.run(postgresql().queue.create(table=address))

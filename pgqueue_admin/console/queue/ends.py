@@ -59,18 +59,25 @@ class Ends:
 
     @property
     def depth(self) -> int | None:
-        """Rows there are: what was just read where that is all, else no fewer: the newest sample may be older."""
+        """Rows there are: what was just read where that is all, else neither fewer nor more than its numbers.
+
+        The newest sample may be older than what was read.
+        """
         if self.is_all:
             return self.shown
         known = self.latest.depth if self.latest else None
-        return None if known is None else max(known, self.shown)
+        return None if known is None else max(min(known, self.span), self.shown)
 
     @property
     def how(self) -> str:
-        """As figures say it; ``capped``: at least so many, where more were read than the newest sample knows of."""
+        """As figures say it; ``capped``: at least so many, where more were read than the newest sample knows of; about
+        so many, where it knows of more than there are numbers."""
         if self.is_all or self.latest is None:
             return "counted"
-        return "capped" if (self.latest.depth or 0) < self.shown else self.latest.how
+        known = self.latest.depth or 0
+        if known > self.span:
+            return "estimate"
+        return "capped" if known < self.shown else self.latest.how
 
     @property
     def sentence(self) -> str:
