@@ -64,6 +64,15 @@ def ago(instant: datetime | None) -> SafeString:
     return _time(instant, "ago", times.ago(instant, clock.now()))
 
 
+def sent(instant: datetime | None, how: str = "exact") -> SafeString:
+    """How long ago, by its sender's clock; one from the future has no age."""
+    ahead = (instant - clock.now()).total_seconds() if instant else 0.0
+    if instant and ahead >= 1:
+        said = durations.duration(round(ahead))
+        return format_html('{} <span class="sub">its sender’s clock is {} ahead</span>', unknown(), said)
+    return format_html("{}{}", figures.about(how) if instant else "", ago(instant))
+
+
 def due(instant: datetime, now: datetime) -> SafeString:
     """When the next delayed message goes, or how late it is."""
     if instant >= now:

@@ -81,6 +81,21 @@ def test_numbers_never_hold_more_messages_than_there_are_numbers(recorded_consol
     assert "No number is missing" not in text
 
 
+def test_what_was_sent_in_the_future_has_no_age(recorded_console: str, connect: Connect) -> None:
+    connection = connect(recorded_console)
+    connection.run(postgresql().queue.create(table=Address("public", "Ahead")))
+    sent = f"{timezone.now() + timedelta(hours=3, minutes=11, seconds=30):%Y-%m-%d %H:%M:%S:%f} Z"
+    headers = json.dumps({"NServiceBus.TimeSent": sent})
+    insert = 'insert into "Ahead" (id, headers) values (gen_random_uuid(), %(headers)s)'
+    connection.run(insert, {"headers": headers})
+    sample()
+    client = signed_in()
+    for page in ("ends", "messages"):
+        html = client.get(f"/queues/public/Ahead/{page}/").content.decode().replace("\u00a0", " ")
+        assert "its sender’s clock is 3 h 11 min ahead" in html
+        assert "in 3 h" not in html
+
+
 def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console: str, connect: Connect) -> None:
     connection, address = connect(recorded_console), Address("public", "Far")
     connection.run(postgresql().queue.create(table=address))
