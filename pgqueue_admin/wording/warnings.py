@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 from pgqueue_admin.wording import unusual as words
 from pgqueue_admin.wording.durations import duration, plain
 from pgqueue_admin.wording.figures import NBSP, about, counted, figure, integer, share
+from pgqueue_admin.wording.pace import Pace
 
 DELAY = "peek delay (QueuePeeker.Delay)"
 
@@ -31,14 +32,13 @@ def dead(count: int, cause: str, target: int | None) -> Said:
     )
 
 
-def queue_age(seconds: float, target: float, how: str = "exact") -> Said:
+def queue_age(seconds: float, target: float, how: str = "exact", pace: Pace | None = None) -> Said:
     age = about(how) + duration(seconds)
     return Said(
         f"Oldest ready message is {age} old, target {plain(target)}",
         age,
         plain(target),
-        "Messages arrive quicker than they are handled, or are not handled at all. "
-        "See who receives; raise concurrency or start a process.",
+        f"{(pace or Pace()).said}; raise concurrency or start a process.",
     )
 
 

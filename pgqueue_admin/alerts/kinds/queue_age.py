@@ -6,14 +6,23 @@ from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
 from pgqueue_admin.alerts.kinds.off_target import not_known, past
 from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.records.models import Queue
 from pgqueue_admin.wording import warnings
+from pgqueue_admin.wording.pace import Pace
 
 
 def find(look: Look) -> Iterator[Found]:
     for queue, verdict in past(look, "age"):
         address = look.address(queue)
-        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, queue.latest.oldest_how)
+        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, queue.latest.oldest_how, _pace(look, queue))
         yield Found("queue_age", address, said, verdict.state, queue=address)
+
+
+def _pace(look: Look, queue: Queue) -> Pace:
+    endpoint = look.ours.get((queue.schema, queue.table))
+    at_work = [process for process in look.of(endpoint) if look.hears_of(process)] if endpoint else []
+    busy, slots = sum(process.busy for process in at_work), sum(process.slots for process in at_work)
+    return Pace(queue.latest.in_per_second, queue.latest.out_per_second, busy, slots)
 
 
 def unknown(look: Look) -> set[str]:
