@@ -140,7 +140,7 @@ def rows(found: Iterable[Process], staffed: Iterable[processes.OfEndpoint]) -> l
 
 def ended(why: str) -> str:
     """``ended by SIGKILL``, as its supervisor says it; whatever else is known of an end stands after that word."""
-    return why if why.startswith("ended ") else f"ended: {why}"
+    return why if why.startswith(("ended ", "killed", "drained")) else f"ended: {why}"
 
 
 def hosts(found: Iterable[Row]) -> list[Host]:

@@ -288,6 +288,7 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
         ({}, "ended: nobody saw how it ended"),
         ({"exit_code": 3}, "ended: exit code 3"),
         ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
+        ({"last_error": "killed: no sign of life for 60 s"}, "killed: no sign of life for 60 s"),
         ({"last_error": "ended by SIGKILL; last line: x"}, "ended by SIGKILL; last line: x"),
         (
             {"last_error": f"ended by SIGKILL; last line: {LOG_HEAD} {'long word ' * 20}"},

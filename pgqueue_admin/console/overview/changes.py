@@ -1,7 +1,9 @@
 """What people and machines did, in words: the audit, and processes that ended badly."""
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pgqueue_admin.console import navigation, operation_words, processes, settings_words
@@ -30,6 +32,7 @@ class Change:
     did: str
     icon: str
     path: str = ""
+    crash_of: str = ""  # whose process ended badly
 
     @property
     def short(self) -> str:
@@ -70,7 +73,26 @@ def of_crash(process: Process) -> Change:
     name = process.endpoint or process.role
     ended = process.ended_at or process.heartbeat_at
     did = f"{name}, pid {process.pid}, {processes.ended(_why_ended(process))}"
-    return Change(ended, process.host, did, "dead", navigation.path_of("workers"))
+    return Change(ended, process.host, did, "dead", navigation.path_of("workers"), name)
+
+
+def folded(found: Iterable[Change]) -> list[Change]:
+    """In the order they are given. Of who crashes again and again only the last: people's acts would not be found."""
+    last: dict[str, Change] = {}
+    count: Counter[str] = Counter()
+    said = list(found)
+    for change in said:
+        count[change.crash_of] += 1
+        last[change.crash_of] = max(change, last.get(change.crash_of, change), key=lambda each: each.at)
+    return [
+        _with_those_before(change, count[change.crash_of] - 1) if change.crash_of else change
+        for change in said
+        if not change.crash_of or change is last[change.crash_of]
+    ]
+
+
+def _with_those_before(change: Change, before: int) -> Change:
+    return replace(change, did=f"{change.did}, and {before:,} more before it") if before else change
 
 
 def _why_ended(process: Process) -> str:

@@ -66,8 +66,12 @@ class Ribbon:
         return list(WORDS.items())
 
     @property
+    def listed(self) -> list[changes.Change]:
+        return changes.folded(mark.change for mark in self.marks)
+
+    @property
     def said(self) -> str:
-        return "; ".join(f"{mark.change.who} {mark.change.did}" for mark in self.marks) or "no change"
+        return "; ".join(f"{change.who} {change.did}" for change in self.listed) or "no change"
 
 
 def draw(window: str, now: datetime, open_alerts: Iterable[Alert], latest: Iterable[changes.Change]) -> Ribbon:

@@ -35,7 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "causes": [(cause, paths.dead(cause.queue, cause.cause)) for cause in view.causes[:CAUSES]],
             "schemas": ", ".join(source().schemas),
             "board": cells.board(view.within, BOARD),
-            "changes": latest[:CHANGES],
+            "changes": changes.folded(latest)[:CHANGES],
             "running": Operation.objects.filter(state__in=["waiting", "running"]),
         },
     )
