@@ -15,6 +15,7 @@ from pgqueue_admin.wording import figures, names, visible
 from pgqueue_admin.wording.durations import duration
 
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
+RECENT = timedelta(minutes=1)
 _TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
 
 
@@ -57,6 +58,20 @@ class Row:
     def is_program(self) -> bool:
         """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
         return self.process.role not in {"endpoint", "supervisor"}
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not work: how it ended, or of a silent one its last error, unless that was long over by then."""
+        of, at = self.process, self.process.last_error_at
+        if of.heartbeat_lost and at and of.heartbeat_at - at > RECENT:
+            return ""
+        return str(of.last_error).rstrip(".")
+
+    @property
+    def is_due(self) -> bool:
+        """Its next start is at hand: whoever keeps it takes a moment."""
+        at = self.process.next_start_at
+        return bool(at and at <= clock.now())
 
     @property
     def ended_by(self) -> datetime | None:

@@ -31,6 +31,7 @@ class Tasks:
         self._busy, self._done = BusyTime(), Pace(time.monotonic())
         self.received = self.handled = self.failed = 0
         self.last_error = ""
+        self.last_error_at: datetime | None = None
 
     def began(self, **signal: Any) -> None:
         with self._lock:
@@ -46,6 +47,7 @@ class Tasks:
     def broke(self, sender: Any = None, exception: BaseException | None = None, **signal: Any) -> None:
         with self._lock:
             self.failed += 1
+            self.last_error_at = datetime.now(UTC)
             self.last_error = f"{getattr(sender, 'name', 'a task')}: {type(exception).__name__}: {exception}"[:2_000]
 
     def row(self, slots: int) -> dict[str, Any]:
@@ -53,7 +55,8 @@ class Tasks:
             counts = {"received": self.received, "handled": self.handled, "failed": self.failed}
             busy = {"slots": slots, "busy": self._busy.busy, "busy_share": self._busy.share(slots)}
             pace = self._done.per_second(time.monotonic())
-            return {**counts, **busy, "handled_per_second": pace, "last_error": self.last_error}
+            error = {"last_error": self.last_error, "last_error_at": self.last_error_at}
+            return {**counts, **busy, **error, "handled_per_second": pace}
 
 
 class Reporting(threading.Thread):

@@ -138,6 +138,27 @@ def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client
     assert 'class="n " data-live="nav.workers"' in html
 
 
+def test_of_a_silent_one_an_error_that_was_over_is_not_its_reason(as_operator: Client, console_database: str) -> None:
+    process(role="supervisor", endpoint="", pid=1)
+    now = timezone.now()
+    known = {"role": "celery-worker", "endpoint": "", "pid": 2, "heartbeat_at": now - timedelta(seconds=30)}
+    row = process(last_error="OperationalError", last_error_at=now - timedelta(minutes=9), **known)
+    notice = "lost heartbeat.</b>"
+    assert "OperationalError" not in text(as_operator).partition(notice)[2].partition("</div>")[0]
+    Process.objects.filter(pk=row.pk).update(last_error_at=now - timedelta(seconds=40))
+    said = text(as_operator).partition(notice)[2].partition("</div>")[0]
+    assert re.search("OperationalError, <time [^>]*>", said)
+
+
+def test_a_start_that_is_due_is_not_in_the_past(as_operator: Client, console_database: str) -> None:
+    process(role="supervisor", endpoint="", pid=1)
+    now = timezone.now()
+    process(state="back-off", ended_at=now, next_start_at=now - timedelta(seconds=3))
+    html = text(as_operator)
+    assert "It is started now." in html
+    assert "Next start" not in html
+
+
 def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
     endpoint = Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     row = process(slots=4, busy=1, last_error="<script>alert(1)</script>", handled_per_second=11)
