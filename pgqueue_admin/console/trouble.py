@@ -26,6 +26,11 @@ class Trouble:
     detail: str
     next: str
 
+    @property
+    def ends(self) -> bool:
+        """Whether the detail ends as a sentence does: a driver's words seldom do."""
+        return self.detail.endswith((".", "!", "?", ":"))
+
 
 def read(work: Callable[[Connection], T]) -> tuple[T | None, Trouble | None]:
     """What ``work`` read, or why it could not."""

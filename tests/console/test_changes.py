@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from pgqueue_admin.records.models import AuditEntry, Process
+from pgqueue_admin.records.models import Alert, AuditEntry, Process, Queue
 from tests.console.sampled import many_queues, signed_in
 
 
@@ -26,3 +26,17 @@ def test_crashes_of_one_endpoint_are_one_line(console_database: str) -> None:
     people = html[html.index("People and machines") :]
     assert "paused Sales" in people
     assert people.count("Segv, pid") == 1
+
+
+def test_an_endpoint_and_its_queue_are_told_apart(console_database: str) -> None:
+    queue = Queue.objects.create(schema="public", table="Segv", kind="input")
+    many_queues(1)
+    now = timezone.now()
+    about = {"severity": "critical", "sentence": "s", "opened_at": now, "seen_at": now}
+    Alert.objects.create(kind="nobody_receives", subject="x", queue=f'"public"."{queue.table}"', **about)
+    Alert.objects.create(kind="worker_crashing", subject="Segv", **about)
+    Alert.objects.create(kind="breaker_open", subject="Segv", cause="Peeking", **about)
+    Alert.objects.create(kind="breaker_open", subject="Segv", cause="Receiving", **about)
+    html = signed_in().get("/").content.decode().replace("<wbr>", "")
+    assert "endpoint Segv" in html
+    assert html.count('data-need="') == 3, "the queue, its endpoint once, and one that is late"

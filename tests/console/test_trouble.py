@@ -5,9 +5,12 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
+from pgqueue_admin.console import trouble
+from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.records import role
 from pgqueue_admin.records.models import LatestSample
 from tests.console.pages import Connect
@@ -108,3 +111,11 @@ def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_n
     said = pages[0].content.decode()
     assert f"no act works: the database role {reader['USER']} may only SELECT" in said
     assert "likely in flight" not in said
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"), [("refused", "refused. Nothing can"), ("Is it on?", "Is it on? Nothing can")]
+)
+def test_what_the_driver_said_ends_before_the_next_sentence(detail: str, said: str) -> None:
+    about = {"trouble": trouble.of(DatabaseDown(detail))}
+    assert said in " ".join(render_to_string("pgqueue_admin/parts/trouble.html", about).split())

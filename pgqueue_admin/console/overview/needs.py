@@ -15,6 +15,7 @@ from pgqueue_admin.records.source import source
 from pgqueue_admin.wording import warnings
 
 MOST = 5
+OF_PROCESSES = ("worker_crashing", "breaker_open")
 
 
 @dataclass
@@ -66,8 +67,9 @@ def find(alerts: Iterable[Alert], rows: Iterable[Row]) -> list[Need]:
     for alert in alerts:
         told.add(alert.queue)
         if alert.severity == Alert.Severity.CRITICAL and alert.acknowledged_at is None:
-            grouped.setdefault(alert.queue or f"{alert.kind} {alert.subject}", []).append(alert)
+            grouped.setdefault(alert.queue or _apart(alert), []).append(alert)
     found = [_told(where, group, rows_by_subject.get(where)) for where, group in grouped.items()]
+    _tell_apart(found, {row.address.table for row in rows_by_subject.values()})
     untold = [row for where, row in rows_by_subject.items() if where not in told and row.verdict.state == "critical"]
     return sorted([*found, *map(_untold, untold)], key=_oldest_first)
 
@@ -91,6 +93,18 @@ def _told(where: str, alerts: list[Alert], row: Row | None) -> Need:
         step_path=step_path,
         alerts=alerts,
     )
+
+
+def _apart(alert: Alert) -> str:
+    """By what warnings about no queue are one need: all of an endpoint's processes are."""
+    return f"{'processes' if alert.kind in OF_PROCESSES else alert.kind} {alert.subject}"
+
+
+def _tell_apart(needs: list[Need], tables: set[str]) -> None:
+    """An endpoint has its queue's name, which may need somebody, too."""
+    for need in needs:
+        if need.alerts[0].kind in OF_PROCESSES and need.where in tables:
+            need.where = f"endpoint {need.where}"
 
 
 def _untold(row: Row) -> Need:
