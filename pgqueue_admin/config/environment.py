@@ -11,7 +11,13 @@ import environ
 from django.core.mail.message import sanitize_address
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, ON_THE_WIRE, said_by, started_with
+from pgqueue_admin.dialects.postgresql.opening import (
+    LOOK_SECONDS,
+    ON_THE_WIRE,
+    primary_for_lookers,
+    said_by,
+    started_with,
+)
 from pgqueue_admin.embedded import state
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,7 +57,8 @@ def unreadable(name: str, form: str, url: str) -> SystemExit:
 def database(url: str, name: str) -> dict[str, Any]:
     """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet).
 
-    Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS.
+    Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS, and
+    URL_TARGET, of which a session that only looks makes its own.
     """
     asked = url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue"
     try:
@@ -65,7 +72,8 @@ def database(url: str, name: str) -> dict[str, Any]:
     own = parsed.get("OPTIONS", {})
     said = own.get("options", "")
     options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}
-    return {**parsed, "CONN_MAX_AGE": 0, "URL_OPTIONS": said, "OPTIONS": options}
+    from_url = {"URL_OPTIONS": said, "URL_TARGET": own.get("target_session_attrs", "")}
+    return {**parsed, "CONN_MAX_AGE": 0, **from_url, "OPTIONS": options}
 
 
 def standby(name: str) -> str:
@@ -106,7 +114,9 @@ def mail_server() -> dict[str, Any]:
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
-    return _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)}")
+    begun = _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)}")
+    whereto = primary_for_lookers(entry["OPTIONS"])
+    return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto}}
 
 
 def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -99,4 +99,5 @@ def _dsn(entry: dict[str, Any]) -> str:
     at = {"user": entry.get("USER"), "password": entry.get("PASSWORD"), "host": entry.get("HOST")}
     said = {**at, "port": entry.get("PORT"), "dbname": entry["NAME"], **entry.get("OPTIONS", {})}
     said["options"] = entry.get("URL_OPTIONS", said.get("options", ""))
+    said["target_session_attrs"] = entry.get("URL_TARGET", said.get("target_session_attrs", ""))
     return address({key: value for key, value in said.items() if isinstance(value, str | int)})

@@ -65,4 +65,5 @@ def elsewhere(alias: str, **changes: object) -> Iterator[None]:
     finally:
         connections[alias].close()
         source.close()
+        entry.clear()
         entry.update(before)

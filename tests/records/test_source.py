@@ -1,5 +1,7 @@
 """What the URL of the queues says of its sessions holds for the source, beside what we say ourselves."""
 
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -8,9 +10,14 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgqueue_admin.config import environment
 from pgqueue_admin.console.settings_list import without_password
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import opening
+from pgqueue_admin.dialects.postgresql.opening import said_by
+from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.sources.looking import for_looking
 from pgqueue_admin.records.source import console_dsn, source
 from tests.console.sampled import elsewhere
+from tests.pipeline.followers import following, there
 
 
 def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> None:
@@ -24,6 +31,38 @@ def test_options_of_the_url_are_honoured_and_ours_win(console_database: str) -> 
                 asked = ("work_mem", "timezone", "statement_timeout", "default_transaction_read_only")
                 shown[name] = [connection.value(f"show {each}") for each in asked]
     assert shown == {"reading": ["7MB", "UTC", "5s", "on"], "writing": ["7MB", "UTC", "5min", "off"]}
+
+
+def test_who_asks_for_a_server_that_takes_writes_can_look_there(
+    server: PostgreSQL, console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    """Sessions that only look write nowhere, and none may be refused for that. A real standby stands before it."""
+    with following(server) as follower:
+        url = opening.address(_behind(there(follower, console_database), console_database))
+        found = {}
+        with elsewhere("queues", **environment.for_looking(environment.database(url, "QUEUES_URL"))):
+            for name, session in (("reading", source().reading()), ("writing", source().writing())):
+                with session as connection:
+                    found[name] = _seen(connection.value)
+            with connections["queues"].cursor() as cursor:
+                found["django"] = _seen(lambda query: (cursor.execute(query), cursor.fetchone()[0])[1])
+            assert said_by(source().dsn)["target_session_attrs"] == "read-write", "whoever writes asks as the URL does"
+            addresses = {"history": for_looking(source().dsn), "a standby's": for_looking(url)}
+        for name, dsn in addresses.items():
+            with connect(dsn) as connection:
+                found[name] = _seen(connection.value)
+    looks = (False, "on")
+    assert found == {**dict.fromkeys(("reading", "django", *addresses), looks), "writing": (False, "off")}
+
+
+def _behind(first: str, second: str) -> dict[str, Any]:
+    said, other = said_by(first), said_by(second)
+    both = {name: f"{said[name]},{other[name]}" for name in ("host", "port")}
+    return {**other, **both, "target_session_attrs": "read-write"}
+
+
+def _seen(value: Callable[[str], Any]) -> tuple[bool, str]:
+    return value("select pg_is_in_recovery()"), value("show transaction_read_only")
 
 
 @pytest.mark.parametrize(

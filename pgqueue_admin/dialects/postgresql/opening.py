@@ -32,6 +32,14 @@ def started_with(said: str, *ours: str) -> str:
     return " ".join(filter(None, [_WIRE_OF_SERVER, said, _MEANT, *ours]))
 
 
+def primary_for_lookers(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a session that only looks goes, if its address says ``read-write``: that asks whether the session may
+    write, which none of these may. ``primary`` asks the server.
+    """
+    asks_to_write = said.get("target_session_attrs") == "read-write"
+    return {"target_session_attrs": "primary"} if asks_to_write else {}
+
+
 def options(
     dsn: str,
     application_name: str,
@@ -49,8 +57,13 @@ def options(
         settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
     if lock_timeout is not None:
         settings.append(f"-c lock_timeout={round(lock_timeout * 1000)}")
-    said = said_by(dsn).get("options") or ""
-    return {"options": started_with(said, *settings), "application_name": application_name}
+    said = said_by(dsn)
+    whereto = primary_for_lookers(said) if read_only else {}
+    return {
+        "options": started_with(said.get("options") or "", *settings),
+        "application_name": application_name,
+        **whereto,
+    }
 
 
 def said_by(dsn: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.opening import address, said_by
+from pgqueue_admin.dialects.postgresql.opening import address, primary_for_lookers, said_by
 
 log = logging.getLogger(__name__)
 LIMIT = 600  # seconds a statement may take
@@ -18,6 +18,7 @@ NAME = "pgqueue-admin history"
 def for_looking(dsn: str, limit: int = LIMIT) -> str:
     """Where to, for Arrow's driver, which knows none of our pools. Each batch has a name of its own there."""
     asked = said_by(dsn)
+    asked |= primary_for_lookers(asked)
     asked["options"] = f"{asked.get('options') or ''} {_only(limit)}".strip()
     asked["application_name"] = f"{NAME} {uuid4().hex[:12]}"
     asked["client_encoding"] = "UTF8"  # whatever the database has: Arrow's texts, and those of files, are UTF-8
