@@ -17,7 +17,7 @@ from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import look
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.records import clock, notify
+from pgqueue_admin.records import away, clock, notify
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, ledger, vitals
@@ -42,6 +42,7 @@ class Alerter:
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._said: set[str] = set()
+        self._outage = away.Outage()
 
     def stop(self, *signal: object) -> None:
         self._stopping = True
@@ -66,12 +67,11 @@ class Alerter:
             self._beat()
             if post.deliver(clock.now(), alive) or changed:
                 notify.announce(notify.ALERT)
-            self._said.discard("console")
+            self._outage.is_over()
         except django.db.Error as error:
             self._answering_since = None
-            away = isinstance(error, (django.db.OperationalError, django.db.InterfaceError))
-            does = "does not answer" if away else "refuses what a turn wrote"
-            self._say_once("console", f"The console's database {does}; nothing is judged meanwhile. {error}")
+            if self._outage.is_news(error):
+                log.warning("The console's database %s; nothing is judged meanwhile. %s", away.does(error), error)
             connections["default"].close()
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
-from django.db import InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -18,6 +18,7 @@ from django_htmx.middleware import HtmxDetails
 
 from pgqueue_admin.console import answers
 from pgqueue_admin.console.pages import errors
+from pgqueue_admin.records import away
 from pgqueue_admin.wording import times
 
 log = logging.getLogger("pgqueue.console")
@@ -88,7 +89,9 @@ class SignInRequired(LoginRequiredMiddleware):
         return redirect_to_login(answers.came_from(request) or answers.page_before(request) or "/")
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        return unavailable(request, exception) if isinstance(exception, DOWN) else None
+        refused = isinstance(exception, Error) and away.takes_no_writes(exception)
+        is_down = isinstance(exception, DOWN) or refused
+        return unavailable(request, exception) if is_down else None
 
 
 class Zone(MiddlewareMixin):
@@ -124,10 +127,11 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
 
     An act is never tried again by itself: the page where it was pressed is, to look whether it was done.
     """
-    log.warning("The console's database does not answer: %s", error)
+    does = away.does(error)
+    log.warning("The console's database %s: %s", does, error)
     acted, said = request.method not in LOOKING, _told(request, error).splitlines()
     again = (answers.came_from(request) or answers.page_before(request) or "/") if acted else ""
-    about = {"detail": said[0] if said else "", "acted": acted, "again": again}
+    about = {"does": does, "detail": said[0] if said else "", "acted": acted, "again": again}
     page = render_to_string("pgqueue_admin/unavailable.html", about)
     refresh = f"5; url={iri_to_uri(again)}" if acted else "5"
     return HttpResponse(page, status=503, headers={"Retry-After": "5", "Refresh": refresh})

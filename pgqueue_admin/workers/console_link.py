@@ -10,7 +10,7 @@ from django.db import connections
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import away, notify
 from pgqueue_admin.workers.waker import Waker
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ class ConsoleLink(threading.Thread):
         self.work, self.seconds = work, seconds
         self.waker = Waker()
         self.failures = 0
+        self._outage = away.Outage()
         self._stopped = threading.Event()
 
     def run(self) -> None:
@@ -63,11 +64,11 @@ class ConsoleLink(threading.Thread):
     def _session(self) -> None:
         with notify.listen(notify.ENDPOINT, application_name=self.name) as connection:
             self.work.connected(connection)
-            self._back()
             for names in self._waits(connection):
                 if names:
                     self.work.heard(names)
                 self.work.beat()
+                self._back()
 
     def _waits(self, connection: Connection) -> Iterator[list[str]]:
         """One list of names after each wait; the last one after stop, also where that came during a beat."""
@@ -79,13 +80,14 @@ class ConsoleLink(threading.Thread):
             yield [heard.payload for heard in connection.notifications(0)]
 
     def _back(self) -> None:
-        if self.failures:
+        """After a beat, and not before: a database that takes no writes lets everybody in."""
+        if self._outage.is_over():
             log.warning("The console's database answers again.")
         self.failures = 0
 
     def _away(self, error: Exception) -> None:
-        if not self.failures:
-            log.warning("The console's database does not answer; running on with what is known. %s", error)
+        if self._outage.is_news(error):
+            log.warning("The console's database %s; running on with what is known. %s", away.does(error), error)
         self._rest()
 
     def _rest(self) -> None:

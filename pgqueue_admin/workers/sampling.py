@@ -14,7 +14,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from pgqueue_admin.monitor.track import Remembered
-from pgqueue_admin.records import clock, notify, samples
+from pgqueue_admin.records import away, clock, notify, samples
 from pgqueue_admin.records.models import LatestSample, Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, sample_rows, vitals
@@ -74,7 +74,8 @@ class Sampling:
         self._dead, self._lifetimes = DeadCounts(), LifetimeNotes(monotonic)
         self._history_at = datetime.min.replace(tzinfo=UTC)
         self._beat_at = 0.0
-        self._blind, self._mute = "", ""  # why the queues cannot be seen; why nothing can be written
+        self._blind = ""  # why the queues cannot be seen
+        self._outage = away.Outage()  # of the console's database
         self._unfound = ""  # why none that is new can be seen
 
     def turn(self) -> None:
@@ -83,7 +84,8 @@ class Sampling:
             if self._sole.mine():
                 self._beat()
                 self._write(self._look())
-            self._note_mute("")
+            if self._outage.is_over():
+                log.warning("The console's database answers again.")
         except (django.db.Error, DatabaseError) as error:
             self._lose_console(error)
 
@@ -168,14 +170,18 @@ class Sampling:
 
     def _lose_console(self, error: Exception) -> None:
         """Everything is written anew afterwards: who knows what was kept."""
-        self._note_mute(str(error))
+        if self._outage.is_news(error):
+            log.warning("The console's database %s; the last figures stay. %s", away.does(error), error)
         self._sole.let_go()
         connections["default"].close()
         self._differences.forget()
         self._roster.forget()
 
     def _note_blind(self, error: str) -> None:
-        _tell(self._blind, error, "The queues' database")
+        if error and not self._blind:
+            log.warning("The queues' database does not answer; the last figures stay. %s", error)
+        elif self._blind and not error:
+            log.warning("The queues' database answers again.")
         if error != self._blind:
             self._beat_at = 0.0  # pages say why from the heartbeat, and are told of it now
         self._blind = error
@@ -187,10 +193,6 @@ class Sampling:
             log.warning("New queues are found again.")
         self._unfound = error
 
-    def _note_mute(self, error: str) -> None:
-        _tell(self._mute, error, "The console's database")
-        self._mute = error
-
 
 def _session() -> Connection:
     of = source()
@@ -201,11 +203,3 @@ def _session() -> Connection:
         statement_timeout=STATEMENT_SECONDS,
         prepared_statements=MOST_STATEMENTS,
     )
-
-
-def _tell(before: str, now: str, which: str) -> None:
-    """Once when it begins and once when it is over, not every second."""
-    if now and not before:
-        log.warning("%s does not answer; the last figures stay. %s", which, now)
-    elif before and not now:
-        log.warning("%s answers again.", which)

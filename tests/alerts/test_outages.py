@@ -12,6 +12,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.source import close
+from tests.console.sampled import elsewhere, read_only
 from tests.waiting import until
 
 Die = Callable[..., None]
@@ -43,6 +44,20 @@ def test_a_console_database_that_is_away_costs_a_turn_and_one_line(
     die(1)
     alerter.turn()
     assert AlertMail.objects.count() == 1
+
+
+def test_a_console_database_that_takes_no_writes_is_said_to_be_that(
+    console_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also after words of another cause: how its sessions ended is not why no turn is done."""
+    alerter = Alerter()
+    with elsewhere("default", PORT=1):
+        alerter.turn()
+    with read_only("default"):
+        alerter.turn()
+        alerter.turn()
+    assert caplog.text.count("The console's database takes no writes now") == 1
+    assert "read-only transaction" in caplog.text
 
 
 def test_a_queue_database_that_is_away_is_a_warning_and_loses_nothing(console_database: str, die: Die) -> None:

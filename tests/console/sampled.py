@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connections
@@ -67,3 +68,29 @@ def elsewhere(alias: str, **changes: object) -> Iterator[None]:
         source.close()
         entry.clear()
         entry.update(before)
+
+
+@contextmanager
+def read_only(alias: str) -> Iterator[None]:
+    """The database of ``alias`` takes no writes, as after a switch-over: sessions that write are ended."""
+    with connections[alias].cursor() as cursor:
+        cursor.execute("select current_database()")
+        ((name,),) = cursor.fetchall()
+        cursor.execute(f'alter database "{name}" set default_transaction_read_only = on')
+        _end_others(cursor)
+    connections[alias].close()
+    try:
+        yield
+    finally:
+        with connections[alias].cursor() as cursor:
+            cursor.execute("set default_transaction_read_only = off")
+            cursor.execute(f'alter database "{name}" reset default_transaction_read_only')
+            _end_others(cursor)
+        connections[alias].close()
+
+
+def _end_others(cursor: Any) -> None:
+    cursor.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity"
+        " where datname = current_database() and pid <> pg_backend_pid()"
+    )

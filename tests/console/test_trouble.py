@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -14,7 +15,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.records import role
 from pgqueue_admin.records.models import LatestSample
 from tests.console.pages import Connect
-from tests.console.sampled import elsewhere, sample, signed_in
+from tests.console.sampled import elsewhere, read_only, sample, signed_in
 from tests.hostile import watching
 from tests.waiting import until
 
@@ -51,6 +52,20 @@ def test_with_the_console_database_down_a_static_page_tries_again(console_databa
         answer = client.get(path)
     assert (answer.status_code, answer["Refresh"]) == (503, "5")
     assert "own database does not answer" in answer.content.decode()
+
+
+def test_a_console_database_that_takes_no_writes_is_said_to_be_that(console_database: str) -> None:
+    """A standby, a read-only role: pages are read there, and who signs in is not told of a fault of the console's."""
+    client, stranger = signed_in(), Client()
+    User.objects.create_user("nora", password="long enough")
+    with read_only("default"):
+        page = client.get("/operations/")
+        refused = stranger.post("/sign-in/", {"username": "nora", "password": "long enough"})
+        probe = client.get("/readyz")
+    assert page.status_code == 200
+    assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+    assert "own database takes no writes now" in unescape(refused.content.decode())
+    assert (probe.status_code, probe.json()["parts"]["console database"]) == (503, "it takes no writes now")
 
 
 def test_strangers_are_told_no_hosts_and_no_ports(console_database: str, caplog: pytest.LogCaptureFixture) -> None:

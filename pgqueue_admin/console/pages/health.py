@@ -9,7 +9,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
 from pgqueue_admin.dialects import errors
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import freshness, processes, rail
+from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
@@ -63,7 +65,8 @@ def _is_signed_in(request: HttpRequest) -> bool:
 
 def _console_database() -> str:
     Process.objects.exists()
-    return "ok"
+    ((takes_writes,),) = rows_of(postgresql().server.takes_writes())
+    return "ok" if takes_writes else "it takes no writes now"
 
 
 def _queue_database() -> str:

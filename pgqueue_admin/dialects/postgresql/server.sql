@@ -9,3 +9,7 @@ create database {name}
 -- name: checkpoint
 -- after much was written: a server killed a second later is back at once, with nothing to replay
 checkpoint
+
+-- name: takes_writes
+-- A standby, a read-only role and a server whose disk is full answer everybody who asks.
+select not current_setting('transaction_read_only')::boolean
