@@ -70,9 +70,9 @@ def lapse(now: datetime | None = None) -> int:
 
 
 def forget(pk: int) -> None:
-    """Drop a frozen set that was given up; one that cannot be dropped now is dropped by ``settle``.
+    """Drop a frozen set that was given up, but not its number; one that cannot be dropped now is dropped by ``settle``.
 
-    Once: then its number is free beside the queues, and the next set under it may be another console's.
+    Once: of a set that an older version dropped the number is free, and the next one under it may be another console's.
     """
     given_up = Operation.objects.filter(pk=pk, started_at=None, last_error=NOT_DROPPED)
     if not given_up.exists():

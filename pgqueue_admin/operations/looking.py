@@ -36,6 +36,12 @@ def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", li
     return connection.all(postgresql().operation.items(), asked)
 
 
+def started_here(numbers: Iterable[int | None]) -> set[int]:
+    """Those that are this console's: in the archive stand those of all consoles, and each counts for itself."""
+    asked = {number for number in numbers if number}
+    return set(Operation.objects.filter(pk__in=asked).exclude(started_at=None).values_list("pk", flat=True))
+
+
 def samples(connection: Connection, operation: Operation, number: int) -> list[Any]:
     """The oldest of the set, the newest, and others at equal steps between them."""
     last = max(1, operation.count)

@@ -4,7 +4,16 @@ from pgqueue_admin.operations.acting import act
 from pgqueue_admin.operations.deciding import cancel, lapses_in, start
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingChosen, Refused
 from pgqueue_admin.operations.freezing import freeze, lapse
-from pgqueue_admin.operations.looking import changed, items, made_of, missing_targets, not_done, samples, states
+from pgqueue_admin.operations.looking import (
+    changed,
+    items,
+    made_of,
+    missing_targets,
+    not_done,
+    samples,
+    started_here,
+    states,
+)
 from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile, run, run_chunk
 from pgqueue_admin.operations.settling import settle
 
@@ -31,5 +40,6 @@ __all__ = [
     "samples",
     "settle",
     "start",
+    "started_here",
     "states",
 ]

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.archive.model import Filter
@@ -15,7 +17,7 @@ from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 from tests.databases import Databases
-from tests.dead_ones import BILLING, REFUSED, dead, number_in
+from tests.dead_ones import BILLING, REFUSED, dead, number_in, person
 
 State = Operation.State
 Other = Callable[[], AbstractContextManager[None]]
@@ -42,9 +44,36 @@ def let_lapse(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize("give_up", [cancel, let_lapse])
-def test_a_number_that_one_console_gave_up_is_another_ones(other: Other, give_up: Callable[[Operation], None]) -> None:
+def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_up: Callable[[Operation], None]) -> None:
+    """Its set goes; under its number another console's acts would be told as this one's."""
     ours = frozen("ana")
     give_up(ours)
+    assert not left_of(ours)
+    with other():
+        theirs = frozen("bob")
+        assert (theirs.pk > ours.pk, theirs.count) == (True, 88)
+        service.start(theirs.pk, "bob")
+        service.run(theirs.pk)
+        theirs.refresh_from_db()
+    assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
+    assert not dead(operation=ours.pk), "what keeps the number names no message"
+
+
+def left_of(operation: Operation) -> list[Any]:
+    with source().reading() as connection:
+        return service.items(connection, operation.pk)
+
+
+def as_older_versions_did() -> None:
+    """They dropped a set that was never started, and its number with it."""
+    with source().writing() as connection:
+        connection.run("delete from messages.operation_item where why = 'Never started.'")
+
+
+def test_a_set_of_another_console_under_a_number_of_ours_stays(other: Other) -> None:
+    ours = frozen("ana")
+    cancel(ours)
+    as_older_versions_did()
     with other():
         theirs = frozen("bob")
         assert (theirs.pk, theirs.count) == (ours.pk, 88)
@@ -54,6 +83,27 @@ def test_a_number_that_one_console_gave_up_is_another_ones(other: Other, give_up
         service.run(theirs.pk)
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
+
+
+@pytest.mark.parametrize("is_known_here", [True, False])
+def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here: bool) -> None:
+    """Its number may be one of ours that was never started, or one that nobody here has."""
+    if is_known_here:
+        cancel(frozen("ana"))
+        as_older_versions_did()
+    (message,) = dead(1, exception=REFUSED)
+    with other():
+        theirs = service.freeze("discard", [message.id], "bob", "console")
+        service.start(theirs.pk, "bob")
+        service.run(theirs.pk)
+    client = Client()
+    client.force_login(person("ivo"))
+    told = client.get(f"/archive/{message.id}/").content.decode()
+    assert told.count(f"operation {theirs.pk} of another console") == 2, "the timeline and the history"
+    assert f"/operations/{theirs.pk}/" not in told
+    page = client.get(f"/operations/{theirs.pk}/")
+    assert page.status_code == (200 if is_known_here else 404)
+    assert "They are now" not in page.content.decode()
 
 
 @pytest.mark.parametrize("done", [0, 30])

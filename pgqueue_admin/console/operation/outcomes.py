@@ -25,7 +25,10 @@ class Outcomes:
     restore: str  # the search that finds just these
 
 
-def read(connection: Connection, operation: Operation, asked: Mapping[str, str]) -> Outcomes:
+def read(connection: Connection, operation: Operation, asked: Mapping[str, str]) -> Outcomes | None:
+    """None of one that was never started: what lies beside the queues under its number is another console's."""
+    if operation.started_at is None:
+        return None
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = paging.integer(asked.get("after")) or 0
     rows = service.items(connection, operation.pk, start, outcome, ROWS + 1)

@@ -11,6 +11,7 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.reading import body, facts
 from pgqueue_admin.console.trends import window
 from pgqueue_admin.console.trends.view import MEASURE_WORDS
+from pgqueue_admin.operations import service
 from pgqueue_admin.pipeline.figures import bands
 from pgqueue_admin.pipeline.files import became, finished
 from pgqueue_admin.pipeline.freshness import Freshness
@@ -82,7 +83,9 @@ def message(request: HttpRequest, seq: int) -> HttpResponse:
 def _became(message: finished.Finished) -> dict[str, Any]:
     """Read beside the message: where that fails, all else is still shown."""
     try:
-        return {"became": became.of(message), "within": finished.WITHIN}
+        known = became.of(message)
+        numbers = [event.operation for event in known.events] if known else []
+        return {"became": known, "within": finished.WITHIN, "started_here": service.started_here(numbers)}
     except finished.NotReadable as error:
         return {"became_unknown": str(error)}
 

@@ -14,6 +14,7 @@ from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, n
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.operations import service
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.source import source
 
@@ -57,6 +58,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "beside": found.beside,
         "done": [*timeline.done(known, found.events)],
         "reasons": reasons.of(archive_id, found.events),
+        "started_here": service.started_here(event.operation for event in found.events),
     }
     return render(request, TEMPLATE, about)
 

@@ -1,12 +1,13 @@
 """Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive.store import Capped
@@ -147,6 +148,14 @@ def state_of_done(kind: str, row: Any) -> SafeString:
     """What an act did, and where that went since: retried, succeeded, dead again."""
     now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else acts.past(kind)
     return parts.state(STATE_WORDS.get(now, now), now)
+
+
+@register.simple_tag
+def operation_name(number: int, started_here: Container[int]) -> SafeString:
+    """The operation that something was done by: a link, unless it is another console's on the same queues."""
+    if number not in started_here:
+        return format_html("operation {} of another console", number)
+    return format_html('<a href="{}">operation {}</a>', reverse("operation", args=[number]), number)
 
 
 @register.simple_tag

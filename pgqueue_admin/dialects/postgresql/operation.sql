@@ -68,7 +68,7 @@ select i.place, i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_be
     a.state, a.message_type, a.message_id, a.exception_type, a.died_at, a.became_by, a.became_at,
     a.operation as last_operation
 from messages.operation_item i left join messages.message_archive a on a.id = i.archive_id
-where i.operation = %(operation_id)s and i.place > %(after)s
+where i.operation = %(operation_id)s and i.place > %(after)s and i.archive_id > 0
   and (%(outcome)s::text is null or coalesce(i.outcome, 'open') = %(outcome)s
        or i.outcome = 'done' and a.operation = i.operation and a.state = %(outcome)s)
 order by i.place limit %(limit)s
@@ -112,8 +112,13 @@ from messages.operation_item i join messages.message_archive a on a.id = i.archi
 where i.operation = %(operation_id)s and i.outcome is null and a.state <> %(state)s
 
 -- name: forget
--- A lapsed or cancelled operation keeps its row; a frozen set that was never started is dropped.
-delete from messages.operation_item where operation = %(operation_id)s and outcome is null
+-- A frozen set that was never started is dropped but for its first place, which names no message any more: it keeps the
+-- number from other consoles, whose messages would be taken for those of this operation.
+with dropped as (
+    delete from messages.operation_item where operation = %(operation_id)s and outcome is null and place > 1
+)
+update messages.operation_item set archive_id = 0, queue = null, outcome = 'skipped', why = 'Never started.'
+where operation = %(operation_id)s and outcome is null and place = 1
 
 -- name: outcome
 -- Waits for whoever has the item in hand, so that the answer is its outcome and not that there is none yet.
