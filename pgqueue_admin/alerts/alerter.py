@@ -1,6 +1,7 @@
 """The alerter: hears of deaths, reads on from its cursor, judges every few seconds, and mails."""
 
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -27,6 +28,7 @@ from pgqueue_admin.workers.waker import Waker
 log = logging.getLogger("pgqueue.alerts")
 CHANNEL = "dead_message"
 EVERY = 2.0
+DEAF_SECONDS = 10.0  # between two tries to listen
 SETTLE = 0.5  # one death seldom comes alone: the first mail should say how many
 
 
@@ -41,6 +43,7 @@ class Alerter:
         self._archive = archive_reader.ArchiveReader()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
+        self._ears_at = 0.0  # until then none are tried
         self._said: set[str] = set()
         self._outage = away.Outage()
 
@@ -109,14 +112,17 @@ class Alerter:
             return False
 
     def _open_ears(self) -> None:
-        if self._ears is not None and not self._ears.closed:
+        """They only make it quicker: where no session is to be had, turns go on, and wait for none each time."""
+        if (self._ears is not None and not self._ears.closed) or time.monotonic() < self._ears_at:
             return
         try:
-            self._ears = source().dialect.connect(source().dsn, application_name="pgqueue-admin alerter")
+            of = source()
+            self._ears = of.dialect.connect(of.dsn, application_name="pgqueue-admin alerter", impatient=True)
             self._ears.listen(CHANNEL)
             self._said.discard("ears")
         except DatabaseError as error:
             self._close_ears()
+            self._ears_at = time.monotonic() + DEAF_SECONDS
             self._say_once("ears", f"Not listening for dead messages, looking every {self.every} s. {error}")
 
     def _close_ears(self) -> None:

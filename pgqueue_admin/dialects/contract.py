@@ -52,9 +52,11 @@ class Dialect(Protocol):
         statement_timeout: float | None = None,
         connect_timeout: float = 5,
         prepared_statements: int = 100,
+        impatient: bool = False,
     ) -> Connection:
         """Open a session in UTC. ``statement_timeout`` is in seconds. Raises DatabaseDown.
 
+        ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
         ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
         """
 

@@ -202,4 +202,5 @@ def _session() -> Connection:
         read_only=True,
         statement_timeout=STATEMENT_SECONDS,
         prepared_statements=MOST_STATEMENTS,
+        impatient=True,
     )

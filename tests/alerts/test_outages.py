@@ -1,5 +1,6 @@
 """The alerter while a database is away, and when one kind of warning cannot be judged or written."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.source import close
 from tests.console.sampled import elsewhere, read_only
+from tests.hostile.proxy import Proxy
 from tests.waiting import until
 
 Die = Callable[..., None]
@@ -94,6 +96,26 @@ def test_ears_that_were_cut_off_grow_again(
     die(1)
     until(alerter._hears, what="a death to be announced to them")
     alerter._close_ears()
+
+
+def test_a_pooler_that_has_no_session_to_lend_costs_no_turn(
+    console_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It lets everybody in, and lets them wait: nobody hears deaths, and that the archive is unread is a warning."""
+    alerter, pooler = Alerter(every=0.1), Proxy(console_database)
+
+    def run() -> None:
+        alerter.run()
+        connections.close_all()
+
+    with pooler.holding(), elsewhere("queues", PORT=pooler.port):
+        running = threading.Thread(target=run, daemon=True)
+        running.start()
+        until(Alert.objects.filter(kind="archive_unreadable").exists, what="a turn")
+        alerter.stop()
+        running.join()
+    (told,) = (line for line in caplog.messages if line.startswith("Not listening for dead messages"))
+    assert "a pooler may have none left" in told
 
 
 def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, die: Die) -> None:

@@ -1,6 +1,7 @@
 """What every session starts with, whoever opens it and whatever its database is set to."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
@@ -8,8 +9,11 @@ from django.db import connections
 
 from pgqueue_admin.config import environment
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.console.sampled import elsewhere
+from tests.hostile.proxy import Proxy
+from tests.waiting import until
 
 HEARD = {
     "tcp_keepalives_idle": "10",
@@ -87,3 +91,21 @@ def test_transactions_are_isolated_as_our_statements_expect(
     said = quote("-c default_transaction_isolation=serializable")
     for dsn in (console_database, f"{console_database}?options={said}"):
         assert opens(dsn)("transaction_isolation") == "read committed"
+
+
+def test_a_pooler_that_lends_nothing_is_down(console_database: str, connect: Callable[..., Connection]) -> None:
+    """It lets whoever comes in; limits of the server's count for nobody who has not reached it."""
+    pooler = Proxy(console_database)
+    pool = postgresql().pool(pooler.dsn, statement_timeout=5)
+    with pooler.holding():
+        for opened in (lambda: connect(pooler.dsn, impatient=True), lambda: pool.connection().__enter__()):
+            with pytest.raises(DatabaseDown, match="a pooler may have none left"):
+                opened()
+
+    def lends() -> bool:
+        with suppress(DatabaseDown), pool.connection() as lent:
+            return bool(lent.value("select true"))
+        return False
+
+    until(lends, what="it has one again")
+    pool.close()

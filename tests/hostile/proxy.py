@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from pgqueue_admin.embedded import ports
 
+_ASKS = (b"Q", b"P", b"B")  # how what a client asks begins; what it is let in with begins otherwise
+
 
 class Proxy:
     def __init__(self, dsn: str):
@@ -16,7 +18,7 @@ class Proxy:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._listener: socket.socket | None = None
-        self._swallows = False
+        self._swallows = self._holds = False
         self.accepted = 0
         self.port = ports.free()  # nobody takes it while the wire is cut
         self.mend()
@@ -55,6 +57,16 @@ class Proxy:
             self._swallows = False
 
     @contextmanager
+    def holding(self) -> Iterator[None]:
+        """As a pooler whose sessions are all lent: whoever comes is let in, and what they ask waits for ever."""
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+            self.break_off()
+
+    @contextmanager
     def down(self) -> Iterator[None]:
         self.cut()
         try:
@@ -86,7 +98,7 @@ class Proxy:
     def _carry(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(65_536):
-                if not self._swallows:
+                if not (self._swallows or (self._holds and data[:1] in _ASKS)):
                     sink.sendall(data)
         for each in (source, sink):
             with suppress(OSError):

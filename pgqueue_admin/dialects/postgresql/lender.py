@@ -1,6 +1,5 @@
 """Lends the driver's sessions, with the methods of psycopg_pool that Django calls (docs/decisions/006)."""
 
-import select
 import threading
 import time
 from collections import deque
@@ -8,20 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
+from pgqueue_admin.dialects.postgresql import answering
+from pgqueue_admin.dialects.postgresql.answering import Raw
 from pgqueue_admin.dialects.postgresql.circuit import Circuit
 
 WAIT_SECONDS = 5.0  # for a session while all are lent
 SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
 IDLE_SECONDS = 600.0
 
-Raw = psycopg.Connection[Any]
-
 
 def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> Raw:
     """The driver's own session, as Django asks for it; the driver's errors stay."""
-    raw = psycopg.connect(**{**params, "autocommit": True})
+    raw = answering.first(psycopg.connect(**{**params, "autocommit": True}))
     configure(raw)
     return raw
 
@@ -54,7 +52,7 @@ class Lender:
 
     def putconn(self, raw: Raw) -> None:
         try:
-            if self._closed or not _at_rest(raw):
+            if self._closed or not answering.is_at_rest(raw):
                 raw.close()
             else:
                 self._idle.append((time.monotonic(), raw))
@@ -72,7 +70,7 @@ class Lender:
             _, raw = self._idle.pop()
         except IndexError:
             return None
-        if _answers(raw):
+        if answering.answers(raw, SILENT_SECONDS):
             return raw
         raw.close()
         self._drop_idle_since(float("inf"))  # none of them fares better, and each would cost its time
@@ -84,24 +82,3 @@ class Lender:
                 self._idle.popleft()[1].close()
             except IndexError:
                 return
-
-
-def _at_rest(raw: Raw) -> bool:
-    return not raw.closed and raw.info.transaction_status == TransactionStatus.IDLE
-
-
-def _answers(raw: Raw) -> bool:
-    """Asked for nothing, as a driver's own check, but with an end to the waiting: a frozen server never says no."""
-    try:
-        raw.pgconn.send_query(b"")
-        poll = select.poll()  # select() takes no descriptor above 1023, and open streams use them up
-        poll.register(raw.fileno(), select.POLLIN)
-        while raw.pgconn.is_busy():
-            if not poll.poll(SILENT_SECONDS * 1000):
-                return False
-            raw.pgconn.consume_input()
-        while raw.pgconn.get_result():
-            pass
-        return _at_rest(raw)
-    except psycopg.Error:
-        return False

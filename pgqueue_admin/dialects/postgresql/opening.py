@@ -9,7 +9,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
-from pgqueue_admin.dialects.postgresql import encodings, meaning
+from pgqueue_admin.dialects.postgresql import answering, encodings, meaning
 from pgqueue_admin.dialects.postgresql.session import translated
 
 LOOK_SECONDS = 5.0  # longer no statement of a page may take
@@ -112,6 +112,7 @@ def open_raw(
     statement_timeout: float | None = None,
     connect_timeout: float = 5,
     prepared_statements: int = 100,
+    impatient: bool = False,
 ) -> psycopg.Connection[Any]:
     with translated:
         raw = psycopg.connect(
@@ -122,6 +123,6 @@ def open_raw(
             **on_the_wire(dsn),
             **options(dsn, application_name, read_only, statement_timeout),
         )
-        encodings.fit(meaning.fit(raw))
+        encodings.fit(meaning.fit(answering.first(raw) if impatient else raw))
     raw.prepared_max = prepared_statements
     return raw

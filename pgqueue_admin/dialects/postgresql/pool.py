@@ -7,8 +7,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from pgqueue_admin.dialects.postgresql import encodings, meaning
-from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, Lender, Raw
+from pgqueue_admin.dialects.postgresql import answering, encodings, meaning
+from pgqueue_admin.dialects.postgresql.answering import Raw
+from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, Lender
 from pgqueue_admin.dialects.postgresql.opening import on_the_wire
 from pgqueue_admin.dialects.postgresql.session import Session, translated
 
@@ -21,7 +22,7 @@ class SessionPool:
 
         def connect() -> Raw:
             raw = psycopg.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
-            return encodings.fit(meaning.fit(raw))
+            return encodings.fit(meaning.fit(answering.first(raw)))
 
         self._lender = Lender(connect, max_size)
 
