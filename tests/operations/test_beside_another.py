@@ -1,13 +1,15 @@
 """Several consoles on one archive: numbers of operations are each console's own, sets lie beside the queues of all."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
@@ -16,6 +18,7 @@ from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
+from tests.console.sampled import elsewhere
 from tests.databases import Databases
 from tests.dead_ones import BILLING, REFUSED, dead, number_in, person
 
@@ -57,6 +60,43 @@ def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_u
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
     assert not dead(operation=ours.pk), "what keeps the number names no message"
+
+
+@contextmanager
+def as_clerk(but: str = "") -> Iterator[None]:
+    """The console with the usual rights on its tables, which another role has made."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute("create role clerk login password 'clerk'")
+        cursor.execute("grant select, insert, update, delete on all tables in schema public to clerk")
+        cursor.execute("grant usage on all sequences in schema public to clerk")
+        if but:
+            cursor.execute(f"revoke {but} from clerk")
+    try:
+        with elsewhere("default", USER="clerk", PASSWORD="clerk"):
+            yield
+    finally:
+        with connections["default"].cursor() as cursor:
+            cursor.execute("drop owned by clerk")
+            cursor.execute("drop role clerk")
+
+
+def test_numbers_of_another_console_are_passed_over_with_the_usual_rights(other: Other) -> None:
+    with other():
+        theirs = [frozen("bob").pk for _ in range(5)]
+    with as_clerk():
+        assert frozen("ana").pk > max(theirs)
+        assert frozen("ana").pk == max(theirs) + 2, "the first one took a number to know where it is"
+
+
+def test_a_right_that_is_missing_is_told_as_that(ana: User) -> None:
+    client, (message,) = Client(), dead(1, exception=REFUSED)
+    client.force_login(ana)
+    with as_clerk(but="insert on pgqueue_operation"):
+        with pytest.raises(CommandError, match="permission denied for table pgqueue_operation") as refused:
+            call_command("dead", "discard", str(message.id), "--yes")
+        page = client.post("/operations/", {"act": "discard", "id": message.id}, follow=True)
+    assert refused.value.returncode == 5
+    assert "Nothing was discarded. permission denied" in page.content.decode()
 
 
 def left_of(operation: Operation) -> list[Any]:

@@ -1,5 +1,6 @@
 """Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
 
+from django.db import ProgrammingError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
@@ -45,7 +46,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         return _freeze(request, kind, ids)
     except service.Refused as error:
         answers.refused(request, str(error))
-    except DatabaseError as error:
+    except (DatabaseError, ProgrammingError) as error:  # or the console's own database lacks a right or a table
         answers.failed(request, f"Nothing was {past(kind)}. {error}")
     return answers.back(request, reverse("archive"))
 

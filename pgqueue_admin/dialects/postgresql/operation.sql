@@ -130,6 +130,9 @@ where operation = %(operation_id)s and archive_id = %(archive_id)s for update
 select coalesce(max(operation), 0) from messages.operation_item
 
 -- name: pass_over
--- On the console's database: the next operation gets a number above these. Never back: two may ask at once.
-select setval(s.name, greatest(%(highest)s::bigint, coalesce(pg_sequence_last_value(s.name), 0)))
-from (select pg_get_serial_sequence(%(table)s, 'id')::regclass as name) s
+-- On the console's database: the next operation gets a number above these. One after the other is taken, which a role
+-- with USAGE may; setting the sequence needs UPDATE, and could go back where two ask at once.
+with next as materialized (
+    select s.name, nextval(s.name) as number from (select pg_get_serial_sequence(%(table)s, 'id')::regclass as name) s
+)
+select count(nextval(next.name)) from next, generate_series(next.number + 1, %(highest)s::bigint)

@@ -3,6 +3,7 @@
 import sys
 from typing import Any, NoReturn
 
+import django.db
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.archive import store
@@ -11,7 +12,7 @@ from pgqueue_admin.management import dead_messages as said
 from pgqueue_admin.management.down import why
 from pgqueue_admin.management.person import caller
 from pgqueue_admin.operations import guard, service
-from pgqueue_admin.records import notify
+from pgqueue_admin.records import away, notify
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
@@ -52,6 +53,9 @@ class Command(BaseCommand):
             raise CommandError(f"{error} {hint}", returncode=NO_DATABASE) from error
         except DatabaseError as error:
             raise CommandError(why(error), returncode=NO_DATABASE) from error
+        except django.db.Error as error:  # the console's own
+            said_by_it = f"The console's database {away.does(error)}. {error}".strip()
+            raise CommandError(said_by_it, returncode=NO_DATABASE) from error
         except service.NothingChosen as error:
             raise CommandError(str(error), returncode=NOTHING) from error
         except (service.Refused, AddressNotUnderstood) as error:
