@@ -4,6 +4,7 @@ import threading
 
 from pgqueue_admin.transport.receiving.receives import Receives
 from pgqueue_admin.transport.receiving.vain import Vain
+from tests.waiting import until
 
 
 def answered(*took):
@@ -25,6 +26,24 @@ def test_at_once_after_the_first_and_then_longer_and_longer():
 def test_what_was_never_asked_was_not_in_vain():
     vain = Vain("Sales")
     assert [vain.after(answered(), 1) for _ in range(5)] == [0] * 5
+
+
+_REFUSE = """
+create sequence tries;
+create function refuse() returns trigger language plpgsql as
+    $$ begin perform nextval('tries'); raise insufficient_privilege; end $$;
+create trigger refuse before delete on "Sales" for each row execute function refuse()
+"""
+
+
+def test_a_receive_that_fails_was_not_in_vain(endpoint, connection, caplog):
+    """What failed it is told; nobody is sent to look for a trigger that keeps rows without a word."""
+    connection.run(_REFUSE)
+    endpoint.send("Sales", {}, type="Shop.Order")
+    endpoint.start()
+    until(lambda: connection.value("select last_value from tries") >= 7, what="receives that fail")
+    assert endpoint.breakers.troubles()
+    assert "cannot take them" not in caplog.text
 
 
 def test_it_says_so_once_until_it_is_over(caplog):

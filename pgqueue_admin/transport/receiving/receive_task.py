@@ -70,7 +70,7 @@ class ReceiveTask:
         try:
             self._run()
         finally:
-            self._answer(found=False, took=False)
+            self._answer(found=False, took=False, looked=False)
             if self._held:
                 self._work.held.let_go(self._held)
             if self._message:
@@ -84,7 +84,7 @@ class ReceiveTask:
         try:
             self._begun = session, self._work.queue.receiving_next(session, self._from().seq, self._most)
         except BaseException:  # nothing was committed, and nothing begun
-            self._answer(found=False, took=False)
+            self._answer(found=False, took=False, looked=False)
             self._receives.finished()
             raise
 
@@ -157,10 +157,10 @@ class ReceiveTask:
         if self._message and self._mode.keeps_failed:
             self._work.low_water.came_back(self._message.seq)
 
-    def _answer(self, found: bool, took: bool) -> None:
+    def _answer(self, found: bool, took: bool, looked: bool = True) -> None:
         if not self._has_answered:
             self._has_answered = True
-            self._receives.answered(found, took)
+            self._receives.answered(found, took, looked)
 
     def _succeeded(self, told: Told | None) -> None:
         self._work.breaker.succeeded()

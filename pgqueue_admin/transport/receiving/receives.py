@@ -18,7 +18,7 @@ class Receives:
         self._most = most
         self._unless = unless
         self._started = self._answered = self._finished = 0
-        self._took = False
+        self._took = self._looked = False
         self._is_over = False
 
     @property
@@ -43,10 +43,13 @@ class Receives:
         self._messages -= taken
         return taken
 
-    def answered(self, found: bool, took: bool = False) -> None:
-        """A receive statement is through; its handler may just begin. ``found``: as much as it asked for."""
+    def answered(self, found: bool, took: bool = False, looked: bool = True) -> None:
+        """A receive statement is through; its handler may just begin. ``found``: as much as it asked for; ``looked``:
+        whether it was answered by the database, and did not fail.
+        """
         with self._changed:
             self._answered += 1
+            self._looked = self._looked or looked
             self._took = self._took or took
             self._is_over = self._is_over or not found
             self._tell()
@@ -63,8 +66,8 @@ class Receives:
 
     @property
     def in_vain(self) -> bool:
-        """Something was there, by the peek, and nothing was got."""
-        return self._answered > 0 and not self._took
+        """Something was there, by the peek, and nothing was got, although nothing failed."""
+        return self._looked and not self._took
 
     def wait(self, for_handlers: bool, unless: Callable[[], bool]) -> None:
         """Until all that were started have answered, or until their handlers are done too (T12)."""
