@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from pgqueue_admin.archive import ingester
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.records.ingestion import cannot_empty
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, vitals
 from pgqueue_admin.workers.ending import Ending
@@ -60,7 +61,7 @@ class Ingesting:
             connections["default"].close()
 
     def _facts(self) -> dict[str, object]:
-        trouble = "; ".join(sentence for sentence in self._trouble.values() if sentence)
+        trouble = "; ".join(_told(where, sentence) for where, sentence in self._trouble.items() if sentence)
         return {**vitals.facts(), "received": self._received, "last_error": trouble}
 
     def _empty(self, connection: Connection, queue: Address, until: float) -> bool:
@@ -83,7 +84,11 @@ class Ingesting:
     def _note(self, where: Address | None, trouble: str) -> None:
         """Once when it begins, once when it is over: not every second."""
         if trouble and not self._trouble.get(where):
-            log.warning("Cannot empty %s: %s", ".".join(where) if where else "the error queues", trouble)
+            log.warning("%s", _told(where, trouble))
         elif not trouble and self._trouble.get(where):
             log.warning("Emptying %s again.", ".".join(where) if where else "the error queues")
         self._trouble[where] = trouble
+
+
+def _told(where: Address | None, trouble: str) -> str:
+    return f"{cannot_empty(where)} {trouble}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import unescape
 
 import environ
 import pytest
@@ -13,7 +14,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.records import source
 from pgqueue_admin.records.models import AuditEntry, Process, Queue
 from pgqueue_admin.workers.ingesting import Ingesting
+from tests.console.sampled import elsewhere, signed_in
 from tests.databases import Databases
+from tests.hostile import watching
 from tests.waiting import until, within
 from tests.workers.house import House, alive
 
@@ -47,6 +50,20 @@ def test_only_a_queue_that_is_to_be_is_emptied(look: Connection) -> None:
     ingesting.turn()
     row.refresh_from_db()
     assert row.received == 2603
+
+
+def test_a_queue_that_may_not_be_emptied_says_so_on_its_page(look: Connection) -> None:
+    """SELECT and DELETE seem to be enough, and are not: rows are locked first, which asks for UPDATE."""
+    Queue.objects.create(schema="public", table="error", kind="error", ingest=True)
+    with watching.nothing_but_select(look, ["public", "messages"]) as clerk:
+        look.run(f"grant delete on error to {clerk['USER']}")
+        with elsewhere("queues", **clerk):
+            ingesting = Ingesting()
+            ingesting.turn()
+            ingesting.turn()
+            page = unescape(signed_in().get("/queues/public/error/").content.decode())
+    assert "Cannot empty public.error: The database role may not do this." in page
+    assert error_rows(look) == 2603
 
 
 def test_a_table_that_is_gone_stops_no_other(look: Connection, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import processes, queues
+from pgqueue_admin.records import ingestion, processes, queues
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
@@ -76,6 +76,11 @@ class View:
     @cached_property
     def endpoint(self) -> Endpoint | None:
         return Endpoint.objects.filter(schema=self.queue.schema, table=self.queue.table).first()
+
+    @cached_property
+    def ingest_trouble(self) -> str:
+        """Why it is not moved into the archive although it is to be."""
+        return ingestion.trouble(self.address) if self.queue.ingest else ""
 
     @cached_property
     def delayed_address(self) -> Address | None:

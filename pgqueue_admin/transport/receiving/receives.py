@@ -37,11 +37,12 @@ class Receives:
 
     def batch(self, size: int) -> int:
         """How many messages of ``size`` the one that was just started may take."""
-        if self._messages is None:
-            return size
-        taken = max(1, min(size, self._messages))
-        self._messages -= taken
-        return taken
+        with self._changed:
+            if self._messages is None:
+                return size
+            taken = max(1, min(size, self._messages))
+            self._messages -= taken
+            return taken
 
     def answered(self, found: bool, took: bool = False, looked: bool = True) -> None:
         """A receive statement is through; its handler may just begin. ``found``: as much as it asked for; ``looked``:
