@@ -8,7 +8,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records.source import Source, source
 
 FRESH_SECONDS = 30.0
-FIRST_WAIT = 0.5  # the very first page waits so long for an answer, no other waits at all
+FIRST_WAIT = 0.5  # the page that asks waits so long for the answer, no other waits at all
 
 
 class Role(NamedTuple):
@@ -38,14 +38,15 @@ _asked: dict[str, _Asked] = {}
 
 
 def current() -> Role | None:
-    """As last known; None while it is not."""
+    """As it is now, or was lately; None while that is not known. Who finds it old waits for the answer, nobody else."""
     of = source()
     known = _asked.setdefault(of.dsn, _Asked())
     if time.monotonic() - known.at > FRESH_SECONDS:
         known.at = time.monotonic()
+        known.answered.clear()
         threading.Thread(target=_ask, args=(of, known), daemon=True, name="role").start()
-    known.answered.wait(0 if known.answered.is_set() else FIRST_WAIT)
-    return known.role
+        known.answered.wait(FIRST_WAIT)
+    return known.role if known.answered.is_set() else None
 
 
 def _ask(of: Source, known: _Asked) -> None:
@@ -54,6 +55,6 @@ def _ask(of: Source, known: _Asked) -> None:
             row = connection.one(of.dialect.rights.role(), {"schemas": list(of.schemas)})
         known.role = Role(row.name, row.read_only or row.standby, row.standby, row.refuses_writes) if row else None
     except DatabaseError:
-        pass  # what is known stays; the page says by itself that the database does not answer
+        known.role = None  # an old refusal may hold no more; the page says by itself that the database does not answer
     finally:
         known.answered.set()

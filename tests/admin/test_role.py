@@ -45,6 +45,17 @@ def test_one_that_may_just_what_acts_need_is_offered_them(
     owner.run(f'drop owned by {name}; drop role {name}; drop table "Input"')
 
 
+def test_a_refusal_that_is_old_is_not_told_any_more(
+    only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = until(role.current, 20, "the database was asked")
+    assert refused.refusal
+    connect(archived_console).run(f"grant pg_write_all_data to {only_select}")
+    monkeypatch.setattr(role, "FRESH_SECONDS", 0)
+    told = role.current()
+    assert told is None or not told.refusal
+
+
 def test_actions_are_not_offered_and_why_is_said(sign_in: SignIn, only_select: str) -> None:
     page = sign_in("ana").get(LIST).content.decode()
     assert f"Nothing can be retried, discarded or restored: the database role {only_select} may only SELECT." in page
