@@ -45,6 +45,15 @@ def test_one_that_may_just_what_acts_need_is_offered_them(
     owner.run(f'drop owned by {name}; drop role {name}; drop table "Input"')
 
 
+def test_one_that_may_write_in_the_archive_alone_is_offered_what_that_is_enough_for(
+    only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(archived_console).run(f"grant update on messages.message_archive to {only_select}")
+    monkeypatch.setattr(role, "FRESH_SECONDS", 0)
+    assert until(role.current).refusal == ""
+    connect(archived_console).run(f"drop owned by {only_select}; grant pg_read_all_data to {only_select}")
+
+
 def test_a_refusal_that_is_old_is_not_told_any_more(
     only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,14 @@
 -- name: role
 -- Whose eyes these are, and whether any act could work. A role may have been given just what it needs: to insert into
--- a queue, to delete from another, and both of none.
+-- a queue, to delete from another, and both of none; or to discard only, which is written in the archive alone.
 select current_user::text as name,
        pg_is_in_recovery() as standby,
        current_setting('default_transaction_read_only')::boolean as refuses_writes,
-       count(c.oid) > 0 and not coalesce(bool_or(has_table_privilege(c.oid, 'insert, delete')), false) as read_only
+       count(c.oid) > 0 and not coalesce(bool_or(has_table_privilege(c.oid, 'insert, delete')), false)
+           and not exists (  -- by the catalog: looking the name up asks for a right on its schema
+               select from pg_class a join pg_namespace m on m.oid = a.relnamespace
+               where m.nspname = 'messages' and a.relname = 'message_archive' and has_table_privilege(a.oid, 'update')
+           ) as read_only
 from pg_namespace n
 left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
 where n.nspname = any(%(schemas)s)
