@@ -1,10 +1,23 @@
 """docs/deployment.md says who may do what, by the names that Django admin shows."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 from django.contrib.auth.models import Permission
 
-from pgqueue_admin.operations.rights import PERMISSIONS
+from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.operations import service
+from pgqueue_admin.operations.rights import PERMISSIONS, database_lets
+from pgqueue_admin.records import role
+from pgqueue_admin.records.models import Operation
+from pgqueue_admin.records.source import source
+from tests.console.sampled import elsewhere, sample
+from tests.dead_ones import REFUSED
+from tests.waiting import until
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs/deployment.md").read_text(encoding="utf-8")
 
@@ -15,3 +28,35 @@ def test_each_right_is_told_as_django_admin_lists_it(console_database: str) -> N
     listed = [str(each) for each in Permission.objects.filter(codename__in=codes)]
     assert len(listed) == len(codes) == 4
     assert [name for name in listed if f"| {name.replace('|', chr(92) + '|')} |" not in told] == []
+
+
+def test_the_role_that_is_told_may_do_what_acts_and_ingestion_need(
+    archived_console: str, connect: Callable[[str], Connection]
+) -> None:
+    told = PAGE.partition("### Rights in the queues' database")[2]
+    (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\nTLS ends")[0], re.DOTALL)
+    owner = connect(archived_console)
+    owner.run("create role pgqueue_console login password 'narrow'")
+    try:
+        owner.run(grants)
+        columns = "id, expires, headers, body"
+        owner.run(f'insert into error ({columns}) select {columns} from "Billing" limit 1')
+        with elsewhere("queues", USER="pgqueue_console", PASSWORD="narrow"):
+            _everything()
+    finally:
+        owner.run("drop owned by pgqueue_console; drop role pgqueue_console")
+
+
+def _everything() -> None:
+    until(role.current, what="the database was asked")
+    assert database_lets("retry") is None
+    sample()
+    Alerter().turn()
+    for kind, state in (("discard", "dead"), ("restore", "discarded"), ("retry", "dead")):
+        operation = service.freeze(kind, Filter(exception=REFUSED, state=state), "ana", "console", "tried")
+        service.start(operation.pk, "ana")
+        service.run(operation.pk)
+        operation.refresh_from_db()
+        assert (operation.state, operation.done) == (Operation.State.DONE, 88)
+    with source().writing() as connection:
+        assert ingest(connection, Address("public", "error")).moved == 1
