@@ -204,31 +204,6 @@ def test_a_queue_whose_trigger_speaks_of_another_server_fails_its_own_only(inges
     assert "did not take it: The database refused the statement. could not establish" in str(outcomes[0].why)
 
 
-def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:
-    dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana", 7)
-    row = retried_row(ingested)
-    ingested.run(f"delete from {BILLING} where id = %(id)s", {"id": row.id})
-    send_error(ingested, {**h.parse(row.headers), h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
-    ingest(ingested, ERROR)
-    former, again = store.get(ingested, dead.id), newest(ingested, message_id=dead.message_id)
-    assert former
-    assert (former.state, former.became_by, again.state) == ("dead_again", "ana", "dead")
-    assert again.id != dead.id
-    assert events(ingested, dead.id)[-1] == ("archive", "died again", 7, BILLING)
-
-
-def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested: Connection) -> None:
-    """All copies of a published event have one message id."""
-    dead = newest(ingested, exception=REFUSED)
-    replay.retry(ingested, [dead.id], "ana")
-    send_error(ingested, {**h.parse(retried_row(ingested).headers), h.FAILED_Q: '"public"."Sales"'})
-    ingest(ingested, ERROR)
-    former = store.get(ingested, dead.id)
-    assert former
-    assert (former.state, newest(ingested, message_id=dead.message_id).queue) == ("retried", '"public"."Sales"')
-
-
 def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None:
     dead = newest(ingested, exception=REFUSED)
     replay.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")

@@ -9,13 +9,11 @@ import pytest
 from django.utils import timezone
 
 from pgqueue_admin.console import navigation
-from pgqueue_admin.console.overview import changes, live
+from pgqueue_admin.console.overview import live
 from pgqueue_admin.records import freshness
-from pgqueue_admin.records.models import Alert, ArchiveSample, AuditEntry, LatestSample, Process, Queue
+from pgqueue_admin.records.models import Alert, ArchiveSample, LatestSample, Process, Queue
 from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
-
-LOG_HEAD = "2026-11-26 15:28:36,141 WARNING pgqueue.x[31]"
 
 
 @pytest.fixture
@@ -232,42 +230,6 @@ def test_the_recorded_shop_worst_first(recorded_page: Page) -> None:
     assert "queues need you" in said
 
 
-def test_people_and_machines(page: Page) -> None:
-    queue("Billing")
-    AuditEntry.objects.create(
-        who="Tomas", verb="set", noun="endpoint", subject="Notifications", origin="console",
-        before={"peek_delay_ms": 1000}, after={"peek_delay_ms": 12_000},
-    )  # fmt: skip
-    said = page()
-    assert "set Notifications: peek delay 1\u00a0s → 12\u00a0s" in said
-
-
-@pytest.mark.parametrize(
-    ("verb", "noun", "subject", "count", "said"),
-    [
-        ("restart", "endpoint", "Notifications", 1, "restarted Notifications"),
-        ("create", "endpoint", "Notifications", 1, "created Notifications"),
-        ("retry", "message", '"public"."Billing"', 3, "retried 3 messages of Billing"),
-        ("retry", "message", '"public"."Billing"', 1, "retried 1 message of Billing"),
-        ("discard", "message", "2 queues", 1284, "discarded 1,284 messages of 2 queues"),
-        ("move out", "message", '"public"."Bill ""x"""', 1, 'moved out 1 message of Bill "x"'),
-        ("recompute", "pipeline", "history", 3, "recomputed 3 days of history"),
-        ("recompute", "pipeline", "history", 1, "recomputed 1 day of history"),
-        ("cancel", "pipeline", "history", 2, "cancelled 2 jobs of history"),
-        ("run", "pipeline", "history", 1, "asked to read history"),
-        ("cancel", "operation", "7", 1, "cancelled operation 7"),
-        ("acknowledge", "alert", "12: dead_message x", 1, "acknowledged warning 12: dead_message x"),
-        ("withdraw", "alert", "12: dead_message x", 1, "withdrew the acknowledgement of warning 12: dead_message x"),
-        ("withdraw", "endpoint", "Elsewhere", 1, "withdrew Elsewhere"),
-    ],
-)
-def test_each_act_is_said_in_the_past_with_what_it_counts(
-    verb: str, noun: str, subject: str, count: int, said: str
-) -> None:
-    entry = AuditEntry(at=timezone.now(), who="ana", verb=verb, noun=noun, subject=subject, count=count)
-    assert changes.of_entry(entry).did == said
-
-
 @pytest.mark.parametrize("window", ["1h", "6h", "24h", "nonsense"])
 def test_the_ribbon_has_a_lane_for_each_queue_with_a_warning(page: Page, window: str) -> None:
     warn(queue("Billing"))
@@ -280,26 +242,3 @@ def test_the_two_hundredth_queue_does_not_break_it(page: Page) -> None:
     said = page()
     assert "200 queues need you" in said
     assert "195 more need you" in said
-
-
-@pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        ({}, "ended: nobody saw how it ended"),
-        ({"exit_code": 3}, "ended: exit code 3"),
-        ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
-        ({"last_error": "killed: no sign of life for 60 s"}, "killed: no sign of life for 60 s"),
-        ({"last_error": "ended by SIGKILL; last line: x"}, "ended by SIGKILL; last line: x"),
-        (
-            {"last_error": f"ended by SIGKILL; last line: {LOG_HEAD} {'long word ' * 20}"},
-            f"ended by SIGKILL; last line: {'long word ' * 9}\N{HORIZONTAL ELLIPSIS}",
-        ),
-    ],
-)
-def test_how_a_process_ended_is_said_as_far_as_anybody_saw_it(page: Page, known: dict[str, object], said: str) -> None:
-    queue()
-    now = timezone.now()
-    times = {"started_at": now, "heartbeat_at": now, "ended_at": now}
-    process = Process.objects.create(role="sampler", host="here", pid=7, start_ticks=1, state="lost", **times, **known)
-    assert f"sampler, pid 7, {said}" in page()
-    assert ("nobody saw how" in page(f"/workers/{process.pk}/log/")) == (not process.exit_code)

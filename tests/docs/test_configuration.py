@@ -28,8 +28,8 @@ def test_how_long_samples_and_logs_are_kept_is_what_is_said() -> None:
     every, fine, kept = samples.HISTORY_EVERY.seconds, samples.FINE_FOR.seconds // 3600, samples.KEPT_FOR.days
     assert f"one each {every} s for {fine} hours, then one a minute, up to {kept} days" in said
     assert f"at a death | {ledger.KEPT.days} days |" in said
-    largest, every = run_folder.LARGEST_LOG // 1_000_000, supervisor.LOGS_EVERY
-    assert f"a log above {largest} MB is emptied, looked at each {every:.0f} s" in said
+    largest, looked_at = run_folder.LARGEST_LOG // 1_000_000, supervisor.LOGS_EVERY
+    assert f"a log above {largest} MB is emptied, looked at each {looked_at:.0f} s" in said
     gone = (ROOT / "templates/pgqueue_admin/messages/gone.html").read_text(encoding="utf-8")
     assert f"Its samples are kept for {kept} days." in gone
 

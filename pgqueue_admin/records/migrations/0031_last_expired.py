@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pgqueue", "0029_acknowledged_count")]
+    dependencies = [("pgqueue", "0030_subscription_table")]
 
     operations = [
         migrations.AddField(
