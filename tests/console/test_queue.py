@@ -96,6 +96,12 @@ def test_what_was_sent_in_the_future_has_no_age(recorded_console: str, connect: 
         assert "in 3 h" not in html
 
 
+def test_pages_say_what_a_span_is(page: Page) -> None:
+    """T10: the message alone has a difference of nothing, and waits all the same."""
+    assert "The span is tail − head + 1" in page("/queues/public/Billing/ends/")
+    assert "Seq span is tail − head + 1" in page("/queues/")
+
+
 def test_two_rows_far_apart_are_two_messages_and_the_span_is_explained(recorded_console: str, connect: Connect) -> None:
     connection, address = connect(recorded_console), Address("public", "Far")
     connection.run(postgresql().queue.create(table=address))

@@ -81,11 +81,13 @@ class Ends:
 
     @property
     def sentence(self) -> str:
-        """Explains the gap, and names what a reader of the span would report (C2)."""
+        """Says what the span is (T10), explains the gap, and names what a reader of the span would report (C2)."""
         depth = self.depth
         if depth is None or not self.span:
             return ""
-        missing = self.span - depth
+        return f"The span is tail − head + 1, so that one message alone is 1. {self._gap(self.span - depth)}"
+
+    def _gap(self, missing: int) -> str:
         if self.how != "counted":
             return f"A tool that takes this span for the depth reports {integer(self.span)}."
         if missing <= 0:
