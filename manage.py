@@ -18,7 +18,14 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except (OperationalError, DatabaseDown) as error:
-        sys.exit(f"The database does not answer; the embedded one runs while `make run` does.\n{error}")
+        sys.exit(f"The database does not answer{_what_starts_it()}.\n{error}")
+
+
+def _what_starts_it() -> str:
+    """Of databases of others nobody here knows."""
+    from pgqueue_admin.config.environment import OURS
+
+    return "; the embedded one runs while `make run` does" if OURS["console"] or OURS["queues"] else ""
 
 
 def _end_at_once_on_ctrl_c() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.management.commands.dead import NO_DATABASE
-from pgqueue_admin.management.down import START_IT
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -31,8 +30,9 @@ def test_where_nothing_is_started_they_say_what_starts_it(tmp_path: Path, argv: 
     assert "Traceback" not in said
 
 
-def test_of_a_database_of_others_nobody_says_that(tmp_path: Path) -> None:
-    ended, said = run(tmp_path, "dead", "list", DATABASE_URL="postgresql://a@127.0.0.1:1/b", SECRET_KEY="k" * 64)
-    assert ended == NO_DATABASE
+@pytest.mark.parametrize(("argv", "code"), [(["dead", "list"], NO_DATABASE), (["migrate", "--check"], 1)])
+def test_of_a_database_of_others_nobody_says_that(tmp_path: Path, argv: list[str], code: int) -> None:
+    ended, said = run(tmp_path, *argv, DATABASE_URL="postgresql://a@127.0.0.1:1/b", SECRET_KEY="k" * 64)
+    assert ended == code
     assert "Connection refused" in said
-    assert START_IT not in said
+    assert "make run" not in said
