@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from pgqueue_admin.console import parts, processes
-from pgqueue_admin.records import fatal
+from pgqueue_admin.records import expired, fatal
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.wording import figures, visible
@@ -117,5 +117,7 @@ def live(_: str) -> dict[str, str]:
 def of_endpoint(number: str) -> dict[str, str]:
     """Topic ``endpoint:12``: the same, under its own name."""
     staffed = records.by_endpoint(Endpoint.objects.filter(pk=number).values_list("name", flat=True))
-    said = processes.title(staffed[0]) if staffed else ""
-    return {**live(""), "@title": visible.plain(said), "@say": said} if said else {}
+    if not staffed:
+        return {}
+    said, dropped = processes.title(staffed[0]), parts.figure(expired.of(staffed[0].endpoint).number)
+    return {**live(""), f"staff.{number}.dropped": dropped, "@title": visible.plain(said), "@say": said}

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Max, Sum
-
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.found import CRITICAL, Found
 from pgqueue_admin.console import paths, processes
 from pgqueue_admin.console.processes import Row
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.records import expired
 from pgqueue_admin.records import processes as records
-from pgqueue_admin.records.models import Endpoint, ExpiredCount, Queue, SmallestTtbr
+from pgqueue_admin.records.expired import Expired
+from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.source import source
 
 
@@ -59,10 +59,8 @@ class Service:
         return paths.dead(source().dialect.canonical(self.address))
 
     @cached_property
-    def expired(self) -> dict[str, Any]:
-        """Of all days (T3): what processes say of it is gone with them. ``day`` is of before times were kept."""
-        counts = ExpiredCount.objects.filter(queue=self.queue)
-        return counts.aggregate(number=Sum("number", default=0), at=Max("last_at"), day=Max("day"))
+    def expired(self) -> Expired:
+        return expired.of(self.endpoint)
 
     @property
     def versions(self) -> list[str]:

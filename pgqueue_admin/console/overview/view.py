@@ -39,7 +39,7 @@ class View:
     def needs(self) -> list[needs.Need]:
         return needs.find(self.alerts, self.rows)
 
-    @property
+    @cached_property
     def blind_since(self) -> datetime | None:
         """The newest sample, if so many have been missed since that figures are stale."""
         newest = rail.newest()
