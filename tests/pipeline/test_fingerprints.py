@@ -23,6 +23,34 @@ def test_one_failure_has_one_fingerprint(spark: Any) -> None:
     assert len(first) == 16
 
 
+SAME = [
+    ("Couldn't find customer 'abc'", "Couldn't find customer 'xyz'"),
+    ("'O'Hara' isn't known", "'D'Arcy' isn't known"),
+    ("duplicate key (N'abc')", "duplicate key (N'x y')"),
+    ("order 507f1f77bcf86cd799439011 is gone", "order 5ac2f1d0e77bcf86cd799439 is gone"),
+    ("order 01ARZ3NDEKTSV4RRFFQ69G5FAV is gone", "order 01BX5ZZKBKACTAV9WEVGEMMVRZ is gone"),
+    ("order 123456789012 is late", "order 7 is late"),
+    ('no "a", no “b”', 'no "c d", no “”'),
+    ("{6f9619ff-8b86-d011-b42d-00c04fc964ff}", "{6F9619FF8B86D011B42D00C04FC964F0}"),
+]
+OTHERS = [
+    "Couldn't find it, it isn't there",
+    "Couldn't find them, it isn't there",
+    "defaced",
+    "INTERNATIONALIZATIONFAULTS",
+]
+
+
+def test_what_varies_in_a_message_is_no_part_of_it(spark: Any) -> None:
+    """Ids of several kinds, quoted texts and numbers; an apostrophe is no quotation mark."""
+    rows = [failed(message, "no frame") for pair in SAME for message in pair]
+    found = [row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect()]
+    pairs = dict(zip(SAME, zip(found[::2], found[1::2], strict=True), strict=True))
+    assert {pair: prints for pair, prints in pairs.items() if len(set(prints)) > 1} == {}
+    others = [row.fingerprint for row in fingerprinted(raw(spark, *[failed(each, "") for each in OTHERS])).collect()]
+    assert len({*found, *others}) == len(SAME) + len(OTHERS)
+
+
 def test_a_python_failure_is_told_by_its_last_own_frame(spark: Any) -> None:
     trace = 'Traceback (most recent call last):\n  File "/app/shop.py", line {}, in charge\n    boom()\nValueError: x'
     rows = [failed("x", trace.format(number)) for number in (1, 2)]

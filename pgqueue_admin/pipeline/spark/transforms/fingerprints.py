@@ -12,7 +12,9 @@ _NET_FRAME = rf"(?md)^[^\S\n]+at (?!{frameworks.NET})([^(\n]*)"
 _PYTHON_FRAME = rf'(?md)^[^\S\n]+File "(?![^\n]*(?:{frameworks.PYTHON}))(?:[^\n]*in (\S+)[^\S\n]*$)?'
 _VARIES = [
     (r"[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}", "<id>"),
-    (r"'[^']*'|\"[^\"]*\"|“[^”]*”", "<text>"),
+    (r"\b(?=\d*[a-fA-F])(?=[a-fA-F]*\d)[0-9a-fA-F]{12,}+\b|\b(?=[A-Z]*\d)[0-9A-HJKMNP-TV-Z]{26}\b", "<id>"),  # ULIDs
+    # an apostrophe between letters opens nothing and closes nothing; N stands before texts of SQL Server
+    (r"(?<!\w)N?'(?:[^']++|(?<=\w)'(?=\w))*+'(?!\w)|\"[^\"]*\"|“[^”]*”", "<text>"),
     (r"\d+", "<n>"),
 ]
 _LONGEST = 200
