@@ -14,6 +14,7 @@ from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES
 from tests.journeys.conftest import shoot
 from tests.journeys.product import Product
+from tests.journeys.test_pages import overflow
 from tests.waiting import until
 
 pytestmark = pytest.mark.journey
@@ -79,6 +80,7 @@ def test_many_are_frozen_shown_and_then_retried(page: Page, product: Product) ->
     expect(page.get_by_text("ended").first).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="to go")).to_have_count(0)
     expect(page.get_by_role("button", name=re.compile("^Cancel"))).to_have_count(0)
+    assert overflow(page, 320) <= 0
     shoot(page, "operation")
 
 
