@@ -38,7 +38,7 @@ class Progress:
 
     operation: Operation
     finishing: bool = False
-    now: list[Now] | None = None  # what the set is by now; None where the database does not say
+    now: list[Now] | None = None  # what the set is by now; None where that is not known
 
     @property
     def came(self) -> Came | None:
@@ -131,6 +131,9 @@ class Progress:
 
 
 def of(operation: Operation) -> Progress:
+    """Of one that was never started nothing is looked up: what lies under its number may be another console's."""
+    if operation.started_at is None:
+        return Progress(operation)
     try:
         with source().reading() as connection:
             now = service.states(connection, operation.pk)
