@@ -74,6 +74,19 @@ def test_it_says_who_decided_on_how_many(clock: Clock, die: Callable[..., None],
         assert "11 dead" not in flat(part), "seen halfway"
 
 
+def test_what_had_died_long_before_it_came_into_the_archive_counts(
+    clock: Clock, die: Callable[..., None], decide: Callable[..., None], connect: Callable[[str], Connection],
+    console_database: str,
+) -> None:  # fmt: skip
+    """Its error queue was not emptied for hours; or it was, some seconds after each death."""
+
+    def decided() -> None:
+        connect(console_database).run("update messages.message_archive set died_at = died_at - interval '5 hours'")
+        decide("discarded", 2)
+
+    assert "What became of them: 30 discarded by ana, operation 2." in flat(over(clock, die, decided).text)
+
+
 def test_where_that_is_not_known_it_says_nothing_of_it(clock: Clock, die: Callable[..., None]) -> None:
     assert "What became" not in over(clock, die, lambda: None).text
 

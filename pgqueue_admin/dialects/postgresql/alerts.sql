@@ -77,10 +77,11 @@ select queue, named.shown as cause, sum(count)::bigint as count,
 from counted join named using (queue, cause) group by queue, named.shown
 
 -- name: became
--- Of what died in a queue by a cause since a warning began: what was decided since then, by whom, the most of it first.
+-- Of what came into the archive by a cause since its warning began: what was decided, by whom, the most of it first. It
+-- had died before, sometimes long; by when it died an index finds it.
 select became, became_by as who, operation, count(*) as count
 from messages.message_archive
 where (queue = %(queue)s or queue is null and %(queue)s = '"messages"."message"')
   and coalesce(nullif(exception_type, ''), result::text) = %(cause)s
-  and died_at >= %(since)s and became_at >= %(since)s and became is not null
+  and died_at >= %(since)s - interval '30 days' and archived_at >= %(since)s at time zone 'utc' and became is not null
 group by became, became_by, operation order by count(*) desc, operation limit %(most)s
