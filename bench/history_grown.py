@@ -70,11 +70,13 @@ def files(connection: Connection, folder: Path, copies: int) -> Iterator[dict[st
     """As the manifest is to name them."""
     import pyarrow.parquet
 
+    from pgqueue_admin.pipeline.files.places import VERSION
+
     (first,) = connection.all(_FIRST)
     rows = pyarrow.parquet.ParquetFile(folder / first.path).read()
     for (day, _), numbers in groupby(range(1, copies + 1), lambda n: (n // A_DAY, n % A_DAY // IN_A_FILE)):
         named, batches = first.day + timedelta(day), list(numbers)
-        path = f"v2/table-0001-{named}-{uuid4()}/day={named}/part-0.zstd.parquet"
+        path = f"{VERSION}/table-0001-{named}-{uuid4()}/day={named}/part-0.zstd.parquet"
         size = write(folder / path, rows, batches)
         made = {"rows": first.rows * len(batches), "each": first.rows, "batches": [first.batch + n for n in batches]}
         yield {"path": path, "day": named, "bytes": size, **made}

@@ -46,7 +46,7 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
     cookie = prepare()
     bench = Bench(server.dsn("bench"), stack)
     return {
-        "batches": lambda: bench.large(bench.batches(SMALL)),
+        "batches": bench.batches,
         "beside": lambda: history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS),
         "start": lambda: [bench.cold(folder / "var/spark")],
         "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
@@ -59,20 +59,12 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
 class Bench(history.Archive):
     """What is measured on it, in rounds."""
 
-    def batches(self, rows: int) -> float:
-        """Seconds for ``rows`` messages that have come since, in the batches that the driver makes of them."""
-        found = []
-        for _ in range(ROUNDS + (self.rows == 0)):
-            self.fill(rows)
-            found.append(seconds(self.driver.turn))
-        return statistics.median(found[-ROUNDS:])  # the first of all has started Spark
-
-    def large(self, small: float) -> list[Row]:
-        """Each round: the floor, the read path alone, the whole way."""
+    def batches(self) -> list[Row]:
+        """Each round: the floor, the read path alone, the whole way, and that of a tenth of the rows."""
         found = [self.beside_floor() for _ in range(WARM + ROUNDS)][WARM:]
-        floor, read, rate = map(statistics.median, zip(*found, strict=True))
+        floor, read, rate, of_few = map(statistics.median, zip(*found, strict=True))
         name = f"a backlog of {ROWS:,} rows, from planning to figures"
-        linear = 100 * (SMALL / small) / rate
+        linear = 100 * of_few / rate
         return [
             row(
                 "reading in Spark, against binary COPY, 2 streams",
@@ -85,13 +77,14 @@ class Bench(history.Archive):
             row(f"time for a row of {ROWS:,}, against one of {SMALL:,}", linear, "%", floor=None, target=110),
         ]
 
-    def beside_floor(self) -> tuple[float, float, float]:
-        """Rows a second: copied, read into Spark, and a whole batch of them."""
+    def beside_floor(self) -> tuple[float, float, float, float]:
+        """Rows a second: copied, read into Spark, a whole batch of them, and one of few."""
         self.fill(ROWS)
         parts = self.selects(ROWS)
         works = (partial(history.copied, self.dsn, parts), partial(self.read, parts), self.driver.turn)
         copied, read, whole = (ROWS / seconds(work) for work in works)
-        return copied, read, whole
+        self.fill(SMALL)
+        return copied, read, whole, SMALL / seconds(self.driver.turn)
 
     def cold(self, scratch: Path) -> Row:
         self.fill(FIRST)

@@ -162,6 +162,17 @@ def seconds(name: str, default: float, or_never: bool = False) -> float:
     return found
 
 
+def memory(name: str, least: int) -> str:
+    """As Java is told it, in MB or GB, as 512m or 2g. ``least``: MB, and what is meant without it."""
+    said: str = env(name, default="").strip().lower() or f"{least}m"
+    number, unit = said[:-1], said[-1:]
+    if not (
+        number.isascii() and number.isdecimal() and unit in "mg" and int(number) * (1024 if unit == "g" else 1) >= least
+    ):
+        raise SystemExit(f"{name} must be MB or GB of memory, such as 1g, and {least}m at least; it is {said}.")
+    return said
+
+
 def zone(name: str) -> str:
     """One that this machine knows, as Europe/Berlin."""
     try:

@@ -44,6 +44,7 @@ PGQUEUE = {
     "VAR": given.VAR,
     "ARCHIVE_DAYS": given.days("ARCHIVE_DAYS", 0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
+    "SPARK_MEMORY": given.memory("SPARK_MEMORY", 512),
     "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
     "HISTORY_URL": given.standby("HISTORY_URL"),
     "HISTORY_DAYS": given.days("HISTORY_DAYS", 0),

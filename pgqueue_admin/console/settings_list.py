@@ -124,6 +124,7 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         "History",
         [
             ("Spark runs", "SPARK_MASTER", lambda: _given("SPARK_MASTER") or "nowhere: no history is kept"),
+            ("Spark's memory", "SPARK_MEMORY", lambda: _given("SPARK_MEMORY")),
             ("Folder of files", "HISTORY_DIR", lambda: str(_given("HISTORY_DIR"))),
             ("Rows are read from", "HISTORY_URL", _read_from),
             ("Files stay", "HISTORY_DAYS", lambda: kept(_given("HISTORY_DAYS"))),

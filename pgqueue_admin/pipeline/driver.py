@@ -179,7 +179,8 @@ class Driver:
             master = settings.PGQUEUE["SPARK_MASTER"]
             if self._not_ready:
                 raise self._not_ready
-            started = starting.session(master, settings.PGQUEUE["VAR"] / "spark")
+            about = {"logs": settings.LOG_FORMAT, "memory": settings.PGQUEUE["SPARK_MEMORY"]}
+            started = starting.session(master, settings.PGQUEUE["VAR"] / "spark", **about)
             try:
                 if not starting.is_local(master):
                     cluster.ready(started, folder())

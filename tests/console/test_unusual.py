@@ -80,7 +80,10 @@ def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> Non
     assert (data["p95_low"][place], data["p95_high"][place]) == (round(value(SPAN) / 2), round(value(SPAN) * 1.5))
     assert data["usual_high"][place - 1] == 4, "in three weeks nothing finished then"
     assert "Shaded: what is usual, from the same hour of the week in the 3 to 4 weeks before." in text
-    assert "52 to 156" in text
+    (row,) = [each for each in re.findall("<tr>.*?</tr>", text, re.S) if "52 to 156" in each]
+    cells = [" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in re.findall("<td.*?</td>", row, re.S)]
+    assert cells[-3] == "52 to 156"
+    assert cells[-2] == cells[-1] != "–", "half and 19 in 20 of one span"
     assert as_viewer.get("/trends/", {**DAY, "format": "steps"}).content.decode().splitlines()[1].split(",")[6:8] == [
         "52.0",
         "156.0",

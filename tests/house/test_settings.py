@@ -207,6 +207,8 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
     [
         ("ARCHIVE_DAYS", "a month", "ARCHIVE_DAYS must be a number of days, or 0 for ever; it is a month."),
         ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
+        ("SPARK_MEMORY", "1t", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 1t."),
+        ("SPARK_MEMORY", "256m", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 256m."),
         ("PORT", "abc", "PORT must be a number from 1 to 65535; it is abc."),
         ("PORT", "65536", "PORT must be a number from 1 to 65535; it is 65536."),
         ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),

@@ -39,6 +39,8 @@ from pgqueue_admin.records.models import (
     StoryPart,
 )
 from tests.pipeline.beside import figures_are_those_of_plain_sql
+from tests.pipeline.recount import times_are_those_of_plain_sql
+from tests.pipeline.written_files import are_as_documented, is_sorted
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.spark
@@ -53,6 +55,7 @@ def test_the_recorded_shop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Queue.objects.create(schema="public", table="audit", kind="audit")
+    monkeypatch.setattr(trends, "STORIES", 10_000)  # all of them
     assert driver(most=10_000).turn() == 3
     database = connect(archived_console)
 
@@ -62,9 +65,12 @@ def test_the_recorded_shop(
     failures_agree(database)
     queues_lead_to_their_messages(database)
     figures_are_those_of_plain_sql(database)
+    are_as_documented([history / file.path for file in HistoryFile.objects.filter(dataset="history")])
+    times_are_those_of_plain_sql(database, *WEEK)
 
     assert driver().turn() == 0
     folded_is_the_same()
+    times_are_those_of_plain_sql(database, *WEEK)  # cut since, and asked of that
     with monkeypatch.context() as file_by_file:
         file_by_file.setattr(planning, "MOST", 1)
         recomputed_is_the_same(driver(), date(2026, 11, 14))
@@ -164,12 +170,6 @@ def compacted_is_the_same(driver: Callable[..., Driver], history: Path, database
     assert HistoryPart.objects.aggregate(rows=Sum("rows")) == rows
     recomputed_is_the_same(driver(), done.day)
     assert figures() == before
-
-
-def is_sorted(file: Path) -> bool:
-    rows = pyarrow.dataset.dataset(file).to_table(["endpoint", "ended_at"]).to_pylist()
-    keys = [(row["endpoint"] or "", row["ended_at"]) for row in rows]
-    return keys == sorted(keys)
 
 
 def midnight(day: date) -> datetime:

@@ -28,7 +28,7 @@ SAME = [
     ("'O'Hara' isn't known", "'D'Arcy' isn't known"),
     ("duplicate key (N'abc')", "duplicate key (N'x y')"),
     ("order 507f1f77bcf86cd799439011 is gone", "order 5ac2f1d0e77bcf86cd799439 is gone"),
-    ("order 01ARZ3NDEKTSV4RRFFQ69G5FAV is gone", "order 01BX5ZZKBKACTAV9WEVGEMMVRZ is gone"),
+    ("invoice 01ARZ3NDEKTSV4RRFFQ69G5FAV is gone", "invoice 01BX5ZZKBKACTAV9WEVGEMMVRZ is gone"),
     ("order 123456789012 is late", "order 7 is late"),
     ('no "a", no “b”', 'no "c d", no “”'),
     ("{6f9619ff-8b86-d011-b42d-00c04fc964ff}", "{6F9619FF8B86D011B42D00C04FC964F0}"),

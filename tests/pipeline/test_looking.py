@@ -135,3 +135,38 @@ def test_what_is_within_its_limit_is_left_alone(
         overdue._look_at = 0.0
         assert not overdue.ended()
     assert waits(database, uri)
+
+
+def asked(uri: str, statement: str) -> list[Any]:
+    """Through Arrow's driver, as a batch is read."""
+    reader = Reader({"uri": uri, "selects": json.dumps([statement])})
+    return [row for batch in reader.read(Part(statement)) for row in batch.to_pylist()]
+
+
+def test_a_batch_is_read_by_who_can_only_read(database: Any, console_database: str) -> None:
+    """The queues' tables are other people's."""
+    uri = for_looking(console_database)
+    names = ("default_transaction_read_only", "statement_timeout", "timezone")
+    ask = ", ".join(f"current_setting('{name}') as {name}" for name in names)
+    assert asked(uri, f"select {ask}") == [dict(zip(names, ("on", "10min", "UTC"), strict=True))]
+    written = "insert into messages.message (message) values ('{}') returning id"
+    with pytest.raises(Exception, match="read-only transaction"):
+        asked(uri, written)
+    assert database.value("select count(*) from messages.message") == 0
+
+
+def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
+    with pytest.raises(Exception, match="statement timeout"):
+        asked(for_looking(console_database, limit=1), "select pg_sleep(60)::text as slept")
+
+
+def test_reading_locks_out_nobody(database: Any, console_database: str, connect: Connect) -> None:
+    """While a batch is read its tables can be written to, and their rows taken."""
+    database.run("create table busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
+    reader = Reader({"uri": for_looking(console_database), "selects": "[]"})
+    batches = reader.read(Part("select n, body from busy"))
+    assert next(batches).num_rows
+    held = "select distinct mode from pg_locks where relation = 'busy'::regclass and pid <> pg_backend_pid()"
+    assert [row.mode for row in database.all(held)] == ["AccessShareLock"]
+    assert database.run("delete from busy where n = 7") == 1
+    assert sum(batch.num_rows for batch in batches) > 0

@@ -13,6 +13,7 @@ from pgqueue_admin.pipeline.spark.transforms import parsed as parsing
 from pgqueue_admin.pipeline.spark.transforms.failures import failures
 from pgqueue_admin.pipeline.spark.transforms.history import history, reasons, rejected
 from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
+from pgqueue_admin.pipeline.spark.transforms.rollups import _bucket as bucket_of
 from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 from pgqueue_admin.pipeline.spark.transforms.stories import stories
 from tests.pipeline.raw_rows import AUDITED, ENDED, failed, raw
@@ -247,3 +248,12 @@ def test_another_batch_asks_java_little(spark: Any, monkeypatch: pytest.MonkeyPa
         asked.clear()
         history(parsed(frame), "audit", 7)
     assert len(asked) < 600, len(asked)
+
+
+def test_a_span_falls_into_the_bucket_that_pages_read_it_from(spark: Any) -> None:
+    """Java counts, Python cuts: a bucket that is off by one is a percentile that is off by two per cent."""
+    spans = [-1, 0, *range(1, 3000), *(10**power + more for power in range(4, 13) for more in (-1, 0, 1))]
+    counted_by_spark = spark.createDataFrame([(span,) for span in spans], "ms long").select(
+        bucket_of("ms").alias("number")
+    )
+    assert [row.number for row in counted_by_spark.collect()] == [bucket(span) for span in spans]

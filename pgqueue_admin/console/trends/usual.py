@@ -28,11 +28,11 @@ class Bands(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Of the table: how many, and how long 19 in 20 take."""
+        """Of the table: how many, and how long half and 19 in 20 take."""
         many = (
             f"{integer(round(self.messages.low))} to {integer(round(self.messages.high))}" if self.messages else UNKNOWN
         )
-        return [many, between(*self.nearly_all) if self.nearly_all else UNKNOWN]
+        return [many, *(between(*band) if band else UNKNOWN for band in (self.half, self.nearly_all))]
 
 
 class Usually:

@@ -9,7 +9,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from pgqueue_admin.embedded import idle_group
-from pgqueue_admin.pipeline.runtime import class_archive, java, python, temporary
+from pgqueue_admin.pipeline.runtime import class_archive, java, java_log, python, temporary
 from pgqueue_admin.pipeline.spark import cluster, source
 from pgqueue_admin.pipeline.spark.transforms import rollups
 
@@ -20,8 +20,11 @@ _HOT = "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=3600 
 _JVM = f"-XX:+UseSerialGC {_HOT} -XX:Tier4BackEdgeThreshold=240000 {_EVERYWHERE}"
 
 
-def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
-    """``scratch``: for what is run or spilled; ``jvm``: options in place of the archive of classes. Raises NoJava."""
+def session(
+    master: str, scratch: Path, jvm: str | None = None, logs: str = "line", memory: str = "512m"
+) -> SparkSession:
+    """``scratch``: for what is run or spilled; ``jvm``: options in place of the archive of classes; ``logs`` and
+    ``memory``: LOG_FORMAT, SPARK_MEMORY. Raises NoJava."""
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = str(python.executable(scratch))
@@ -32,10 +35,10 @@ def session(master: str, scratch: Path, jvm: str | None = None) -> SparkSession:
         os.environ["JAVA_HOME"] = str(home)
     built = SparkSession.builder.master(master).appName("pgqueue history")
     archive = class_archive.used(scratch) if jvm is None else jvm
-    for key, value in _settings(scratch, temporary.folder(scratch), archive).items():
+    quiet = java_log.option(scratch, logs)
+    for key, value in _settings(scratch, temporary.folder(scratch), f"{quiet} {archive}", memory).items():
         built = built.config(key, value)
     spark: SparkSession = built.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
     if is_local(master):
         idle_group.put(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     carry_our_code(spark)
@@ -46,12 +49,11 @@ def is_local(master: str) -> bool:
     return master.startswith("local")
 
 
-def _settings(scratch: Path, temporary: Path, jvm: str) -> dict[str, str]:
+def _settings(scratch: Path, temporary: Path, jvm: str, memory: str) -> dict[str, str]:
     return {
-        "spark.driver.memory": "512m",
+        "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f"{_JVM} -Djava.io.tmpdir={temporary} {jvm}",
         "spark.executor.extraJavaOptions": _EVERYWHERE,
-        "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(temporary),
