@@ -101,7 +101,7 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
         asked.append(folder)
         raise cluster.NotReady("HISTORY_DIR must be one folder")
 
-    monkeypatch.setattr(starting, "session", lambda *_: SimpleNamespace(stop=lambda: stopped.append(True)))
+    monkeypatch.setattr(starting, "session", lambda *_, **__: SimpleNamespace(stop=lambda: stopped.append(True)))
     monkeypatch.setattr(cluster, "ready", not_ready)
     monkeypatch.setattr(job, "run", lambda *_: pytest.fail("a batch was begun"))
     HistoryDay.objects.create(day=date(2026, 11, 14), asked_at=clock.now(), is_wanted=True)

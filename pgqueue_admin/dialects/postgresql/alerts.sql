@@ -83,5 +83,6 @@ select became, became_by as who, operation, count(*) as count
 from messages.message_archive
 where (queue = %(queue)s or queue is null and %(queue)s = '"messages"."message"')
   and coalesce(nullif(exception_type, ''), result::text) = %(cause)s
-  and died_at >= %(since)s - interval '30 days' and archived_at >= %(since)s at time zone 'utc' and became is not null
+  and died_at >= %(since)s::timestamptz - interval '30 days'
+  and archived_at >= %(since)s::timestamptz at time zone 'utc' and became is not null
 group by became, became_by, operation order by count(*) desc, operation limit %(most)s
