@@ -9,7 +9,6 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.console import parts, processes
 from pgqueue_admin.records import expired, fatal
 from pgqueue_admin.records import processes as records
-from pgqueue_admin.records.models import Endpoint
 from pgqueue_admin.wording import figures, visible
 
 
@@ -102,7 +101,20 @@ STAFF: dict[str, Callable[[records.OfEndpoint], SafeString]] = {
 
 def live(_: str) -> dict[str, str]:
     """Everything at once: few processes, and each page keeps the cells it has places for."""
+    return _live(records.by_endpoint())
+
+
+def of_endpoint(number: str) -> dict[str, str]:
+    """Topic ``endpoint:12``: the same, under its own name."""
     staffed = records.by_endpoint()
+    own = next((each for each in staffed if str(each.endpoint.pk) == number), None)
+    if own is None:
+        return {}
+    said, dropped = processes.title(own), parts.figure(expired.of(own.endpoint).number)
+    return {**_live(staffed), f"staff.{number}.dropped": dropped, "@title": visible.plain(said), "@say": said}
+
+
+def _live(staffed: list[records.OfEndpoint]) -> dict[str, str]:
     found = processes.rows(records.current(), staffed)
     told: dict[str, Any] = {
         f"process.{row.process.pk}.{name}": cell(row) for row in found for name, cell in CELLS.items()
@@ -112,12 +124,3 @@ def live(_: str) -> dict[str, str]:
     state, sentence = processes.verdict(staffed, found, fatal.suspects())
     verdict = parts.live_verdict("workers.verdict", state, sentence)
     return {**told, **verdict, "@title": visible.plain(sentence), "@say": sentence}
-
-
-def of_endpoint(number: str) -> dict[str, str]:
-    """Topic ``endpoint:12``: the same, under its own name."""
-    staffed = records.by_endpoint(Endpoint.objects.filter(pk=number).values_list("name", flat=True))
-    if not staffed:
-        return {}
-    said, dropped = processes.title(staffed[0]), parts.figure(expired.of(staffed[0].endpoint).number)
-    return {**live(""), f"staff.{number}.dropped": dropped, "@title": visible.plain(said), "@say": said}

@@ -1,6 +1,9 @@
 """Queue tables for tests, as endpoints make them, and rows in them."""
 
+from collections.abc import Callable
 from typing import Any
+
+from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql.dialect import compose
@@ -63,3 +66,10 @@ def cut_sessions(connection: Connection, application_name: str = "%") -> None:
         " and pid <> pg_backend_pid() and application_name like %(name)s",
         {"name": application_name},
     )
+
+
+def looking_as(role: str, connect: Callable[..., Connection], database: str) -> Connection:
+    """A session that only reads, with the rights of ``role``."""
+    looker = connect(database, read_only=True)
+    looker.run(sql.SQL("set role {}").format(sql.Identifier(role)))
+    return looker

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.monitor import depth
-from tests.monitor.tables import fill, found, made, make, take
+from tests.monitor.tables import fill, found, looking_as, made, make, take
 
 Connect = Callable[..., Connection]
 
@@ -202,8 +201,7 @@ def test_select_alone_is_enough(connection: Connection, database: str, connect: 
     table = made(connection, 3)
     connection.run("create role only_looks_depth")
     connection.run('grant select on "Q" to only_looks_depth')
-    looker = connect(database, read_only=True)
-    looker.run(sql.SQL("set role only_looks_depth"))
+    looker = looking_as("only_looks_depth", connect, database)
     try:
         seen = depth.measure(looker, found(looker, table.address))
         assert (seen.depth, seen.sent_total) == (3, None)

@@ -6,13 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql.session import Session
 from pgqueue_admin.monitor.sampler import FIND_EVERY, QueueSample, Sampler
-from tests.monitor.tables import cut_sessions, fill, make, take
+from tests.monitor.tables import cut_sessions, fill, looking_as, make, take
 
 Connect = Callable[..., Connection]
 
@@ -127,12 +126,7 @@ def test_a_table_that_may_not_be_read(connection: Connection, database: str, con
     connection.run("create role only_looks_sampler")
     connection.run('grant select on "A" to only_looks_sampler')
 
-    def session() -> Connection:
-        looker = connect(database, read_only=True)
-        looker.run(sql.SQL("set role only_looks_sampler"))
-        return looker
-
-    sampler = Sampler(session, ["public"])
+    sampler = Sampler(lambda: looking_as("only_looks_sampler", connect, database), ["public"])
     try:
         samples = looked(sampler)
         assert depths(samples) == {"A": 2, "B": None}

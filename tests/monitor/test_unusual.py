@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from psycopg import sql
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor.sampler import QueueSample, Sampler
-from tests.monitor.tables import fill, found, make
+from tests.monitor.tables import fill, found, looking_as, make
 
 Connect = Callable[..., Connection]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -55,12 +54,7 @@ def behind_policies(connection: Connection, database: str, connect: Connect) -> 
     connection.run('alter table "Q" enable row level security')
     connection.run('create role only_looks_unusual; grant select on "Q" to only_looks_unusual')
 
-    def session() -> Connection:
-        looker = connect(database, read_only=True)
-        looker.run(sql.SQL("set role only_looks_unusual"))
-        return looker
-
-    sampler = Sampler(session, ["public"])
+    sampler = Sampler(lambda: looking_as("only_looks_unusual", connect, database), ["public"])
     yield sampler
     sampler.close()
     connection.run("drop owned by only_looks_unusual; drop role only_looks_unusual")

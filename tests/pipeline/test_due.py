@@ -11,12 +11,7 @@ from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistorySource
 from pgqueue_admin.workers.pipelining import Pipelining
 from tests.pipeline.tables import audit, died, put
-
-
-class NotAsked:
-    """An ending that nobody has asked for; without the signal handlers of a process's own."""
-
-    asked = False
+from tests.workers.unasked import Unasked
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def test_an_archive_that_is_gone_is_no_reason(database: Any) -> None:
 def test_a_turn_is_due_in_its_time_when_asked_and_when_much_came(
     database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeping = Pipelining(NotAsked())  # type: ignore[arg-type]
+    keeping = Pipelining(Unasked())  # type: ignore[arg-type]
     keeping._driver.turn()
     assert not keeping._is_due()
     taken_back(database, 5)

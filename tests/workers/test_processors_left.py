@@ -12,6 +12,7 @@ from pgqueue_admin.pipeline import driver
 from pgqueue_admin.workers.pipelining import Pipelining
 from tests.waiting import until
 from tests.workers.house import House
+from tests.workers.unasked import Unasked
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system binds nobody to processors")
@@ -47,7 +48,7 @@ def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
     for name in ("look", "rest", "insist"):
         monkeypatch.setattr(Processors, name, lambda _, name=name: did.append(name))
     monkeypatch.setattr(Pipelining, "_is_due", lambda _: did.append("works"))
-    pipelining = Pipelining(Asked())  # type: ignore[arg-type]
+    pipelining = Pipelining(Unasked())  # type: ignore[arg-type]
     pipelining.turn()
     assert did == ["look", "works", "rest"]
     monkeypatch.setattr(Pipelining, "_report", ends)
@@ -55,12 +56,6 @@ def test_it_looks_at_others_while_it_rests_and_insists_while_it_works(
         pipelining.beat()
     assert did[3:] == ["insist"]
     pipelining.close()
-
-
-class Asked:
-    """An ending that nobody has asked for; without the signal handlers of a process's own."""
-
-    asked = False
 
 
 def ends(_: Pipelining) -> None:
