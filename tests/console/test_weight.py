@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from pgqueue_admin.records import clock
 from tests.console.sampled import many_queues, signed_in
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,9 +43,10 @@ def test_two_hundred_queues_stay_light(console_database: str, path: str) -> None
     ("path", "most"), [("/", 14), ("/queues/", 8), (f"/queues/public/{'Very' * 8}.Long007/", 11), ("/healthz", 0)]
 )
 def test_two_hundred_queues_need_no_more_statements_than_two(console_database: str, path: str, most: int) -> None:
-    """Session and person among them. What a page costs in time is measured by ``make bench-console``."""
+    """Session and person among them; the time, asked for every ten seconds by whichever page is the next, is not."""
     many_queues(200)
     client = signed_in(superuser=True)
+    clock.now()
     with CaptureQueriesContext(connection) as asked:
         assert client.get(path).status_code == 200
     assert len(asked) <= most
