@@ -1,4 +1,4 @@
-"""What history is measured on: an archive that grows, its driver, and ninety days of figures."""
+"""What history is measured on: an archive that grows, and its driver."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.sources.looking import for_looking
 
-ENDPOINTS, TYPES, DAYS = 10, 2, 90
+ENDPOINTS, TYPES = 10, 2
 # 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
 _FILL = """
 insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id, message_type,
@@ -36,37 +36,6 @@ from (
 ) messages
 """
 _WIRE = "to_char({}, 'YYYY-MM-DD HH24:MI:SS:US \"Z\"')"
-_FIGURES = """
-insert into pgqueue_rollup (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
-  critical_n, processing, processing_n, delivery, delivery_n)
-select %(batch)s, grain, at, 'Endpoint' || mod(kind, %(endpoints)s::int), 'Endpoint' || mod(kind, %(endpoints)s::int),
-  'Shop.Message' || kind / %(endpoints)s::int, case when failed then 'failed' else 'success' end,
-  case when failed then 'Shop.CardRefused' else '' end, 4000, 0, b, c, b, c, b, c
-from (values ('hour', interval '1 hour'), ('day', interval '1 day')) as grains (grain, step),
-  generate_series(0, %(endpoints)s::int * %(types)s::int - 1) kind, (values (true), (false)) as results (failed),
-  generate_series(date_trunc('day', now()) - %(days)s::int * interval '1 day', now(), step) at,
-  (select array_agg(n) as b, array_agg(20 + mod(n, 7)) as c from generate_series(200, 379) n) histogram
-"""
-
-# one in 25 s, of 40 kinds; a third succeeded when they were tried again
-_FAILED = """
-with failed as (
-  select n, now() - n * interval '25 seconds' as at, 'Endpoint' || mod(n, %(endpoints)s::int) as queue,
-    'Shop.Message' || mod(n / 7, %(types)s::int) as type
-  from generate_series(1, %(days)s::int * 86400 / 25) n
-), failures as (
-  insert into pgqueue_failurerollup (batch_id, at, fingerprint, queue, endpoint, type, exception, message, messages,
-    first_at, last_at)
-  select %(batch)s, date_trunc('minute', at), lpad(to_hex(mod(n, 40)), 16, '0'), queue, queue, type, 'Shop.CardRefused',
-    'Card <n> was refused', 1, at, at
-  from failed
-)
-insert into pgqueue_storypart (batch_id, message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
-  last_failed_at, last_succeeded_at)
-select %(batch)s, md5('failed ' || n)::uuid::text, queue, queue, type, 'Shop.CardRefused', 1, (mod(n, 3) = 0)::int, at,
-  at, case when mod(n, 3) = 0 then at + interval '1 minute' end
-from failed
-"""
 
 
 class Archive:
@@ -121,20 +90,6 @@ def insert(connection: Connection, first: int, rows: int) -> None:
         statement = statement.replace(f"{{{name}}}", _WIRE.format(instant))
     known = {"first": first, "last": first + rows - 1, "endpoints": ENDPOINTS, "types": TYPES}
     connection.run(statement, known)
-
-
-def figures(connection: Connection) -> None:
-    """Rollups of DAYS days, 180 buckets each, as of a queue whose timings vary, and 311,040 that failed; cut as beat
-    does."""
-    from pgqueue_admin.pipeline import ledger
-    from pgqueue_admin.pipeline.figures import cut_steps
-
-    batch = connection.value("select min(id) from pgqueue_historybatch")
-    for made in (_FIGURES, _FAILED):
-        connection.run(made, {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS})
-    connection.run("vacuum analyze pgqueue_rollup, pgqueue_failurerollup, pgqueue_storypart")
-    while cut_steps.cut(ledger.complete_to()):
-        pass
 
 
 def copied(dsn: str, selects: list[str]) -> None:

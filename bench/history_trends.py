@@ -1,8 +1,9 @@
 """How quickly Trends comes: pages over ninety days and seven, of one queue beside all others, and of all."""
 
 import http.client
+from urllib.parse import quote
 
-from bench import history
+from bench import history_quarter
 from bench.console import get, p95, process, wait_until
 from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
@@ -10,15 +11,17 @@ from pgqueue_admin.embedded import ports
 
 
 def trends(connection: Connection, cookie: str) -> list[Row]:
-    history.figures(connection)
+    history_quarter.lay_out(connection)
     port = ports.free()
     web = ("-m", "uvicorn", "pgqueue_admin.config.asgi:application", "--port", str(port), "--no-access-log")
     environment = {"PORT": str(port), "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.web_settings"}
+    queue = quote('"public"."Endpoint3"')
+    chosen = {"one queue": f"&queue={queue}", "one endpoint": "&endpoint=Endpoint3", "all queues": ""}
     pages = {
-        f"{history.DAYS} days of one queue": "/trends/?w=90d&queue=Endpoint3",
-        f"{history.DAYS} days of all queues": "/trends/?w=90d",
-        "7 days of one queue": "/trends/?w=7d&queue=Endpoint3",
-        "7 days of all queues": "/trends/?w=7d",
+        f"{days} days of {whose}{of_types}": f"/trends/{types}?w={days}d{names}"
+        for days in (history_quarter.DAYS, 7)
+        for whose, names in chosen.items()
+        for types, of_types in (("", ""), ("types/", ": types"))
     }
     taken: dict[str, list[float]] = {path: [] for path in (*pages.values(), "/healthz")}
     with process(*web, **environment):

@@ -64,12 +64,14 @@ def compare_hours() -> int:
 
 @shared_task
 def cut_trends() -> int:
-    """Figures of the hours and days of history that are over; how many steps."""
-    return cut_steps.cut(ledger.complete_to())
+    """Figures of the hours and days of history that are over, for a while; how many steps."""
+    complete_to = ledger.complete_to()
+    return _for_a_while(lambda: cut_steps.cut(complete_to))
 
 
-def _for_a_while(step: Callable[[], int]) -> None:
-    """Until nothing is left to do."""
-    deadline = time.monotonic() + A_WHILE
-    while step() and time.monotonic() < deadline:
-        pass
+def _for_a_while(step: Callable[[], int]) -> int:
+    """Until nothing is left to do; how much was done."""
+    deadline, done = time.monotonic() + A_WHILE, 0
+    while (now := step()) and time.monotonic() < deadline:
+        done += now
+    return done + now

@@ -16,10 +16,10 @@ from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.figures import cut_steps, trends
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.pipeline.figures.trends import MEASURES, Timings
-from pgqueue_admin.records.models import CountedStep, HistoryBatch, HistorySource, Rollup, TimedStep
+from pgqueue_admin.records.models import CountedStep, FailureStep, HistoryBatch, HistorySource, Rollup, TimedStep
 from pgqueue_admin.records.steps import STEPS
 from tests.pipeline import figures as made
-from tests.pipeline.counted import batch, rolled_up
+from tests.pipeline.counted import batch, failed, rolled_up, told
 from tests.waiting import locks_waited_for, until
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -42,10 +42,11 @@ def timed(measure: str = "critical", grain: str = "day", **names: str) -> dict[i
 
 
 def figures(grain: str) -> list[Any]:
-    """Counts of each name, and the lists of names."""
+    """Counts of each name, what failed and what succeeded after it, and the lists of names."""
     step = STEPS[grain]
     whole = [trends.Asked(MONDAY - step, MONDAY + 3 * step, grain, **names) for names in NAMES]
-    return [*map(trends.counts, whole), trends.kinds(whole[0])]
+    each = [of(asked) for of in (trends.counts, trends.failures, trends.retried) for asked in whole]
+    return [*each, trends.kinds(whole[0])]
 
 
 def day(at: datetime, counts: dict[int, int], **changes: Any) -> Rollup:
@@ -76,6 +77,9 @@ def test_they_are_what_summing_shows(grain: str) -> None:
         kind = {name: chance.choice(["", *values]) for name, values in KINDS.items()}
         at, result = MONDAY + number % 3 * step, chance.choice(RESULTS)
         rolled_up(at, 1, delivery, grain=grain, result=result, **spans, **kind)
+        again = at + step - timedelta(microseconds=1 + number // 40)
+        failed(at + number % 2 * (step - timedelta(minutes=1)), f"f{number % 7}", number, last_at=again, **kind)
+        told(f"m{number % 50}", at, last_succeeded_at=again if number % 4 else None, **kind)
     rolled_up(MONDAY - step, 1, grain=grain, result="failed")
     summed, counted = [timed(measure, grain, **names) for measure in MEASURES for names in NAMES], figures(grain)
     assert complete_to(MONDAY + 2 * step + step / 2) == 3
@@ -85,8 +89,12 @@ def test_they_are_what_summing_shows(grain: str) -> None:
     assert (len(summed[0]), len(counted[0])) == (3, 4)
     assert not CountedStep.objects.filter(at=MONDAY + 2 * step).exists(), "it goes on"
     TimedStep.objects.all().update(p50=0)
-    CountedStep.objects.all().update(failed=F("failed") + 1_000)
-    assert sum(each.failed > 1_000 for each in figures(grain)[0].values()) == 3, "not read"
+    CountedStep.objects.all().update(failed=F("failed") + 1_000, retried=F("retried") + 1_000)
+    FailureStep.objects.filter(fingerprint="f6").update(messages=1_000_000)
+    counts, failures, retried = figures(grain)[0 :: len(NAMES)][:3]
+    assert sum(each.failed > 1_000 for each in counts.values()) == 3, "not read"
+    assert failures[0].messages > 1_000_000, "not read"
+    assert sum(each >= 1_000 for each in retried.values()) == 3, "not read"
     assert [each.percentiles.p50 for each in timed(grain=grain, queue="q1").values()].count(value(0)) == 2, "not read"
 
 

@@ -9,7 +9,7 @@ from django.db import connections
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.pipeline.figures import cut_steps, forgetting, kept
 from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
+from pgqueue_admin.records.models import CountedStep, FailureRollup, FailureStep, Rollup, StoryPart, TimedStep
 from tests.pipeline.counted import failed, rolled_up, told
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -74,6 +74,21 @@ def test_failures_and_stories_stay_as_long_as_hours() -> None:
         told("succeeded", at, last_succeeded_at=at)
     forgetting.forget(NOW)
     assert (FailureRollup.objects.count(), StoryPart.objects.count()) == (1, 2)
+
+
+def test_failures_of_an_hour_or_day_go_once_all_of_it_is_too_old() -> None:
+    """What failed later in that day is still known by its minute, and a day that was counted stands for all of it."""
+    for days in (799, 800, 801):
+        counted(NOW - days * DAY)
+        failed(NOW - days * DAY, "f")
+    while cut_steps.cut(NOW):
+        pass
+    forgetting.forget(NOW)
+    left = FailureStep.objects.order_by("grain", "at").values_list("grain", "at")
+    day, hour = NOW.replace(hour=0, minute=0), NOW.replace(minute=0)
+    assert list(left) == [
+        (grain, at - days * DAY) for grain, at in (("day", day), ("hour", hour)) for days in (800, 799)
+    ]
 
 
 def test_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,33 @@ where exists (select from pgqueue_rollup figure where figure.grain = %(grain)s a
 order by at desc limit %(most)s
 
 -- name: count
--- Of all, each queue, each endpoint and each type: what finished, over all batches.
-insert into pgqueue_countedstep (grain, at, queue, endpoint, type, succeeded, failed, skewed)
-select %(grain)s::text, %(at)s::timestamptz, {subject}, {figures}
-from pgqueue_rollup
-where grain = %(grain)s::text and at = %(at)s::timestamptz
-group by {subjects}
+-- Of all, each queue, each endpoint and each type: what finished, and what succeeded when tried again, over all batches.
+with finished as (
+    select {subject}, {figures}
+    from pgqueue_rollup
+    where grain = %(grain)s::text and at = %(at)s::timestamptz
+    group by {subjects}
+), tried_again as (
+    select {subject}, {again}
+    from pgqueue_storypart
+    where last_succeeded_at >= %(at)s::timestamptz and last_succeeded_at < %(at)s::timestamptz + %(step)s::interval
+    group by {subjects}
+)
+insert into pgqueue_countedstep (grain, at, queue, endpoint, type, succeeded, failed, skewed, retried)
+select %(grain)s::text, %(at)s::timestamptz, queue, endpoint, type, succeeded, failed, skewed, coalesce(retried, 0)
+from finished left join tried_again using (queue, endpoint, type)
 on conflict do nothing
+
+-- name: count_failures
+-- Each failure of each kind, over all minutes and batches.
+insert into pgqueue_failurestep
+    (grain, at, fingerprint, queue, endpoint, type, exception, message, messages, first_at, last_at)
+select
+    %(grain)s::text, %(at)s::timestamptz, fingerprint, queue, endpoint, type, min(exception), min(message),
+    sum(messages)::int8, min(first_at), max(last_at)
+from pgqueue_failurerollup
+where at >= %(at)s::timestamptz and at < %(at)s::timestamptz + %(step)s::interval
+group by fingerprint, queue, endpoint, type
 
 -- name: subject
 -- An empty name means all.
@@ -63,6 +83,8 @@ with steps as (
     {doubted}
 ), uncut as (
     delete from pgqueue_timedstep where (grain, at) in (select grain, at from steps)
+), untold as (
+    delete from pgqueue_failurestep where (grain, at) in (select grain, at from steps)
 )
 delete from pgqueue_countedstep where (grain, at) in (select grain, at from steps)
 

@@ -129,8 +129,10 @@ with shown as (
     select
         fingerprint, min(exception) as exception, min(message) as message, min(first_at) as first, max(last_at) as last,
         sum(messages)::int8 as messages
-    from pgqueue_failurerollup
-    where {between} and {of}
+    from (
+        {failed}
+    ) failed
+    where {of}
     group by 1 order by messages desc, fingerprint limit 20
 )
 select
@@ -143,6 +145,24 @@ select
         select from pgqueue_failurerollup ever where ever.fingerprint = shown.fingerprint and ever.at < %(since)s
     ) as is_new
 from shown order by messages desc, fingerprint
+
+-- name: failed_minutes
+-- As batches leave them.
+select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
+from pgqueue_failurerollup
+where {between}
+
+-- name: failed_cut
+-- Likewise of steps that are not counted yet; of others each failure once.
+select summed.*
+from ({steps}) steps, lateral (
+    select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
+    from pgqueue_failurerollup where {between} and at >= steps.at and at < steps.at + %(step)s::interval
+) summed
+union all
+select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
+from pgqueue_failurestep
+where grain = %(grain)s and {between}
 
 -- name: slowest
 -- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut.
@@ -240,10 +260,29 @@ from told order by last_failed desc, message_id
 
 -- name: retried
 -- Messages that succeeded once they were tried again, by step: others that succeeded have no story.
-select extract(epoch from date_trunc(%(grain)s, last_succeeded_at, 'UTC'))::int8 as at, count(distinct message_id)::int8
+select extract(epoch from date_trunc(%(grain)s, last_succeeded_at, 'UTC'))::int8 as at, {again}
 from pgqueue_storypart
 where last_succeeded_at >= %(since)s and last_succeeded_at < %(until)s and {of}
 group by 1
+
+-- name: retried_of_cut
+-- What was counted of each step that is over, and all others summed.
+select extract(epoch from steps.at)::int8 as at, counted.*
+from ({steps}) steps, lateral (
+    select {again}
+    from pgqueue_storypart
+    where last_succeeded_at >= steps.at and last_succeeded_at < least(steps.at + %(step)s::interval, %(until)s) and {of}
+    having count(*) > 0
+) counted
+union all
+select extract(epoch from at)::int8, retried
+from pgqueue_countedstep
+where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(grain)s)
+    and at >= %(since)s and at < %(until)s and retried > 0
+
+-- name: again
+-- Of parts of stories in one step: a message that succeeded twice in it counts once.
+count(distinct message_id)::int8 as retried
 
 -- name: rejected
 -- What could not be kept, over all batches that count.

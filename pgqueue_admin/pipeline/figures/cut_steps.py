@@ -1,6 +1,7 @@
 """Figures of hours and days: counted and cut once, when they are over, so that Trends has nothing to sum of them."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -42,14 +43,15 @@ def _cut_due(grain: str, complete_to: datetime) -> int:
     values = {"grain": grain, "step": STEPS[grain], "until": complete_to, "most": AT_ONCE[grain]}
     due = rows_of(postgresql().cut_steps.due(), values)
     for (at,) in due:
-        _cut(grain, at)
+        _cut({"grain": grain, "step": STEPS[grain], "at": at})
     return len(due)
 
 
 @transaction.atomic
-def _cut(grain: str, at: datetime) -> None:
+def _cut(step: dict[str, Any]) -> None:
     alone()
     steps, trends = postgresql().cut_steps, postgresql().trends
     parts = {"subject": steps.subject, "subjects": steps.subjects}
-    run(steps.count(figures=trends.figures, **parts), {"grain": grain, "at": at})
-    run(steps.cut(percentiles=trends.percentiles, **parts), {"grain": grain, "at": at, "starts": bands.STARTS})
+    run(steps.count(figures=trends.figures, again=trends.again, **parts), step)
+    run(steps.count_failures(), step)
+    run(steps.cut(percentiles=trends.percentiles, **parts), {**step, "starts": bands.STARTS})

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from pgqueue_admin.pipeline.figures import cut_steps
 from pgqueue_admin.records.kept import failures_from, kept_for
-from pgqueue_admin.records.models import CountedStep, FailureRollup, Rollup, StoryPart, TimedStep
+from pgqueue_admin.records.models import CountedStep, FailureRollup, FailureStep, Rollup, StoryPart, TimedStep
+from pgqueue_admin.records.steps import STEPS
 
 CHUNK = 5000  # rows a statement: a transaction of its own, which holds up nobody for long
 
@@ -27,6 +29,8 @@ def _too_old(now: datetime) -> Iterator[QuerySet[Any]]:
             yield model._default_manager.filter(grain=grain, at__lt=now - kept).order_by("at")
     if before := failures_from(now):
         yield FailureRollup.objects.filter(at__lt=before).order_by("at")
+        for grain in cut_steps.AT_ONCE:
+            yield FailureStep.objects.filter(grain=grain, at__lt=before - STEPS[grain]).order_by("at")
         yield StoryPart.objects.filter(last_failed_at__lt=before).order_by("last_failed_at")
         succeeded = StoryPart.objects.filter(last_failed_at=None, last_succeeded_at__lt=before)
         yield succeeded.order_by("last_succeeded_at")

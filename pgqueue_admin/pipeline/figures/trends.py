@@ -185,14 +185,14 @@ def _is_cut(asked: Asked) -> bool:
 def _parts() -> dict[str, Any]:
     """What statements share; a part may hold those that follow."""
     trends = postgresql().trends
-    shared = ("asked", "figures", "percentiles", "every_step")
+    shared = ("asked", "figures", "percentiles", "every_step", "between", "of", "again")
     return {"steps": trends.steps_to_sum, **{name: getattr(trends, name) for name in shared}}
 
 
 def failures(asked: Asked, kept_from: datetime | None = None) -> list[Failure]:
     """The most frequent first. ``kept_from``: what failed before is forgotten; None: all is known."""
-    statements = postgresql().trends
-    query = statements.failures(between=statements.between, of=statements.of)
+    trends = postgresql().trends
+    query = trends.failures(failed=trends.failed_minutes if asked.grain == "minute" else trends.failed_cut, **_parts())
     return [Failure(*row) for row in _ask(query, asked, kept_from=kept_from)]
 
 
@@ -229,7 +229,8 @@ def stories(asked: Asked) -> list[Story]:
 
 def retried(asked: Asked) -> dict[int, int]:
     """Messages that succeeded after they had failed, by step. Of a queue nobody knows: see ``Counts.succeeded``."""
-    return dict(_ask(postgresql().trends.retried(of=postgresql().trends.of), asked))
+    trends, parts = postgresql().trends, _parts()
+    return dict(_ask(trends.retried_of_cut(**parts) if _is_cut(asked) else trends.retried(**parts), asked))
 
 
 def _ask(query: Any, asked: Asked, **more: Any) -> list[Any]:

@@ -18,7 +18,15 @@ from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
 from pgqueue_admin.records.models.sample import ArchiveSample, LatestSample, Sample
 from pgqueue_admin.records.models.sign_in import FailedSignIn
-from pgqueue_admin.records.models.trend import CountedStep, DepthStep, FailureRollup, Rollup, StoryPart, TimedStep
+from pgqueue_admin.records.models.trend import (
+    CountedStep,
+    DepthStep,
+    FailureRollup,
+    FailureStep,
+    Rollup,
+    StoryPart,
+    TimedStep,
+)
 from pgqueue_admin.records.models.usual import SeenStep, Unusual
 
 __all__ = [
@@ -34,6 +42,7 @@ __all__ = [
     "ExpiredCount",
     "FailedSignIn",
     "FailureRollup",
+    "FailureStep",
     "HeldAtDeath",
     "HistoryBatch",
     "HistoryCompaction",

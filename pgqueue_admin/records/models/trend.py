@@ -59,6 +59,7 @@ class CountedStep(Step):
     succeeded = models.BigIntegerField()
     failed = models.BigIntegerField()
     skewed = models.BigIntegerField()
+    retried = models.BigIntegerField(help_text="Messages that succeeded in it after they had failed.")
 
     class Meta:
         constraints = [
@@ -86,10 +87,9 @@ class TimedStep(Step):
         indexes = [models.Index(fields=["grain", "at"])]
 
 
-class FailureRollup(models.Model):
-    """One failure in one minute. Its fingerprint says that it is the same one; docs/history.md says how."""
+class Failure(models.Model):
+    """What failed in the same way in one step. Its fingerprint says that it did; docs/history.md says how."""
 
-    batch = of_batch("failures")
     at = models.DateTimeField()
     fingerprint = models.CharField(max_length=16)
     queue = models.TextField()
@@ -100,6 +100,24 @@ class FailureRollup(models.Model):
     messages = models.BigIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+
+class FailureStep(Failure):
+    """In an hour or a day over all batches, once it is over and its CountedStep of all is there."""
+
+    grain = models.CharField(max_length=6)
+
+    class Meta:
+        indexes = [models.Index(fields=["grain", "at"])]
+
+
+class FailureRollup(Failure):
+    """In one minute."""
+
+    batch = of_batch("failures")
 
     class Meta:
         indexes = [models.Index(fields=["at"]), models.Index(fields=["fingerprint", "at"])]

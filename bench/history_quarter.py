@@ -1,0 +1,78 @@
+"""What Trends is measured on: a quarter as a console has it that ran for all of it, and the weeks before."""
+
+from bench.history import ENDPOINTS, TYPES
+from pgqueue_admin.dialects import Connection
+
+DAYS = 90
+COMPARED = 160  # days, not hours, of numbers and times: what each day of the quarter is compared with
+_GRAINS = "('hour', interval '1 hour', %(days)s::int), ('day', interval '1 day', %(compared)s::int)"
+_FIGURES = """
+insert into pgqueue_rollup (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
+  critical_n, processing, processing_n, delivery, delivery_n)
+select %(batch)s, grain, at, '"public"."Endpoint' || mod(kind, %(endpoints)s::int) || '"',
+  'Endpoint' || mod(kind, %(endpoints)s::int),
+  'Shop.Message' || kind / %(endpoints)s::int, case when failed then 'failed' else 'success' end,
+  case when failed then 'Shop.CardRefused' else '' end, 4000, 0, b, c, b, c, b, c
+from (values {grains}) as grains (grain, step, days),
+  generate_series(0, %(endpoints)s::int * %(types)s::int - 1) kind, (values (true), (false)) as results (failed),
+  generate_series(date_trunc('day', now()) - days * interval '1 day', now(), step) at,
+  (select array_agg(n) as b, array_agg(20 + mod(n, 7)) as c from generate_series(200, 379) n) histogram
+"""
+
+# one in 25 s, of 40 kinds; a third succeeded when they were tried again
+_FAILED = """
+with failed as (
+  select n, now() - n * interval '25 seconds' as at, '"public"."Endpoint' || mod(n, %(endpoints)s::int) || '"' as queue,
+    'Endpoint' || mod(n, %(endpoints)s::int) as endpoint, 'Shop.Message' || mod(n / 7, %(types)s::int) as type
+  from generate_series(1, %(days)s::int * 86400 / 25) n
+), failures as (
+  insert into pgqueue_failurerollup (batch_id, at, fingerprint, queue, endpoint, type, exception, message, messages,
+    first_at, last_at)
+  select %(batch)s, date_trunc('minute', at), lpad(to_hex(mod(n, 40)), 16, '0'), queue, endpoint, type,
+    'Shop.CardRefused', 'Card <n> was refused', 1, at, at
+  from failed
+)
+insert into pgqueue_storypart (batch_id, message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
+  last_failed_at, last_succeeded_at)
+select %(batch)s, md5('failed ' || n)::uuid::text, queue, endpoint, type, 'Shop.CardRefused', 1, (mod(n, 3) = 0)::int,
+  at, at, case when mod(n, 3) = 0 then at + interval '1 minute' end
+from failed
+"""
+
+# each input queue and all of them together: what samples told of it
+_DEPTHS = """
+with queues as (
+  insert into pgqueue_queue (schema, "table", kind, reason, first_seen_at, target_age_seconds, ingest, endpoint)
+  select 'public', 'Endpoint' || n, 'input', '', now(), 60, false, 'Endpoint' || n
+  from generate_series(0, %(endpoints)s::int - 1) n
+  returning id
+)
+insert into pgqueue_depthstep (grain, at, queue, low, median, high, in_per_second, out_per_second, rated_minutes,
+  oldest_seconds, oldest_at_least, unread, how)
+select grain, at, id, 10, 200, 3000, 50, 50, extract(epoch from step) / 60, 4, false, 0, 'counted'
+from (select id from queues union all select 0) each,
+  (values {grains}) as grains (grain, step, days),
+  generate_series(date_trunc('day', now()) - days * interval '1 day', now(), step) at
+"""
+
+
+def lay_out(connection: Connection) -> None:
+    """Numbers and times, 180 buckets each, as of queues whose timings vary; 311,040 that failed in DAYS; depths.
+
+    Counted, cut and compared as beat does.
+    """
+    from pgqueue_admin.pipeline import ledger
+    from pgqueue_admin.pipeline.figures import cut_steps
+    from pgqueue_admin.pipeline.judging import seen
+    from pgqueue_admin.records import clock
+
+    batch = connection.value("select min(id) from pgqueue_historybatch")
+    known = {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS, "compared": COMPARED}
+    for made in (_FIGURES, _FAILED, _DEPTHS):
+        connection.run(made.replace("{grains}", _GRAINS), known)
+    connection.run("update pgqueue_historybatch set summed_at = null")
+    connection.run("vacuum analyze pgqueue_rollup, pgqueue_failurerollup, pgqueue_storypart, pgqueue_depthstep")
+    while cut_steps.cut(ledger.complete_to()):
+        pass
+    seen.see(clock.now())
+    connection.run("vacuum analyze pgqueue_countedstep, pgqueue_timedstep, pgqueue_failurestep, pgqueue_seenstep")
