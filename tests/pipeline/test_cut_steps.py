@@ -133,6 +133,18 @@ def test_a_day_that_is_made_anew_is_cut_anew_with_all_of_its_hours() -> None:
     assert complete_to(MONDAY + 2 * DAY) == 25
 
 
+def test_failures_that_a_driver_of_before_an_upgrade_left_count_once() -> None:
+    """It takes away what was counted of a step that it doubts, and knows nothing of failures by step."""
+    day(MONDAY, {100: 1})
+    failed(MONDAY, "f", 3)
+    assert complete_to(MONDAY + DAY) == 1
+    CountedStep.objects.all().delete()
+    asked = trends.Asked(MONDAY, MONDAY + DAY, "day")
+    assert [each.messages for each in trends.failures(asked)] == [3]
+    assert complete_to(MONDAY + DAY) == 1
+    assert [each.messages for each in trends.failures(asked)] == [3]
+
+
 def medians() -> list[int]:
     """By bucket, of the days that were timed; of each something is counted."""
     asked = trends.Asked(MONDAY, MONDAY + 3 * DAY, "day", endpoint="Sales")

@@ -31,7 +31,10 @@ from finished left join tried_again using (queue, endpoint, type)
 on conflict do nothing
 
 -- name: count_failures
--- Each failure of each kind, over all minutes and batches.
+-- Each failure of each kind, over all minutes and batches. A driver of before an upgrade leaves those that it doubts.
+with left_over as (
+    delete from pgqueue_failurestep where (grain, at) = (%(grain)s::text, %(at)s::timestamptz)
+)
 insert into pgqueue_failurestep
     (grain, at, fingerprint, queue, endpoint, type, exception, message, messages, first_at, last_at)
 select

@@ -161,8 +161,11 @@ from ({steps}) steps, lateral (
 ) summed
 union all
 select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
-from pgqueue_failurestep
-where grain = %(grain)s and {between}
+from pgqueue_failurestep failure
+where grain = %(grain)s and {between} and exists (
+    select from pgqueue_countedstep cut
+    where (cut.endpoint, cut.queue, cut.type, cut.grain) = ('', '', '', %(grain)s) and cut.at = failure.at
+)
 
 -- name: slowest
 -- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut.
