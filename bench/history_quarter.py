@@ -4,8 +4,8 @@ from bench.history import ENDPOINTS, TYPES
 from pgqueue_admin.dialects import Connection
 
 DAYS = 90
-COMPARED = 160  # days, not hours, of numbers and times: what each day of the quarter is compared with
-_GRAINS = "('hour', interval '1 hour', %(days)s::int), ('day', interval '1 day', %(compared)s::int)"
+HOURS, COMPARED = 63, 160  # days of hours, and of days: a week's hours and a quarter's days have others to compare with
+_GRAINS = f"('hour', interval '1 hour', {HOURS}), ('day', interval '1 day', {COMPARED})"
 _FIGURES = """
 insert into pgqueue_rollup (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
   critical_n, processing, processing_n, delivery, delivery_n)
@@ -67,7 +67,7 @@ def lay_out(connection: Connection) -> None:
     from pgqueue_admin.records import clock
 
     batch = connection.value("select min(id) from pgqueue_historybatch")
-    known = {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS, "compared": COMPARED}
+    known = {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS}
     for made in (_FIGURES, _FAILED, _DEPTHS):
         connection.run(made.replace("{grains}", _GRAINS), known)
     connection.run("update pgqueue_historybatch set summed_at = null")

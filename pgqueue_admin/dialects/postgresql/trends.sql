@@ -132,7 +132,6 @@ with shown as (
     from (
         {failed}
     ) failed
-    where {of}
     group by 1 order by messages desc, fingerprint limit 20
 )
 select
@@ -148,21 +147,22 @@ from shown order by messages desc, fingerprint
 
 -- name: failed_minutes
 -- As batches leave them.
-select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
+select fingerprint, exception, message, messages, first_at, last_at
 from pgqueue_failurerollup
-where {between}
+where {between} and {of}
 
 -- name: failed_cut
--- Likewise of steps that are not counted yet; of others each failure once.
+-- Likewise of steps that are not counted yet, each by the index; of others each failure once.
 select summed.*
 from ({steps}) steps, lateral (
-    select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
-    from pgqueue_failurerollup where {between} and at >= steps.at and at < steps.at + %(step)s::interval
+    select fingerprint, exception, message, messages, first_at, last_at
+    from pgqueue_failurerollup
+    where {between} and at >= steps.at and at < steps.at + %(step)s::interval and {of} offset 0
 ) summed
 union all
-select queue, endpoint, type, fingerprint, exception, message, messages, first_at, last_at
+select fingerprint, exception, message, messages, first_at, last_at
 from pgqueue_failurestep failure
-where grain = %(grain)s and {between} and exists (
+where grain = %(grain)s and {between} and {of} and exists (
     select from pgqueue_countedstep cut
     where (cut.endpoint, cut.queue, cut.type, cut.grain) = ('', '', '', %(grain)s) and cut.at = failure.at
 )
