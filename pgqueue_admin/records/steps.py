@@ -1,5 +1,6 @@
 """Steps of time that figures are summed by: minutes, hours and days of UTC."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 
 STEPS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -9,6 +10,20 @@ def floor(at: datetime, grain: str) -> datetime:
     """When the step began in which it lies."""
     seconds = int(STEPS[grain].total_seconds())
     return datetime.fromtimestamp(int(at.timestamp()) // seconds * seconds, UTC)
+
+
+def few(grain: str, since: datetime, until: datetime) -> Iterator[tuple[str, datetime, datetime]]:
+    """A stretch of whole steps in as few as there are: coarser ones, and finer ones before and after them."""
+    coarser = dict(zip(STEPS, list(STEPS)[1:], strict=False)).get(grain)
+    if coarser:
+        first = floor(since + STEPS[coarser] - timedelta(microseconds=1), coarser)
+        last = floor(until, coarser)
+        if first < last:
+            yield grain, since, first
+            yield from few(coarser, first, last)
+            yield grain, last, until
+            return
+    yield grain, since, until
 
 
 def midnight(day: date) -> datetime:

@@ -195,6 +195,23 @@ def test_the_twenty_slowest_types_are_chosen_by_what_was_cut_and_are_those_that_
     assert without[:19] == found[1:], "what others took is not summed"
 
 
+def test_whole_days_of_a_window_by_the_hour_are_read_as_days() -> None:
+    """Their buckets are those of their hours: of a week there are seven times fewer rows so."""
+    for begin, bucket in ((MONDAY - 7 * DAY, 100), (MONDAY, 300)):
+        for hour in range(-2, 26):
+            rolled_up(begin + hour * HOUR, grain="hour", type="Shop.Bill", critical=[bucket + hour], critical_n=[1])
+        day(begin, {bucket + hour: 1 for hour in range(24)}, type="Shop.Bill")
+    asked = trends.Asked(MONDAY - 2 * HOUR, MONDAY + 26 * HOUR, "hour")
+    by_hours = [trends.Slow("Shop.Bill", 28, value(311), value(324), value(124))]
+    assert trends.slowest(asked, asked.until, 7 * DAY, "critical") == by_hours
+    within = Rollup.objects.filter(grain="hour", at__gte=MONDAY, at__lt=MONDAY + DAY)
+    assert within.update(critical=[900]) == 24
+    assert trends.slowest(asked, asked.until, 7 * DAY, "critical") == by_hours, "not read"
+    assert trends.slowest(asked, MONDAY + DAY - HOUR, 7 * DAY, "critical")[0].p95 == value(900), (
+        "the day is not all in it"
+    )
+
+
 def test_the_last_day_of_a_name_is_told_by_what_was_counted_and_by_days_that_are_not() -> None:
     day(MONDAY, {3: 1}, type="Bill", endpoint="Sales")
     day(MONDAY + DAY, {3: 1}, type="Order", endpoint="Sales")

@@ -168,16 +168,17 @@ where grain = %(grain)s and {between} and {of} and exists (
 )
 
 -- name: slowest
--- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut.
+-- Of each type, in a window and in one that ended before it began: buckets are summed, and then cut. Both are given in as few
+-- steps as they have, since a day's buckets are those of its hours.
 with counted as (
-    select type, at < %(since)s as is_before, bucket, sum(number::float8) as number
-    from (
-        select type, at, unnest({buckets}) as bucket, unnest({numbers}) as number
-        from pgqueue_rollup
-        where grain = %(grain)s and type <> '' and {of} and (%(types)s::text[] is null or type = any(%(types)s::text[])) and (
-            at >= %(since)s and at < %(until)s
-            or at >= %(since)s - %(earlier)s::interval and at < %(whole_until)s - %(earlier)s::interval
-        )
+    select type, is_before, bucket, sum(number::float8) as number
+    from unnest(%(are_before)s::bool[], %(grains)s::text[], %(begins)s::timestamptz[], %(ends)s::timestamptz[])
+        as span (is_before, grain, begin, until),
+    lateral (
+        select type, unnest({buckets}) as bucket, unnest({numbers}) as number
+        from pgqueue_rollup figure
+        where figure.grain = span.grain and at >= span.begin and at < span.until and type <> '' and {of}
+            and (%(types)s::text[] is null or type = any(%(types)s::text[]))
     ) each
     group by 1, 2, 3
 ), running as (

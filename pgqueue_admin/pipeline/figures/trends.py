@@ -11,7 +11,7 @@ from pgqueue_admin.pipeline.figures import bands, names
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Rollup
-from pgqueue_admin.records.steps import STEPS
+from pgqueue_admin.records.steps import STEPS, few
 
 STORIES = 1_000  # parts of them that are looked at
 NAMES = ("queue", "endpoint", "type")
@@ -206,7 +206,10 @@ def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> 
         buckets=measure, numbers=f"{measure}_n", percentiles=statements.percentiles, of=statements.of
     )
     read = replace(asked, until=until)
-    rows = _ask(query, read, earlier=earlier, whole_until=asked.until, types=_maybe_slowest(read, measure))
+    spans = [(False, *span) for span in few(asked.grain, asked.since, until)]
+    spans += [(True, *span) for span in few(asked.grain, asked.since - earlier, asked.until - earlier)]
+    which = dict(zip(("are_before", "grains", "begins", "ends"), map(list, zip(*spans, strict=True)), strict=True))
+    rows = _ask(query, read, types=_maybe_slowest(read, measure), **which)
     return [
         Slow(type_, messages, value(p50), value(p95), None if before is None else value(before))
         for type_, messages, p50, p95, before in rows
