@@ -12,7 +12,7 @@ run: .venv/installed
 	@INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
 
 test: .venv/installed-dev
-	@$(BIN)/pytest -q -m "not journey and not chaos and not spark" -n 2 $(TESTS)
+	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh" -n 2 $(TESTS)
 
 reset:
 	@$(PYTHON) -m pgqueue_admin.embedded.reset $(VAR)

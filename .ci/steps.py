@@ -26,7 +26,7 @@ DEPLOYED = (
     "CELERY_BROKER_URL=redis://broker.example.com/0 EMAIL_URL=smtp://mail.example.com:25 ALERT_TO=oncall@example.com"
 )
 
-QUICK = "not journey and not chaos and not spark"
+QUICK = "not journey and not chaos and not spark and not fresh"
 # Rooms whose own statements the server answers; what is built on them asks through them, or through Django.
 ASKING = (
     "tests/alerts tests/archive tests/dialects tests/monitor tests/operations tests/pipeline tests/records "
@@ -57,6 +57,7 @@ STEPS = [
     pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),
     pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos -n 2 tests"),
+    pytest("fresh", "-m fresh tests"),
 ]
 
 

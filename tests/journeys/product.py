@@ -17,6 +17,9 @@ _LOGIN = re.compile(r"[Ll]ogin:? +(?P<name>\S+) +(?:password:? +)?(?P<password>\
 class Product:
     """``manage.py up`` as a child in a session of its own, so that Ctrl-C can be sent to it alone."""
 
+    root = ROOT
+    command: tuple[str, ...] = (sys.executable, "manage.py", "up")
+
     def __init__(self, var: Path, port: int, **environment: str):
         self.var, self.port = var, port
         self.url = f"http://127.0.0.1:{port}"
@@ -42,8 +45,8 @@ class Product:
         self._said_before = len(self.said()) if self.output.exists() else 0
         with self.output.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"],
-                cwd=ROOT,
+                self.command,
+                cwd=self.root,
                 env={**self._environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
