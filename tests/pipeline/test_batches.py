@@ -39,7 +39,8 @@ from pgqueue_admin.records.models import (
     StoryPart,
 )
 from tests.pipeline.beside import figures_are_those_of_plain_sql
-from tests.pipeline.recount import times_are_those_of_plain_sql
+from tests.pipeline.recount import Recount
+from tests.pipeline.recount.added import added
 from tests.pipeline.written_files import are_as_documented, is_sorted
 from tests.waiting import PATIENCE, until
 
@@ -56,21 +57,22 @@ def test_the_recorded_shop(
 ) -> None:
     Queue.objects.create(schema="public", table="audit", kind="audit")
     monkeypatch.setattr(trends, "STORIES", 10_000)  # all of them
-    assert driver(most=10_000).turn() == 3
     database = connect(archived_console)
+    added(database)
+    assert driver(most=10_000).turn() == 3
 
     files_agree(history, database)
-    rollups_agree(database)
-    timings_agree(database)
     failures_agree(database)
     queues_lead_to_their_messages(database)
     figures_are_those_of_plain_sql(database)
     are_as_documented([history / file.path for file in HistoryFile.objects.filter(dataset="history")])
-    times_are_those_of_plain_sql(database, *WEEK)
+    recount = Recount(database, WEEK)
+    recount.agrees()
 
     assert driver().turn() == 0
     folded_is_the_same()
-    times_are_those_of_plain_sql(database, *WEEK)  # cut since, and asked of that
+    assert tasks.cut_trends()
+    recount.agrees()  # cut, and asked of that
     with monkeypatch.context() as file_by_file:
         file_by_file.setattr(planning, "MOST", 1)
         recomputed_is_the_same(driver(), date(2026, 11, 14))
@@ -89,36 +91,6 @@ def files_agree(history: Path, database: Any) -> None:
     assert found.num_rows == archived + audited
     headers = database.value("select headers from audit order by seq limit 1")
     assert headers in found.column("headers").to_pylist()
-
-
-def rollups_agree(database: Any) -> None:
-    """Each grain adds up to the plain count, and days of failures are those of the archive."""
-    for grain in ("minute", "hour", "day"):
-        counted = trends.counts(trends.Asked(*WEEK, grain)).values()
-        assert sum(each.succeeded or 0 for each in counted) == database.value("select count(*) from audit")
-    by_day = trends.counts(trends.Asked(*WEEK, "day"))
-    plain = database.all(
-        "select extract(epoch from date_trunc('day', died_at at time zone 'utc'))::int8 as day, count(*) as died"
-        " from messages.message_archive where kind <> 'control' group by 1"
-    )
-    assert {at: each.failed for at, each in by_day.items() if each.failed} == dict(plain)
-
-
-def timings_agree(database: Any) -> None:
-    """Percentiles of a day from merged histograms: within one per cent of percentile_disc over the raw rows."""
-    ended, begun = (
-        f"to_timestamp(headers::json ->> 'NServiceBus.{name}', 'YYYY-MM-DD HH24:MI:SS:US')"
-        for name in ("ProcessingEnded", "ProcessingStarted")
-    )
-    exact = database.one(
-        "select extract(epoch from day)::int8 as day,"
-        " percentile_disc(array[0.5, 0.95, 0.99]) within group (order by ms) as p from ("
-        f" select trunc(extract(epoch from {ended} - {begun}) * 1000) as ms, date_trunc('day', {ended}) as day"
-        " from audit) spans group by day order by day desc limit 1"
-    )
-    found = trends.timings(trends.Asked(*WEEK, "day"), "processing")[exact.day].percentiles
-    for approximate, true in zip(found, exact.p, strict=True):
-        assert approximate == pytest.approx(float(true), rel=0.0101)
 
 
 def failures_agree(database: Any) -> None:
