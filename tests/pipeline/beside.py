@@ -2,37 +2,58 @@
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import duckdb
 import pytest
 
 from pgqueue_admin.pipeline.figures.histogram import percentile
 from pgqueue_admin.records.models import Rollup
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
-_SQL = re.compile(r"```sql\n(-- PostgreSQL.*?)```", re.DOTALL)
+_SQL = dict(re.findall(r"```sql\n-- (PostgreSQL|DuckDB)\b(.*?)```", _PAGE, re.DOTALL))
 _SHARES = (0.5, 0.95, 0.99)
+_NONE = (None, None, None)
 Kind = tuple[datetime, str, str, str]
+
+
+class _Row(NamedTuple):
+    minute: datetime
+    endpoint: str | None
+    type: str | None
+    result: str
+    messages: int
+    critical: list[Any] | None
 
 
 def figures_are_those_of_plain_sql(database: Any) -> None:
     """As many of each kind in each minute, and percentiles within one per cent."""
-    (sql,) = _SQL.findall(_PAGE)
-    plain: dict[Kind, Any] = {
-        (row.minute, row.endpoint or "", row.type or "", row.result): row for row in database.all(sql)
-    }
+    _agree(_Row(*row) for row in database.all("--" + _SQL["PostgreSQL"]))
+
+
+def figures_are_those_of_duckdb(paths: list[str]) -> None:
+    """The same of files."""
+    found = duckdb.execute("--" + _SQL["DuckDB"], {"paths": paths}).fetch_arrow_table()
+    _agree(_Row(**row) for row in found.to_pylist())
+
+
+def _agree(rows: Iterable[_Row]) -> None:
+    plain: dict[Kind, _Row] = {(row.minute, row.endpoint or "", row.type or "", row.result): row for row in rows}
     messages, critical = _rolled_up()
     assert {kind: row.messages for kind, row in plain.items()} == dict(messages)
     for kind, row in plain.items():
         found = [percentile(critical[kind], share) for share in _SHARES]
-        assert found == [_about(span) for span in row.critical or [None] * 3], kind
+        assert found == [_about(span) for span in row.critical or _NONE], kind
 
 
-def _about(span: timedelta | None) -> Any:
+def _about(span: timedelta | int | None) -> Any:
     """A span of whole milliseconds, as history keeps it."""
-    return None if span is None else pytest.approx(span // timedelta(milliseconds=1), rel=0.0101)
+    if isinstance(span, timedelta):
+        span //= timedelta(milliseconds=1)
+    return None if span is None else pytest.approx(span, rel=0.0101)
 
 
 def _rolled_up() -> tuple[Counter[Kind], dict[Kind, Counter[int]]]:

@@ -38,7 +38,7 @@ from pgqueue_admin.records.models import (
     Rollup,
     StoryPart,
 )
-from tests.pipeline.beside import figures_are_those_of_plain_sql
+from tests.pipeline.beside import figures_are_those_of_duckdb, figures_are_those_of_plain_sql
 from tests.pipeline.recount import Recount
 from tests.pipeline.recount.added import added
 from tests.pipeline.written_files import are_as_documented, is_sorted
@@ -65,7 +65,9 @@ def test_the_recorded_shop(
     failures_agree(database)
     queues_lead_to_their_messages(database)
     figures_are_those_of_plain_sql(database)
-    are_as_documented([history / file.path for file in HistoryFile.objects.filter(dataset="history")])
+    paths = [history / file.path for file in HistoryFile.objects.filter(dataset="history")]
+    figures_are_those_of_duckdb([*map(str, paths)])
+    are_as_documented(paths)
     recount = Recount(database, WEEK)
     recount.agrees()
 
