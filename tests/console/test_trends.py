@@ -15,7 +15,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.pipeline.figures import trends
 from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.records import clock, depths
-from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample
+from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample, StoryPart
 from tests.console.pages import Connect, drawn, matched
 from tests.pipeline.counted import failed, rolled_up, told
 
@@ -168,7 +168,10 @@ def test_one_story_a_message_stands_there(as_viewer: Client, console_database: s
     text = re.sub(r"\s+", " ", page(as_viewer))
     assert "1 message failed in this window, 1 of them succeeded since" in text
     assert "3 times" in text
+    assert 'succeeded after a retry <time datetime="2026-11-15T10:00:00Z"' in text
     assert "m-1/" in text
+    StoryPart.objects.filter(succeeded=1).delete()
+    assert "not succeeded" in page(as_viewer)
 
 
 def test_of_very_many_stories_the_newest_are_looked_at(
