@@ -21,7 +21,7 @@ def plain(database: Any, window: Window) -> dict[Key, Any]:
         if row.grain == "day":
             last = datetime.fromtimestamp(row.at, UTC)
             found["last_day", "day", subject] = max(last, found.get(("last_day", "day", subject), last))
-    assert len({subject.what for *_, subject in found}) == 4
+    assert len({subject.what for *_, subject in found}) == 5
     return found
 
 
@@ -32,7 +32,7 @@ def told(window: Window, keys: list[Key]) -> dict[Key, Any]:
 _TOLD: dict[str, Any] = {
     "counts": lambda window, grain, subject: trends.counts(subject.asked(window, grain)),
     "retried": lambda window, grain, subject: trends.retried(subject.asked(window, grain)),
-    "last_day": lambda window, grain, subject: trends.last_day({subject.what: subject.name} if subject.what else {}),
+    "last_day": lambda window, grain, subject: trends.last_day(subject.names),
 }
 _COUNTED = f"""
 select

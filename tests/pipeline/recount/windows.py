@@ -6,22 +6,26 @@ from datetime import datetime, timedelta
 from pgqueue_admin.pipeline.figures.trends import Asked
 
 Window = tuple[datetime, datetime]
-EACH_SUBJECT = (
-    "lateral (values ('', ''), ('queue', queue), ('endpoint', endpoint), ('type', type)) as subject (what, name)"
-)
+EACH_SUBJECT = """lateral (values
+    ('', ''), ('queue', queue), ('endpoint', endpoint), ('type', type),
+    ('endpoint + type', nullif(endpoint, '') || ' + ' || nullif(type, ''))
+) as subject (what, name)"""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """``what``: queue, endpoint, type; empty: all."""
+    """``what``: queue, endpoint, type, or both of these; empty: all."""
 
     what: str
     name: str
 
+    @property
+    def names(self) -> dict[str, str]:
+        return dict(zip(self.what.split(" + "), self.name.split(" + "), strict=True)) if self.what else {}
+
     def asked(self, window: Window, grain: str) -> Asked:
         since, until = window
-        names = {self.what: self.name} if self.what else {}
-        return Asked(since, until, grain, **names)
+        return Asked(since, until, grain, **self.names)
 
 
 ALL = Subject("", "")
