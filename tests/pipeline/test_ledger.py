@@ -196,7 +196,8 @@ def test_an_attempt_that_was_overtaken_commits_nothing(database: Any) -> None:
     ledger.done(batch, newer, 3, {}, [], [])
     with pytest.raises(ledger.Superseded):
         ledger.done(batch, newer, 3, {}, [], [])
-    assert HistoryBatch.objects.get().attempt == 2
+    done = HistoryBatch.objects.get()
+    assert (done.attempt, done.code_version) == (2, "b")
 
 
 def test_what_has_a_number_twice_is_found_without_sorting_rows(database: Any) -> None:
