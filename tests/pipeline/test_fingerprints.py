@@ -77,6 +77,17 @@ def test_a_trace_stands_for_its_own_frame(spark: Any) -> None:
     assert len({long for long, _ in pairs[2:]}) == len(pairs) - 2
 
 
+def test_a_message_of_many_pages_hides_no_frame(spark: Any) -> None:
+    """.NET says it once more in front of its frames; where nobody does, the trace is looked at from its beginning."""
+    message = "Stock answered " + "<p>" * 5_000
+    deep = "".join(f"   at System.Frame{number}()\n" for number in range(400))
+    places = [f"{deep}   at Shop.{place}.Reserve()" for place in ("Orders", "Returns")]
+    rows = [failed(message, f"Refused: {message}\n{place}") for place in places]
+    rows += [failed(message, "   at Shop.Orders.Reserve()")]
+    orders, returns, alone = (row.fingerprint for row in fingerprinted(raw(spark, *rows)).collect())
+    assert orders == alone != returns
+
+
 FRAMES = {
     "framework": [
         "   at NServiceBus.X()",

@@ -14,7 +14,7 @@ _VARIES = {
     r"'[^']*'|\"[^\"]*\"|“[^”]*”": "<text>",
     r"[0-9]+": "<n>",
 }
-_LOOKED_AT = 20_000  # characters of a trace
+_LOOKED_AT = 20_000  # characters of a trace, after the message in front of it
 _OWN = re.compile(
     r"^ +at (?!(?:NServiceBus|System|Microsoft|Npgsql|Newtonsoft)\.|lambda_method)([^(\n]*)", re.MULTILINE
 )
@@ -53,7 +53,9 @@ def _by_error(died: list[Any], subject: Subject, window: Window, first: datetime
 
 
 def _error(row: Any) -> tuple[str, str | None, str]:
-    frame, message = _OWN.search(row.trace[:_LOOKED_AT]), row.message
+    message = row.message
+    said = len(message) if row.trace.startswith(f"{row.exception}: {message}") else 0
+    frame = _OWN.search(row.trace[said : said + _LOOKED_AT])
     for pattern, stands_for in _VARIES.items():
         message = re.sub(pattern, stands_for, message)
     return row.exception, frame[1] if frame else None, message[:200]

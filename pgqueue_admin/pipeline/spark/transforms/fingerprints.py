@@ -43,6 +43,12 @@ def folded() -> Column:
 
 def _own_frame() -> Column:
     """The first of .NET's, which begin with the latest call, the last of Python's."""
-    net = F.regexp_extract_all(F.substring("stack_trace", 1, TRACE_MOST), F.lit(_NET_FRAME), 1)
+    net = F.regexp_extract_all(F.substring("stack_trace", _after_message(), TRACE_MOST), F.lit(_NET_FRAME), 1)
     python = F.regexp_extract_all(F.substring("stack_trace", -TRACE_MOST, TRACE_MOST), F.lit(_PYTHON_FRAME), 1)
     return F.coalesce(F.get(net, F.lit(0)), F.try_element_at(python, F.lit(-1)))
+
+
+def _after_message() -> Column:
+    """Where frames may begin: a message of many pages, which .NET says once more before them, would hide them all."""
+    said = F.concat("exception_type", F.lit(": "), "exception_message")
+    return F.when(F.startswith("stack_trace", said), F.length("exception_message")).otherwise(0) + 1
