@@ -17,12 +17,13 @@ from pathlib import Path
 from bench import history, history_beside, history_flat, history_live, history_slowed, history_start, history_trends
 from bench.folder import temporary
 from bench.parts import Part, measure
-from bench.table import Row, row
+from bench.table import Row, measured_in, row
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 ROWS = int(os.environ.get("ROWS", 500_000))
 SMALL = ROWS // 10
+FLAT = ROUNDS + 2  # rounds: each gives a share of two runs, which varies more than one of them
 WARM = 2  # rounds that do not count: Java still comes to know the code
 FIRST = 2000  # of which a cold driver reads half
 
@@ -46,13 +47,13 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
     cookie = prepare()
     bench = Bench(server.dsn("bench"), stack)
     return {
-        "batches": bench.batches,
-        "beside": lambda: history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS),
-        "start": lambda: [bench.cold(folder / "var/spark")],
+        "batches": lambda: measured_in(ROUNDS, ROWS, bench.batches()),
+        "beside": lambda: measured_in(ROUNDS, ROWS, history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS)),
+        "start": lambda: measured_in(ROUNDS, FIRST, [bench.cold(folder / "var/spark")]),
         "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
         "behind": lambda: [history_live.behind(bench, bench.connection)],
-        "slowed": lambda: history_slowed.slowed(bench, bench.connection, ROUNDS),
-        "flat": lambda: [history_flat.flat(server, folder, SMALL, ROUNDS + 2)],
+        "slowed": lambda: measured_in(ROUNDS, None, history_slowed.slowed(bench, bench.connection, ROUNDS)),
+        "flat": lambda: measured_in(FLAT, SMALL, [history_flat.flat(server, folder, SMALL, FLAT)]),
     }
 
 

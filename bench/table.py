@@ -1,8 +1,11 @@
 """The table a bench prints and the JSON it leaves in bench/results/."""
 
 import json
+import os
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 # units whose target is of the value; every other target is of the ratio
@@ -18,6 +21,10 @@ class Row:
     ratio: float | None
     target: float
     part: str = ""
+    date: str = ""
+    processors: int | None = None
+    rounds: int | None = None
+    rows: int | None = None
 
     @property
     def met(self) -> bool:
@@ -31,13 +38,23 @@ def row(name: str, value: float, unit: str, *, floor: float | None, target: floa
     return Row(name, round(value, 3), unit, None if floor is None else round(floor, 3), ratio, target)
 
 
+def measured_in(rounds: int, of: int | None, rows: list[Row]) -> list[Row]:
+    """``of``: how many rows of a table, or messages, each round took."""
+    return [replace(each, rounds=rounds, rows=of) for each in rows]
+
+
+def circumstances() -> dict[str, Any]:
+    """When, and on how many processors: figures of two runs can be compared only where these are known."""
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "processors": len(os.sched_getaffinity(0))}
+
+
 def publish(room: str, rows: list[Row], part: str = "") -> None:
     """Print the table; write bench/results/<room>.json, where rows of other parts stay as they are."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{room}.json"
     known = json.loads(path.read_text()) if part and path.exists() else []
     kept = [each for each in known if each.get("part") not in (None, part)]
-    kept += [asdict(replace(each, part=part)) for each in rows]
+    kept += [asdict(replace(each, part=part, **circumstances())) for each in rows]
     path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"{'measure':58} {'value':>10} {'unit':10} {'floor':>10} {'ratio':>7} {'target':>7}")
     for r in rows:

@@ -7,7 +7,7 @@ import pytest
 
 from bench import table
 from bench.parts import Part, measure
-from bench.table import Row, row
+from bench.table import Row, measured_in, row
 
 
 @pytest.fixture
@@ -43,6 +43,17 @@ def test_what_fails_is_told_and_keeps_no_other_back(
     assert run("first,broken,last", monkeypatch) == ["first", "broken", "last"]
     assert "Not measured: broken" in capsys.readouterr().err
     assert {each["name"] for each in json.loads(results.read_text())} == {"first", "last"}
+
+
+def test_each_row_says_when_and_with_what_it_was_measured(results: Path) -> None:
+    """Rows of several runs lie beside each other; those of before it was said stay as they are."""
+    old = {"name": "old", "value": 1, "unit": "ms", "floor": None, "ratio": None, "target": 2, "part": "first"}
+    results.write_text(json.dumps([old]))
+    table.publish("room", measured_in(3, 500, part("new", [])()), "second")
+    kept, new = json.loads(results.read_text())
+    assert kept == old
+    assert (new["rounds"], new["rows"], new["part"]) == (3, 500, "second")
+    assert {name: new[name] for name in ("date", "processors")} == table.circumstances()
 
 
 def test_a_part_that_is_none_is_refused_with_those_that_are(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
