@@ -1,12 +1,21 @@
-"""A driver that stands still at one named point for certain, because PostgreSQL makes it wait there; then kill -9."""
+"""A driver that stands still at one named point for certain, because PostgreSQL makes it wait there; then kill -9.
+
+Writers may be at work meanwhile, and may have to wait as well: they are known by their sessions' name.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pgqueue_admin.pipeline.sources.tables import ARCHIVE
+from tests.pipeline.writers import NAME
 
+ARCHIVE = "messages.message_archive"
 GATE = 47110815
+_FORGET = "select pg_stat_clear_snapshot()"  # or pg_stat_activity says the same all through a transaction
+_WAIT = f"""
+from pg_locks join pg_stat_activity session using (pid)
+where not granted and datname = current_database() and application_name <> '{NAME}'
+"""
 _STAND_STILL = f"""
 create or replace function stand_still() returns trigger language plpgsql as $$
 begin
@@ -52,7 +61,7 @@ COMPACTED = Point(
 
 @contextmanager
 def held_at(point: Point, database: Any) -> Iterator[None]:
-    """Whoever comes to ``point`` waits there. When it is over, sessions that still wait are ended."""
+    """Whoever comes to ``point`` waits there. When it is over, sessions that still wait are ended, but for writers'."""
     if point.when:
         database.run(_STAND_STILL)
         database.run(f"create trigger held {point.when.format(on=point.on)} execute function {point.calls}()")
@@ -61,18 +70,19 @@ def held_at(point: Point, database: Any) -> Iterator[None]:
     database.run(gate)
     try:
         yield
-        database.run("select count(pg_terminate_backend(pid)) from pg_locks where not granted")
-        database.run("rollback")
     finally:
+        database.run(_FORGET)
+        database.run(f"select count(pg_terminate_backend(pid)) {_WAIT}")
+        database.run("rollback")
         if point.when:
             database.run(f"drop trigger held on {point.on}")
 
 
 def is_waited_for(database: Any) -> bool:
     """Whether anybody stands still there."""
+    database.run(_FORGET)
     waiting: bool = database.value(
-        "select exists (select from pg_locks where not granted and"
-        f" (locktype, classid::bigint << 32 | objid::bigint) = ('advisory', {GATE})"
-        f" or not granted and relation = '{ARCHIVE}'::regclass)"
+        f"select exists (select {_WAIT} and (relation = '{ARCHIVE}'::regclass"
+        f" or (locktype, classid::bigint << 32 | objid::bigint) = ('advisory', {GATE})))"
     )
     return waiting

@@ -1,4 +1,5 @@
-"""kill -9 at each named point of a batch, a compaction and a recompute: what it left counts for nothing."""
+"""kill -9 at each named point of a batch and a recompute, while others write, and of a compaction: what it left counts
+for nothing."""
 
 import os
 import signal
@@ -15,12 +16,15 @@ from django.contrib.auth.models import User
 from pgqueue_admin.pipeline.files import sweep
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryDay, HistoryFile, Queue, Rollup
+from tests.pipeline.committed import compared, noted
 from tests.pipeline.standstill import COMPACTED, POINTS, RECOMPUTED, Point, held_at, is_waited_for
+from tests.pipeline.writers import writing_on
 from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 PLANNED, LAST = POINTS[0], POINTS[-1]
+WRITERS = 2
 
 
 def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
@@ -37,12 +41,14 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
     Queue.objects.create(schema="public", table="audit", kind="audit")
     database = connect(archived_console)
     database.run(ALL_FILES_ARE_OLD)
-    for point in POINTS:
-        killed_at(point, database, archived_console, tmp_path)
-        first = HistoryBatch.objects.get()
-        assert (first.state == "done") == (point is LAST), point.name
-        assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
-    killed_in_a_recompute(database, archived_console, tmp_path)
+    noted(database)
+    with writing_on(archived_console, WRITERS):
+        for point in POINTS:
+            killed_at(point, database, archived_console, tmp_path)
+            first = HistoryBatch.objects.get()
+            assert (first.state == "done") == (point is LAST), point.name
+            assert HistoryFile.objects.exists() == Rollup.objects.exists() == (point is LAST), point.name
+        killed_in_a_recompute(database, archived_console, tmp_path)
     killed_in_a_compaction(database, archived_console, tmp_path)
     assert start(archived_console, tmp_path).wait(600) == 0
     first.refresh_from_db()
@@ -51,6 +57,7 @@ def test_killed_at_each_point(archived_console: str, tmp_path: Path, connect: Ca
     assert Rollup.objects.filter(batch=None, at__date=HistoryDay.objects.get(is_wanted=False, error="").day).exists()
     assert first.attempt == len(POINTS) - 1  # the one that was only planned began nothing, the last one found it done
     whole_and_alone(tmp_path, database)
+    what_was_committed_meanwhile_is_counted(database)
     assert len(list(tmp_path.glob("var/spark/driver-*"))) == 1, "what the killed ones needed is gone"
 
 
@@ -99,6 +106,12 @@ def whole_and_alone(folder: Path, database: Any) -> None:
     assert sweep.sweep(folder, now=later(folder))
     assert {place.parents[1] for place in map(Path, named)} == set(folder.glob("v3/*-*"))
     assert sorted(named) == sorted(map(str, folder.glob("v3/*/day=*/*.parquet")))
+
+
+def what_was_committed_meanwhile_is_counted(database: Any) -> None:
+    for what, found in compared(database).items():
+        assert found.rows, f"no {what} at all"
+        assert not found.wrong, f"{what}: {found.wrong[:5]} of {len(found.wrong)}"
 
 
 ARCHIVED = "select seq from messages.message_archive where kind <> 'control'"
