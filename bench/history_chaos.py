@@ -1,7 +1,9 @@
-"""Twelve writers, two drivers that race, kill -9 at random, an archive that is pruned, a server that is restarted.
+"""Twelve writers, two drivers that race, an archive that is pruned, a server that is restarted; kill -9 at random, and
+at each point that has a name.
 
-``make bench-pipeline-chaos``: ``SECONDS`` in the environment makes it shorter. bench/results/history_chaos.json holds
-what is printed; it ends with 1 where a committed row is not in history exactly once.
+``make bench-pipeline-chaos``: ``SECONDS`` in the environment makes it shorter, but each point has its kill in any case.
+bench/results/history_chaos.json holds what is printed; it ends with 1 where a committed row is not in history exactly
+once, or a figure is not what plain SQL counts.
 """
 
 import json
@@ -10,8 +12,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,21 +22,27 @@ from typing import Any
 
 from bench.console import wait_until
 from bench.folder import temporary
-from bench.table import RESULTS
+from bench.table import RESULTS, circumstances
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from tests.pipeline.committed import compared, noted
+from tests.pipeline.standstill import POINTS, Point, held_at, is_waited_for
 from tests.pipeline.writers import Writer
 
 SECONDS = float(os.environ.get("SECONDS", 300))
 WRITERS, DRIVERS, RESTARTS = 12, 2, 3
 LIVES = 10.0, 60.0  # seconds after which a driver is killed, if it has not ended by then
 _ROOT = Path(__file__).resolve().parent.parent
-_LISTED = """
-create table committed (seq bigint);
-create function list() returns trigger language plpgsql as
-    'begin insert into committed values (new.seq); return new; end';
-create trigger listed after insert on messages.message_archive for each row execute function list()
+AT_RANDOM = 1  # kill at least, before each one at a named point
+# Who plans looks at the table that the second one locks: it comes while the batch of the first is still planned.
+ROUNDS = (POINTS[:2], *([point] for point in POINTS[2:]))
+HELD = 300.0  # seconds until somebody stands still there, at most
+ORPHANED = 5.0  # seconds after which a prepared transaction has lost its writer
+NEVER = ("lost", "twice", "never committed")
+_GIVEN_UP = """
+select gid from pg_prepared_xacts where database = current_database() and prepared < now() - %(age)s * interval '1 s'
 """
 
 
@@ -53,17 +62,48 @@ class Drivers:
     def __init__(self, environ: dict[str, str]):
         self._environ, self._random = environ, random.Random(1)
         self._alive: dict[subprocess.Popen[bytes], float] = {}
+        self._rounds, self._at_random = deque(ROUNDS), 0
         self.done: Counter[str] = Counter()
+        self.killed_at: Counter[str] = Counter()
 
     def look(self) -> None:
-        for driver, until in list(self._alive.items()):
-            if driver.poll() is not None:
-                self.done["ended" if driver.returncode == 0 else "failed"] += 1
-                del self._alive[driver]
-            elif time.monotonic() > until:
-                self._kill(driver)
-        while len(self._alive) < DRIVERS:
+        self._reap()
+        for driver in [each for each, until in self._alive.items() if time.monotonic() > until]:
+            self._kill(driver)
+            self._at_random += 1
+        self._start(DRIVERS)
+
+    def _reap(self) -> None:
+        for driver in [each for each in self._alive if each.poll() is not None]:
+            self.done["ended" if driver.returncode == 0 else "failed"] += 1
+            del self._alive[driver]
+
+    def _start(self, many: int) -> None:
+        while len(self._alive) < many:
             self._alive[run("pipeline", "run", environ=self._environ)] = time.monotonic() + self._random.uniform(*LIVES)
+
+    def stand_still(self) -> None:
+        """Once enough were killed at random."""
+        if self._at_random >= AT_RANDOM:
+            for point in self._rounds[0]:
+                self._kill_at(point)
+            self._rounds.rotate(-1)
+            self._at_random = 0
+
+    def _kill_at(self, point: Point) -> None:
+        """Whoever comes there first has to wait; then nobody survives."""
+        with postgresql().connect(self._environ["DATABASE_URL"]) as gate:
+            given_up(gate, ORPHANED)  # a table is not locked before it
+            with held_at(point, gate):
+                wait_until(lambda: self._stands_still(gate), HELD, f"a driver was {point.name}")
+                self.close()
+        self.killed_at[point.name] += 1
+
+    def _stands_still(self, gate: Connection) -> bool:
+        """One is enough, and lives until then: who comes anew takes the batch from the other, and neither gets far."""
+        self._reap()
+        self._start(1)
+        return is_waited_for(gate)
 
     def _kill(self, driver: "subprocess.Popen[bytes]") -> None:
         driver.kill()
@@ -99,29 +139,32 @@ def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
         finish("migrate", environ=environ)
         finish("engine_schema", environ=environ)
         with postgresql().connect(server.dsn()) as connection:
-            connection.run(_LISTED)
+            noted(connection)
         yield server, environ
     finally:
         server.stop()
 
 
-def torture(server: PostgreSQL, drivers: Drivers, prune: Callable[[], int]) -> Counter[str]:
-    end = time.monotonic() + SECONDS
-    writers = [Stubborn(server.dsn(), number, lambda _: time.monotonic() < end) for number in range(WRITERS)]
+def torture(server: PostgreSQL, drivers: Drivers, prune: Callable[[], int]) -> None:
+    """For SECONDS, and until each point had its kill."""
+    began, over = time.monotonic(), threading.Event()
+    writers = [Stubborn(server.dsn(), number, lambda _: not over.is_set()) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
-    restarts = [end - SECONDS * share / (RESTARTS + 1) for share in range(1, RESTARTS + 1)]
-    while time.monotonic() < end:
+    restarts = [began + SECONDS * share / (RESTARTS + 1) for share in range(RESTARTS, 0, -1)]
+    while time.monotonic() < began + SECONDS or len(drivers.killed_at) < len(POINTS):
         drivers.look()
+        drivers.stand_still()
         if restarts and time.monotonic() > restarts[-1]:
             restarts.pop()
             restart(server)
             drivers.done["restarts"] += 1
         drivers.done["pruned"] += prune()
         time.sleep(0.5)
+    over.set()
     for writer in writers:
         writer.join()
-    return drivers.done
+    drivers.done["seconds"] = round(time.monotonic() - began)
 
 
 def restart(server: PostgreSQL) -> None:
@@ -152,28 +195,48 @@ def pruner() -> Callable[[], int]:
     return once
 
 
-def told(dsn: str, folder: Path, done: Counter[str]) -> dict[str, Any]:
-    """What was committed, against what the manifest's files and the rollups say."""
+def given_up(connection: Connection, age: float) -> None:
+    """Nobody ends a prepared transaction whose writer a restart of the server has taken."""
+    for row in connection.all(_GIVEN_UP, {"age": age}):
+        with suppress(DatabaseError):  # its writer was only slow
+            connection.run(f"rollback prepared '{row.gid}'")
+
+
+def told(dsn: str, folder: Path, drivers: Drivers) -> dict[str, Any]:
+    """What was committed, against what the manifest's files and the figures say."""
+    with postgresql().connect(dsn) as connection:
+        ledger = {
+            "batches": "select count(*) from pgqueue_historybatch where state = 'done'",
+            "attempts": "select sum(attempt) from pgqueue_historybatch",
+            "compacted": "select count(*) from pgqueue_historycompaction where state = 'done'",
+        }
+        figures = compared(connection)
+        return {
+            **circumstances(),
+            **{name: drivers.done[name] for name in ("seconds", "killed", "ended", "failed", "restarts", "pruned")},
+            "killed at a point": sum(drivers.killed_at.values()),
+            "points": len(drivers.killed_at),
+            **{name: connection.value(query) for name, query in ledger.items()},
+            **in_files(connection, folder),
+            **{name: each.rows for name, each in figures.items()},
+            **{f"wrong {name}": len(each.wrong) for name, each in figures.items()},
+        }
+
+
+def in_files(connection: Connection, folder: Path) -> dict[str, int]:
+    """Of all rows that were committed: how many history has not, twice, and beside them."""
     import pyarrow.dataset
 
-    with postgresql().connect(dsn) as connection:
-        committed = {row.seq for row in connection.all("select seq from committed")}
-        paths = [row.path for row in connection.all("select path from pgqueue_historyfile where dataset = 'history'")]
-        counted = "select coalesce(sum(messages), 0)::int8 from pgqueue_rollup where grain = 'day'"
-        history = pyarrow.dataset.dataset([str(folder / path) for path in paths])
-        found = Counter(history.to_table(["seq"])["seq"].to_pylist())
-        return {
-            "seconds": SECONDS,
-            **{name: done[name] for name in ("killed", "ended", "failed", "restarts", "pruned")},
-            "batches": connection.value("select count(*) from pgqueue_historybatch where state = 'done'"),
-            "attempts": connection.value("select sum(attempt) from pgqueue_historybatch"),
-            "compacted": connection.value("select count(*) from pgqueue_historycompaction where state = 'done'"),
-            "committed": len(committed),
-            "lost": len(committed - set(found)),
-            "twice": found.total() - len(found),
-            "never committed": len(set(found) - committed),
-            "rollups": connection.value(counted),
-        }
+    committed = {row.seq for row in connection.all("select seq from committed")}
+    paths = [row.path for row in connection.all("select path from pgqueue_historyfile where dataset = 'history'")]
+    history = pyarrow.dataset.dataset([str(folder / path) for path in paths])
+    found = Counter(history.to_table(["seq"])["seq"].to_pylist())
+    return {
+        "committed": len(committed),
+        "lost": len(committed - set(found)),
+        "twice": found.total() - len(found),
+        "never committed": len(set(found) - committed),
+    }
 
 
 def main() -> None:
@@ -186,22 +249,21 @@ def main() -> None:
             django.setup()
             drivers = Drivers(environ)
             try:
-                done = torture(server, drivers, pruner())
+                torture(server, drivers, pruner())
             finally:
                 drivers.close()
             with postgresql().connect(server.dsn()) as connection:
-                for row in connection.all("select gid from pg_prepared_xacts"):
-                    connection.run(f"rollback prepared '{row.gid}'")
+                given_up(connection, 0)
             finish("pipeline", "run", environ=environ)
-            publish(told(server.dsn(), Path(environ["HISTORY_DIR"]), done))
+            publish(told(server.dsn(), Path(environ["HISTORY_DIR"]), drivers))
 
 
 def publish(outcome: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "history_chaos.json").write_text(json.dumps(outcome, indent=1) + "\n")
     for name, figure in outcome.items():
-        print(f"{name:16} {figure:>10}")
-    if outcome["lost"] or outcome["twice"] or outcome["never committed"] or outcome["rollups"] != outcome["committed"]:
+        print(f"{name:18} {figure:>10}")
+    if any(outcome[name] for name in outcome if name in NEVER or name.startswith("wrong")):
         print("BROKEN")
         raise SystemExit(1)
 
