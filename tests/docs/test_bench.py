@@ -7,6 +7,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
 HEAD = "| mode | lost | dead | handled again | sent again |"
+FIGURES = {  # and what the page calls them
+    "rollups": "rollups",
+    "histograms": "buckets of histograms",
+    "failures": "failures of a minute",
+    "stories": "stories",
+}
 COUNTED = ("lost", "dead", "handled_again", "sent_again")
 
 
@@ -26,6 +32,18 @@ def test_the_table_of_pages_is_the_last_run_of_the_console_s() -> None:
     plain, dead = (measured[f"sampling 200 queues, of one core{rest}"] for rest in ("", ", with the dead rows"))
     sampler = f"takes {plain['value']:.1f} % of one core for it, {dead['value']:.1f} % with the dead rows"
     assert f"{sampler} ({plain['target']} % wanted)" in said
+
+
+def test_what_kills_cost_is_what_its_last_run_found() -> None:
+    """All that can be wrong is none, and the page says of how much."""
+    run = json.loads((ROOT / "bench/results/history_chaos.json").read_text("utf-8"))
+    said = " ".join((ROOT / "docs/history.md").read_text(encoding="utf-8").split())
+    kills = f"{run['killed']} kills of drivers, among them at each of the {run['points']} points"
+    assert f"{kills}, {run['restarts']} restarts of the server, {run['committed']:,} messages committed" in said
+    compared = ", ".join(f"{run[name]:,} {told}" for name, told in FIGURES.items())
+    assert f"none lost, none twice, none that was rolled back; {compared} compared, none wrong" in said
+    wrong = [run[f"wrong {name}"] for name in FIGURES]
+    assert [run["lost"], run["twice"], run["never committed"], *wrong] == [0] * 7
 
 
 def row(run: dict[str, int | str]) -> str:
