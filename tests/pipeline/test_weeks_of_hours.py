@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pgqueue_admin.pipeline.figures import trends
 from pgqueue_admin.pipeline.figures.histogram import RELATIVE_ERROR, bucket, percentile
 from pgqueue_admin.records.models import Rollup
+from pgqueue_admin.records.steps import floor
 from tests.pipeline.counted import batch, rolled_up
 
-MONDAY, HOUR, HOURS = datetime(2026, 11, 16, tzinfo=UTC), timedelta(hours=1), 7 * 24
+NOON, HOUR, HOURS = datetime(2026, 11, 16, 12, tzinfo=UTC), timedelta(hours=1), 7 * 24
 SHARES = [0.5, 0.95, 0.99, 0.999]
 Measured = dict[int, list[int]]  # milliseconds by hour
 
@@ -27,9 +28,10 @@ def test_of_a_week_they_are_those_of_all_that_was_measured(
     database: Any, seed: int, messages: int, middle: float, spread: float
 ) -> None:
     measured, one = by_hour(random.Random(seed), messages, middle, spread), batch()
-    for number, spans in measured.items():
-        counts = Counter(map(bucket, spans))
-        rolled_up(MONDAY + number * HOUR, len(spans), counts, grain="hour", type="Bill", batch=one)
+    for grain in ("hour", "day"):  # as batches leave them: Trends reads whole days of a week as days
+        for at, spans in in_steps(measured, grain).items():
+            counts = Counter(map(bucket, spans))
+            rolled_up(at, len(spans), counts, grain=grain, type="Bill", batch=one)
     everything = [span for spans in measured.values() for span in spans]
     exact = [pytest.approx(each, rel=RELATIVE_ERROR + 1e-9) for each in sorted_out(database, everything)]
     try:
@@ -40,7 +42,7 @@ def test_of_a_week_they_are_those_of_all_that_was_measured(
         Rollup.objects.all().delete()
 
 
-WEEK = trends.Asked(MONDAY, MONDAY + HOURS * HOUR, "hour")
+WEEK = trends.Asked(NOON, NOON + HOURS * HOUR, "hour")
 
 
 def by_hour(chance: random.Random, messages: int, middle: float, spread: float) -> Measured:
@@ -49,6 +51,13 @@ def by_hour(chance: random.Random, messages: int, middle: float, spread: float) 
     for _ in range(messages):
         hour = chance.randrange(HOURS)
         found.setdefault(hour, []).append(int(chance.lognormvariate(middle + hour / HOURS, spread)))
+    return found
+
+
+def in_steps(measured: Measured, grain: str) -> dict[datetime, list[int]]:
+    found: dict[datetime, list[int]] = {}
+    for hour, spans in measured.items():
+        found.setdefault(floor(NOON + hour * HOUR, grain), []).extend(spans)
     return found
 
 
