@@ -44,6 +44,8 @@ class Hub:
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+            await asyncio.sleep(0)  # with the task, at the loop's next turn, goes a session that was just being made
         for feed in self.feeds:
             feed.end()
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.sessions.backends.base import SessionBase
@@ -116,6 +118,24 @@ async def test_nobody_left_means_nothing_rendered(hub: Hub, board: Board) -> Non
     assert [list(feed.clients) for feed in hub.feeds] == [[client], [client]]
     hub.leave(client)
     assert hub.feeds == []
+
+
+async def test_who_closes_it_leaves_no_session_half_made(database: str, board: Board) -> None:
+    """However far it was: the server waits a minute for whoever does not say who they are, and drops no database."""
+    before = sockets()
+    for turns in range(60):
+        hub = Hub(lambda: database)
+        hub.join(["board:x"])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await hub.close()
+        assert sockets() == before, turns
+
+
+def sockets() -> set[str]:
+    """Those that this process has open."""
+    places = map(str, Path("/proc/self/fd").iterdir())
+    return {place for place in places if os.path.realpath(place).rpartition("/")[2].startswith("socket:")}
 
 
 async def test_what_means_the_same_is_rendered_once(hub: Hub, board: Board) -> None:
