@@ -72,13 +72,15 @@ def files(connection: Connection, folder: Path, copies: int) -> Iterator[dict[st
 
     from pgqueue_admin.pipeline.files.places import VERSION
 
-    (first,) = connection.all(_FIRST)
-    rows = pyarrow.parquet.ParquetFile(folder / first.path).read()
-    for (day, _), numbers in groupby(range(1, copies + 1), lambda n: (n // A_DAY, n % A_DAY // IN_A_FILE)):
-        named, batches = first.day + timedelta(day), list(numbers)
+    parts = connection.all(_FIRST)  # one, or two where nobody else was at work
+    read = [pyarrow.parquet.ParquetFile(folder / part.path).read() for part in parts]
+    rows = pyarrow.concat_tables(read).sort_by([("endpoint", "ascending"), ("ended_at", "ascending")])
+    (day,), (batch,) = ({getattr(part, each) for part in parts} for each in ("day", "batch"))
+    for (days, _), numbers in groupby(range(1, copies + 1), lambda n: (n // A_DAY, n % A_DAY // IN_A_FILE)):
+        named, batches = day + timedelta(days), list(numbers)
         path = f"{VERSION}/table-0001-{named}-{uuid4()}/day={named}/part-0.zstd.parquet"
         size = write(folder / path, rows, batches)
-        made = {"rows": first.rows * len(batches), "each": first.rows, "batches": [first.batch + n for n in batches]}
+        made = {"rows": len(rows) * len(batches), "each": len(rows), "batches": [batch + n for n in batches]}
         yield {"path": path, "day": named, "bytes": size, **made}
 
 
