@@ -72,6 +72,8 @@ def cut_trends() -> int:
 def _for_a_while(step: Callable[[], int]) -> int:
     """Until nothing is left to do; how much was done."""
     deadline, done = time.monotonic() + A_WHILE, 0
-    while (now := step()) and time.monotonic() < deadline:
-        done += now
-    return done + now
+    while more := step():
+        done += more
+        if time.monotonic() >= deadline:
+            break
+    return done

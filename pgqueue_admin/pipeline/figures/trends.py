@@ -208,7 +208,8 @@ def slowest(asked: Asked, until: datetime, earlier: timedelta, measure: str) -> 
     read = replace(asked, until=until)
     spans = [(False, *span) for span in few(asked.grain, asked.since, until)]
     spans += [(True, *span) for span in few(asked.grain, asked.since - earlier, asked.until - earlier)]
-    which = dict(zip(("are_before", "grains", "begins", "ends"), map(list, zip(*spans, strict=True)), strict=True))
+    are_before, grains, begins, ends = map(list, zip(*spans, strict=True))
+    which = {"are_before": are_before, "grains": grains, "begins": begins, "ends": ends}
     rows = _ask(query, read, types=_maybe_slowest(read, measure), **which)
     return [
         Slow(type_, messages, value(p50), value(p95), None if before is None else value(before))
