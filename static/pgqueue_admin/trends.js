@@ -18,7 +18,10 @@
   const band = (low, high) => (low < 0.5 ? `up to ${about(high)}` : `${about(low)} to ${about(high)}`);
 
   // ---- the legend is the readout
-  const between = { usual: ["usual", (low, high) => `${figure(low)} to ${figure(high)}`], p50_usual: ["p50", band], p95_usual: ["p95", band] };
+  const between = {
+    usual: ["usual", (low, high) => `${figure(low)} to ${figure(high)}`], usual_share: ["share", (low, high) => `${share(low)} to ${share(high)}`],
+    p50_usual: ["p50", band], p95_usual: ["p95", band], p99_usual: ["p99", band],
+  };
   function range(i, name, said) {
     const [low, high] = [data[`${name}_low`][i], data[`${name}_high`][i]];
     return low === null ? "–" : said(low, high);
@@ -89,10 +92,10 @@
   function draw_all() {
     add("many", ["succeeded", "failed", "retried", "before"],
       [bars(colours.ready), bars(colours.dead), line(colours.delayed, [5, 3]), line(colours.out, [5, 3])], whole, { hooks: [unread], usual: [["usual", colours.out]] });
-    add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share, { hooks: [unread] });
+    add("share", ["share", "share_before"], [filled(colours.dead), week_before()], share, { hooks: [unread], usual: [["share", colours.out]] });
     add("long", ["p50", "p95", "p99", "p95_before"],
       [line(colours.ready), line(colours.delayed, [5, 3]), line(colours["crit-solid"], [1, 4]), week_before()], beside,
-      { hooks: [unread], usual: [["p50", colours.ready], ["p95", colours.delayed]] });
+      { hooks: [unread], usual: [["p50", colours.ready], ["p95", colours.delayed], ["p99", colours["crit-solid"]]] });
     add("depth", ["median", "low", "high", "median_before"],
       [filled(colours.ready), line(colours.out, [5, 3]), line(colours.out, [5, 3]), week_before(colours.delayed, [1, 4])], whole, { hooks: [seam] });
     add("rate", ["in", "out"], [line(colours.ready), line(colours.out, [5, 3])], rate, { hooks: [seam], top: any_high });

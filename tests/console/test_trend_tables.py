@@ -44,15 +44,16 @@ def test_the_share_that_failed_has_a_table_and_a_file(page: Page) -> None:
     HistorySource.objects.update(complete_to=TEN + 5.5 * MINUTE)
     unread, going_on, whole = rows(page(table="share"), "share")
     assert unread.endswith("and later: not read yet")
-    assert going_on.endswith("so far 8 0 0 % –")
-    assert whole.endswith("40 10 25 % 10 %")
+    assert going_on.endswith("so far 8 0 0 % – –")
+    assert whole.endswith("40 10 25 % 10 % –")
     file = page(format="share").splitlines()
     assert file[:3] == [
-        "at,finished,failed,per_cent_failed,per_cent_failed_week_before,known",
-        "2026-11-14T10:02:00Z,40,10,25.0,10.0,whole",
-        "2026-11-14T10:05:00Z,8,0,0.0,,so far",
+        "at,finished,failed,per_cent_failed,per_cent_failed_week_before,"
+        "usual_per_cent_failed_low,usual_per_cent_failed_high,known",
+        "2026-11-14T10:02:00Z,40,10,25.0,10.0,,,whole",
+        "2026-11-14T10:05:00Z,8,0,0.0,,,,so far",
     ]
-    assert file[3:] == [f"2026-11-14T10:0{minute}:00Z,,,,,not read yet" for minute in (6, 7, 8, 9)]
+    assert file[3:] == [f"2026-11-14T10:0{minute}:00Z,,,,,,,not read yet" for minute in (6, 7, 8, 9)]
 
 
 def test_one_failure_in_very_many_is_not_no_share(page: Page) -> None:
@@ -60,7 +61,7 @@ def test_one_failure_in_very_many_is_not_no_share(page: Page) -> None:
     rolled_up(TEN + 2 * MINUTE, 3 * 2**31)
     rolled_up(TEN + 2 * MINUTE, 1, result="failed")
     text = page(table="share")
-    assert rows(text, "share")[0].endswith("1 < 0.01 % –")
+    assert rows(text, "share")[0].endswith("1 < 0.01 % – –")
     assert 'Share failed</dt><dd class="v">&lt;\u00a00.01\u00a0%' in text
     assert drawn(text)["share"][2] == 0.005, "what stands for less than 0.01"
     assert page(format="share").splitlines()[1].startswith("2026-11-14T10:02:00Z,6442450945,1,1.5522e-08,")

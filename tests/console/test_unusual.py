@@ -11,6 +11,7 @@ from django.test import Client
 from pgqueue_admin.pipeline.figures.histogram import bucket, value
 from pgqueue_admin.pipeline.judging import findings
 from pgqueue_admin.records.models import Endpoint, SeenStep, Unusual
+from pgqueue_admin.wording.durations import nearest
 from tests.console.pages import drawn
 from tests.console.test_trends import linked
 from tests.pipeline.counted import rolled_up
@@ -19,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("console_database")
 NOON = datetime(2026, 11, 14, 12, tzinfo=UTC)
 HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
 DAY = {"w": "24h", "at": "2026-11-14T12:30:00Z"}
-SPAN = bucket(100)
+SPAN, LATE = bucket(100), bucket(900)
 
 
-def seen(at: datetime, messages: int, grain: str = "hour", **names: str) -> None:
+def seen(at: datetime, messages: int, grain: str = "hour", failed: int = 0, **names: str) -> None:
     subject = {"queue": "", "endpoint": "", "type": "", **names}
-    spans = {"critical": [SPAN, SPAN, SPAN]}
-    SeenStep.objects.create(grain=grain, at=at, messages=messages, failed=0, **subject, **spans)
+    spans = {"critical": [SPAN, SPAN, SPAN, LATE]}
+    SeenStep.objects.create(grain=grain, at=at, messages=messages, failed=failed, **subject, **spans)
 
 
 def unusual(kind: str, hours: int = 2, **changes: Any) -> None:
@@ -72,18 +73,22 @@ def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client)
 def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> None:
     rolled_up(NOON, 90, grain="hour", critical=[SPAN], critical_n=[90])
     for week, messages in ((1, 100), (2, 104), (3, 108), (4, 112)):
-        seen(NOON - week * WEEK, messages)
+        seen(NOON - week * WEEK, messages, failed=10)
     text = page(as_viewer, table="steps")
     data = drawn(text)
     place = data["at"].index(int(NOON.timestamp()))
     assert (data["usual_low"][place], data["usual_high"][place]) == (52, 156)
     assert (data["p95_low"][place], data["p95_high"][place]) == (round(value(SPAN) / 2), round(value(SPAN) * 1.5))
+    assert (data["p99_low"][place], data["p99_high"][place]) == (round(value(LATE) / 2), nearest(value(LATE) * 1.5))
+    assert (data["share_low"][place], data["share_high"][place]) == (0, 22.84)
+    assert data["share_high"][place - 1] is None, "nothing finished: of none there is no share"
     assert data["usual_high"][place - 1] == 4, "in three weeks nothing finished then"
     assert "Shaded: what is usual, from the same hour of the week in the 3 to 4 weeks before." in text
     (row,) = [each for each in re.findall("<tr>.*?</tr>", text, re.S) if "52 to 156" in each]
     cells = [" ".join(re.sub("<[^>]*>", " ", cell).split()) for cell in re.findall("<td.*?</td>", row, re.S)]
-    assert cells[-3] == "52 to 156"
-    assert cells[-2] == cells[-1] != "–", "half and 19 in 20 of one span"
+    assert cells[-4] == "52 to 156"
+    assert cells[-3] == cells[-2] != "–", "half and 19 in 20 of one span"
+    assert re.fullmatch("≈ 45. ms to ≈ 1.3. s", cells[-1].replace("\xa0", " ")), "99 in 100"
     assert as_viewer.get("/trends/", {**DAY, "format": "steps"}).content.decode().splitlines()[1].split(",")[6:8] == [
         "52.0",
         "156.0",

@@ -13,7 +13,7 @@ BUSY = Usual(180, 200, 220, 8)
 
 
 def known(**changes: Usual | None) -> Usuals:
-    return Usuals(BUSY, NEVER, NEVER, SPANS, SPANS)._replace(**changes)
+    return Usuals(BUSY, NEVER, NEVER, SPANS, SPANS, SPANS)._replace(**changes)
 
 
 def kinds(seen: Seen, **changes: Usual | None) -> list[str]:
@@ -24,6 +24,11 @@ def test_a_band_is_three_times_as_wide_as_the_quartiles_are_apart_and_at_least_h
     assert Usual(90, 100, 130, 8).band(0) == Band(0, 250)
     assert Usual(98, 100, 102, 8).band(0) == Band(50, 150)
     assert Usual(9, 10, 11, 3).band(20) == Band(0, 30)
+
+
+def test_no_share_is_more_than_all() -> None:
+    assert usual.of_share(Usual(0.4, 0.5, 0.6, 8), 4) == Band(0, 1)
+    assert usual.of_share(ALWAYS, 10_000) == Band(0.5, 1)
 
 
 def test_slower_is_beyond_the_band_and_not_only_late() -> None:

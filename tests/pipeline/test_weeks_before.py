@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from pgqueue_admin.pipeline.figures.histogram import value
 from pgqueue_admin.pipeline.figures.usual import WEEKS, Usual
 from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.pipeline.judging import findings, seen
-from pgqueue_admin.records.asking import rows_of
+from pgqueue_admin.records import clock
+from pgqueue_admin.records.asking import rows_of, run
 from pgqueue_admin.records.models import HistoryBatch, HistorySource, Rollup, SeenStep, Unusual
 from tests.pipeline.counted import rolled_up
 
@@ -26,8 +28,8 @@ NOON = datetime(2026, 10, 21, 12, tzinfo=UTC)
 SALES = Subject(endpoint="Sales")
 
 
-def stepped(at: datetime, messages: int, grain: str = "hour") -> None:
-    SeenStep.objects.create(grain=grain, at=at, queue="", endpoint="Sales", type="", messages=messages, failed=0)
+def stepped(at: datetime, messages: int, grain: str = "hour", critical: list[int | None] | None = None) -> None:
+    SeenStep.objects.create(grain=grain, at=at, messages=messages, failed=0, critical=critical, **SALES._asdict())
 
 
 def messages(at: datetime, grain: str = "hour") -> Usual | None:
@@ -59,13 +61,37 @@ def test_two_weeks_say_nothing_and_three_do() -> None:
 @pytest.mark.parametrize(("busy", "weeks"), [(2, None), (3, 3)])
 def test_shares_and_times_are_usual_after_three_weeks_that_have_any(busy: int, weeks: int | None) -> None:
     """A quiet week counts as none finished; of none there is no share, and nothing was timed."""
-    timed = {"critical": [100, 200, None]}
+    timed = {"critical": [100, 200, None, 300]}
     for week in range(1, 6):
         finished_in_it = {"messages": 9, **timed} if week > 5 - busy else {"messages": 0}
         SeenStep.objects.create(grain="hour", at=NOON - week * WEEK, failed=0, **SALES._asdict(), **finished_in_it)
     known = weeks_before.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
     assert (known.messages and known.messages.weeks) == 5
-    assert [each and each.weeks for each in (known.failed, known.half, known.nearly_all)] == [weeks] * 3
+    cut = (known.half, known.nearly_all, known.all_but_one)
+    assert [each and each.weeks for each in (known.failed, *cut)] == [weeks] * 4
+
+
+def test_hours_that_a_version_before_saw_say_nothing_of_99_in_100() -> None:
+    for week in range(1, 5):
+        spans = [100, 200, None] if week > 2 else [100, 200, None, 300]
+        stepped(NOON - week * WEEK, 9, critical=spans)
+    known = weeks_before.of_one(SALES, "hour", [NOON], "critical")[int(NOON.timestamp())]
+    assert (known.nearly_all and known.nearly_all.weeks, known.all_but_one) == (4, None)
+
+
+def test_the_upgrade_has_hours_seen_anew_whose_rollups_are_kept() -> None:
+    noon = clock.now().replace(hour=12, minute=0, second=0, microsecond=0)
+    stepped(noon - 5 * WEEK, 9, critical=[100, 200, None])
+    SeenStep.objects.create(grain="hour", at=noon - 5 * WEEK, messages=9, failed=0, queue="", endpoint="", type="")
+    for week in (4, 3, 2, 1):
+        finished(noon - week * WEEK, 100)
+    read_up_to(noon)
+    SeenStep.objects.filter(endpoint="Sales").update(critical=[1, 1, 1])
+    for operation in import_module("pgqueue_admin.records.migrations.0033_p99_is_usual").Migration.operations:
+        run(SQL(operation.sql), {})
+    assert seen.see(noon) == 4 * 7 * 24
+    assert sum(len(step.critical or ()) == 4 for step in SeenStep.objects.filter(endpoint="Sales", type="Bill")) == 4
+    assert SeenStep.objects.get(at=noon - 5 * WEEK, endpoint="Sales").messages == 9, "its rollups are gone: it stays"
 
 
 def test_no_more_than_eight_weeks_count() -> None:
@@ -211,5 +237,5 @@ def test_percentiles_are_those_of_the_charts() -> None:
     step = SeenStep.objects.get(grain="hour", endpoint="Sales", type="")
     asked = trends.Asked(NOON, NOON + HOUR, "hour", endpoint="Sales")
     (charted,) = (each.percentiles for each in trends.timings(asked, "critical").values())
-    assert step.critical == [100, 200, 200]
-    assert [value(each) for each in step.critical[:2] if each is not None] == [charted.p50, charted.p95]
+    assert step.critical == [100, 200, 200, 300]
+    assert [value(each) for each in (100, 200, 300)] == list(charted)

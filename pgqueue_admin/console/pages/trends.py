@@ -67,13 +67,13 @@ def _finished(view: View) -> HttpResponse:
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         spans = [round(each, 1) for each in step.percentiles] if step.percentiles else ["", "", ""]
-        usual = [end for band in step.usual for end in _rounded(band)]
+        usual = [end for band in (step.usual.messages, *step.usual.spans) for end in _rounded(band)]
         counts, before = step.counts, step.before.counts
         week_before = [before.succeeded, before.failed] if before else ["", ""]
         long_before = _or_nothing(step.before.p95)
         figures = [counts.succeeded, counts.failed, *spans, *usual, *week_before, long_before, step.retried, step.known]
         rows.append([times.iso(step.at), *figures])
-    ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms") for end in ("low", "high")]
+    ends = [f"usual_{name}_{end}" for name in ("number", "p50_ms", "p95_ms", "p99_ms") for end in ("low", "high")]
     heads = ["at", "succeeded", "failed", "p50_ms", "p95_ms", "p99_ms", *ends]
     heads += ["succeeded_week_before", "failed_week_before", "p95_ms_week_before", "retried", "known"]
     rows += [[times.iso(at), *[""] * (len(heads) - 2), NOT_READ] for at in view.reach.unread]
@@ -85,15 +85,20 @@ def _shares(view: View) -> HttpResponse:
     rows: list[list[object]] = []
     for step in reversed(view.steps):
         shares = [_per_cent(each) for each in (step.counts, step.before.counts)]
-        rows.append([times.iso(step.at), step.counts.finished, step.counts.failed, *shares, step.known])
-    rows += [[times.iso(at), "", "", "", "", NOT_READ] for at in view.reach.unread]
-    heads = ["at", "finished", "failed", "per_cent_failed", "per_cent_failed_week_before", "known"]
+        usual = [_of_hundred(end) for end in step.usual.failed or (None, None)]
+        rows.append([times.iso(step.at), step.counts.finished, step.counts.failed, *shares, *usual, step.known])
+    heads = ["at", "finished", "failed", "per_cent_failed", "per_cent_failed_week_before"]
+    heads += ["usual_per_cent_failed_low", "usual_per_cent_failed_high", "known"]
+    rows += [[times.iso(at), *[""] * (len(heads) - 2), NOT_READ] for at in view.reach.unread]
     return _csv(f"{view.window.file_name}-share", heads, rows)
 
 
 def _per_cent(counts: Counts | None) -> object:
+    return _of_hundred(counts.share_failed if counts else None)
+
+
+def _of_hundred(part: float | None) -> object:
     """Six digits, however small."""
-    part = counts.share_failed if counts else None
     return "" if part is None else float(f"{100 * part:.6g}")
 
 

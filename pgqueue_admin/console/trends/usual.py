@@ -1,6 +1,6 @@
 """What is usual in each step of a window: the bands behind its lines, in words for those who do not see them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -10,29 +10,40 @@ from pgqueue_admin.pipeline.figures import usual, weeks_before
 from pgqueue_admin.pipeline.figures.usual import Band, Usual, Usuals
 from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.wording.durations import nearest
-from pgqueue_admin.wording.figures import UNKNOWN, integer
+from pgqueue_admin.wording.figures import UNKNOWN, integer, per_cent, share
 from pgqueue_admin.wording.unusual import between
 
 HOUR = 3600
 _LINES: tuple[tuple[str, str, Callable[[float], float]], ...] = (
-    ("usual", "messages", round), ("p50", "half", nearest), ("p95", "nearly_all", nearest),
+    ("usual", "messages", round), ("share", "failed", per_cent),
+    ("p50", "half", nearest), ("p95", "nearly_all", nearest), ("p99", "all_but_one", nearest),
 )  # fmt: skip
 
 
 class Bands(NamedTuple):
-    """None: too few weeks, or of minutes, of which nobody knows how many are usual."""
+    """None: too few weeks, or of minutes, of which nobody knows how many are usual. ``failed``: a share of 0 to 1."""
 
     messages: Band | None = None
+    failed: Band | None = None
     half: Band | None = None
     nearly_all: Band | None = None
+    all_but_one: Band | None = None
+
+    @property
+    def spans(self) -> tuple[Band | None, ...]:
+        return self.half, self.nearly_all, self.all_but_one
 
     @property
     def words(self) -> list[str]:
-        """Of the table: how many, and how long half and 19 in 20 take."""
+        """Of the table: how many, and how long half, 19 in 20 and 99 in 100 take."""
         many = (
             f"{integer(round(self.messages.low))} to {integer(round(self.messages.high))}" if self.messages else UNKNOWN
         )
-        return [many, *(between(*band) if band else UNKNOWN for band in (self.half, self.nearly_all))]
+        return [many, *(between(*band) if band else UNKNOWN for band in self.spans)]
+
+    @property
+    def share(self) -> str:
+        return f"{share(self.failed.low)} to {share(self.failed.high)}" if self.failed else UNKNOWN
 
 
 class Usually:
@@ -49,16 +60,19 @@ class Usually:
         at = [datetime.fromtimestamp(each, UTC) for each in sorted({self._compared(at) for at in self.window.instants})]
         return weeks_before.of_one(Subject(asked.queue, asked.endpoint, asked.type), grain, at, self.measure)
 
-    def bands(self, at: int) -> Bands:
+    def bands(self, at: int, finished: int | None) -> Bands:
+        """``finished``: how many did in that step; of none there is no share."""
         known = self.known.get(self._compared(at))
         if known is None:
             return Bands()
         messages = None if self.window.asked.grain == "minute" else _band(known.messages, usual.of_messages)
-        return Bands(messages, _band(known.half, usual.of_span), _band(known.nearly_all, usual.of_span))
+        failed = usual.of_share(known.failed, finished) if known.failed and finished else None
+        spans = (known.half, known.nearly_all, known.all_but_one)
+        return Bands(messages, failed, *(_band(each, usual.of_span) for each in spans))
 
-    def lines(self, at: Iterable[int]) -> dict[str, list[float | None]]:
-        """Where each band begins and ends; messages, and milliseconds: as it is said."""
-        found = [self.bands(each) for each in at]
+    def lines(self, finished: Mapping[int, int | None]) -> dict[str, list[float | None]]:
+        """Where each band begins and ends, in each step of ``finished``; messages, per cent, milliseconds: as said."""
+        found = [self.bands(at, number) for at, number in finished.items()]
         return {
             f"{name}_{end}": [as_said(getattr(band, end)) if (band := getattr(each, field)) else None for each in found]
             for name, field, as_said in _LINES

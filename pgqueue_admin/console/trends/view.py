@@ -199,7 +199,8 @@ class View:
         """What the charts are drawn from: lines by name, a value a step, and where something changes along them."""
         at, asked = self.window.instants, self.window.asked
         lines: dict[str, Any] = {"at": at, "until": int(asked.until.timestamp()), **self._marks}
-        lines |= self._counted_lines(at) | self._timed_lines(at) | self.depth.lines(at) | self.usual.lines(at)
+        lines |= self._counted_lines(at) | self._timed_lines(at) | self.depth.lines(at)
+        lines |= self.usual.lines({each: self._finished_at(each) for each in at})
         lines |= {"messages": links.pattern(asked), "pruned": links.pruned_pattern(asked)}
         lines |= {"finished": links.finished_pattern(asked)}
         return json.dumps(lines, separators=(",", ":"))
@@ -244,6 +245,10 @@ class View:
         """None: not read yet, which is not none."""
         return self.counts.get(at) or (self._nothing if self.reach.knows(at) else None)
 
+    def _finished_at(self, at: int) -> int | None:
+        counts = self._counts_at(at)
+        return counts.finished if counts else None
+
     def _retried_at(self, at: int) -> int | None:
         if self._retried is None or (self.forgotten_to and at < self.forgotten_to.timestamp()):
             return None
@@ -257,7 +262,8 @@ class View:
         counts = self.counts.get(at, self._nothing)
         spans, retried = self.percentiles.get(at), self._retried_at(at)
         leads = links.died(*where), links.finished(*where)
-        return Step(instant, counts, spans, retried, *leads, self.usual.bands(at), before, self.reach.known(at))
+        usual = self.usual.bands(at, counts.finished)
+        return Step(instant, counts, spans, retried, *leads, usual, before, self.reach.known(at))
 
 
 def _per_cent(counts: Counts | None) -> float | None:

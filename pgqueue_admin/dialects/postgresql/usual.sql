@@ -35,7 +35,8 @@ with asked as materialized (
         array[
             min(bucket) filter (where upto >= whole * 0.5),
             min(bucket) filter (where upto >= whole * 0.95),
-            min(bucket) filter (where upto >= least(whole * 0.95, whole - 4) and whole >= 5)
+            min(bucket) filter (where upto >= least(whole * 0.95, whole - 4) and whole >= 5),
+            min(bucket) filter (where upto >= whole * 0.99)
         ] as spans
     from running
     group by 1, 2, 3, 4, 5
@@ -86,11 +87,13 @@ with before as (
 select
     extract(epoch from before.at)::int8 as at, kinds.queue, kinds.endpoint, kinds.type,
     count(*)::int8 as weeks, count(nullif(seen.messages, 0))::int8 as busy, count(seen.{measure}[1])::int8 as timed,
+    count(seen.{measure}[4])::int8 as cut,
     percentile_disc({quartiles}) within group (order by coalesce(seen.messages, 0)) as messages,
     percentile_disc({quartiles}) within group (order by coalesce(seen.failed, 0)) as failures,
     percentile_disc({quartiles}) within group (order by seen.failed::float8 / nullif(seen.messages, 0)) as failed,
     percentile_disc({quartiles}) within group (order by seen.{measure}[1]) as half,
-    percentile_disc({quartiles}) within group (order by seen.{measure}[2]) as nearly_all
+    percentile_disc({quartiles}) within group (order by seen.{measure}[2]) as nearly_all,
+    percentile_disc({quartiles}) within group (order by seen.{measure}[4]) as all_but_one
 from before join kinds on kinds.first <= before.earlier
 left join lateral (
     select * from pgqueue_seenstep step

@@ -37,6 +37,7 @@ class Usuals(NamedTuple):
     failed: Usual | None  # of the weeks in which anything finished
     half: Usual | None  # of those in which anything was timed
     nearly_all: Usual | None
+    all_but_one: Usual | None  # 99 in 100
 
 
 def of_messages(usual: Usual) -> Band:
@@ -46,7 +47,8 @@ def of_messages(usual: Usual) -> Band:
 
 def of_share(usual: Usual, messages: int) -> Band:
     """Of so many messages: one failure more says nothing of one, little of ten, and much of a thousand."""
-    return usual.band(CHANCE * math.sqrt(usual.median * messages + 1) / messages)
+    band = usual.band(CHANCE * math.sqrt(usual.median * messages + 1) / messages)
+    return band._replace(high=min(1.0, band.high))
 
 
 def of_span(usual: Usual) -> Band:

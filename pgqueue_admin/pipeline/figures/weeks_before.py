@@ -51,14 +51,16 @@ def _weeks(grain: str, at: Iterable[datetime]) -> dict[str, Any]:
     return {"grain": grain, "at": list(at), "zone": zone, "weeks": WEEKS}
 
 
-def _usuals(weeks: int, busy: int, timed: int, *quartiles: Any) -> Usuals:
-    messages, failures, failed, half, nearly_all = quartiles
+def _usuals(weeks: int, busy: int, timed: int, cut: int, *quartiles: Any) -> Usuals:
+    """``cut``: weeks of which 99 in 100 is known; versions before did not ask."""
+    messages, failures, failed, half, nearly_all, all_but_one = quartiles
     return Usuals(
         _usual(weeks, messages),
         _usual(weeks, failures),
         _usual(busy, failed),
         _usual(timed, half and map(value, half)),
         _usual(timed, nearly_all and map(value, nearly_all)),
+        _usual(cut, all_but_one and map(value, all_but_one)),
     )
 
 

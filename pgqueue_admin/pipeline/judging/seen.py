@@ -19,7 +19,7 @@ from pgqueue_admin.records.steps import floor
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
-AT_ONCE = 168  # hours a transaction
+AT_ONCE = 24  # hours a transaction: with many queues of many types one takes a second
 SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
 
 

@@ -17,7 +17,7 @@ class Subject(models.Model):
 
 
 class SeenStep(Subject):
-    """One hour or day. Spans are buckets: that of half, of 19 in 20, and of the latter or the fifth slowest."""
+    """One hour or day. Spans are buckets: of half, of 19 in 20, of the latter or the fifth slowest, of 99 in 100."""
 
     grain = models.CharField(max_length=6)
     messages = models.BigIntegerField()
