@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -13,6 +15,7 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.sources.looking import for_looking
 
 ENDPOINTS, TYPES = 10, 2
+WARM = 2  # rounds that do not count: Java still comes to know the code
 # 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
 _FILL = """
 insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id, message_type,
@@ -104,6 +107,12 @@ def copied(dsn: str, selects: list[str]) -> None:
     children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
     if any([child.wait() for child in children]):
         raise SystemExit("psql could not copy the batch.")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
 
 
 def server(folder: Path) -> PostgreSQL:

@@ -8,14 +8,22 @@ longer. ``PARTS`` names some of what ``parts`` lists; the results of all others 
 import os
 import secrets
 import statistics
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from bench import history, history_beside, history_flat, history_live, history_slowed, history_start, history_trends
+from bench import (
+    history,
+    history_bare,
+    history_beside,
+    history_flat,
+    history_live,
+    history_slowed,
+    history_start,
+    history_trends,
+)
 from bench.folder import temporary
+from bench.history import WARM, seconds
 from bench.parts import Part, measure
 from bench.table import Row, measured_in, row
 from pgqueue_admin.embedded.postgresql import PostgreSQL
@@ -24,7 +32,6 @@ ROUNDS = int(os.environ.get("ROUNDS", 3))
 ROWS = int(os.environ.get("ROWS", 500_000))
 HALF, SMALL = ROWS // 2, ROWS // 10
 FLAT = ROUNDS + 2  # rounds: each gives a share of two runs, which varies more than one of them
-WARM = 2  # rounds that do not count: Java still comes to know the code
 FIRST = 2000  # of which a cold driver reads half
 
 
@@ -49,6 +56,7 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
     return {
         "batches": lambda: measured_in(ROUNDS, ROWS, bench.batches()),
         "beside": lambda: measured_in(ROUNDS, ROWS, history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS)),
+        "bare": lambda: measured_in(ROUNDS, ROWS, history_bare.bare(bench, ROWS, ROUNDS, folder)),
         "start": lambda: measured_in(ROUNDS, FIRST, [bench.cold(folder / "var/spark")]),
         "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
         "behind": lambda: [history_live.behind(bench, bench.connection)],
@@ -99,12 +107,6 @@ class Bench(history.Archive):
 
         frame = of_queue(self.driver._session(), for_looking(self.dsn), selects)
         frame.write.format("noop").mode("overwrite").save()
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 if __name__ == "__main__":
