@@ -21,7 +21,7 @@ MORE = "insert into audit (id, headers, body) select gen_random_uuid(), headers,
 
 
 def test_history_fills_and_heals(tmp_path: Path) -> None:
-    product = Product(tmp_path / "var", free_port(), SPARK_MASTER="local[2,4]")
+    product = Product(tmp_path / "var", free_port(), SPARK_MASTER="local[2,4]", CODE_VERSION="2026.11-rc1")
     product.start()
     try:
         dsn = json.loads((product.var / "state.json").read_text())["dsn"]
@@ -40,6 +40,8 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
             until(lambda: is_whole(database, there), 300, "a new driver goes on")
             (again,) = database.all("select state, attempt from pgqueue_historybatch where id = %(id)s", {"id": batch})
             assert tuple(again) == ("done", 2), "with the very batch, and it counts once"
+            begun = "select array_agg(distinct code_version) from pgqueue_historybatch where attempt > 0"
+            assert database.value(begun) == ["2026.11-rc1"], "each says which code read it, also after a kill"
     finally:
         product.stop()
     none_left(product.var, 2)
