@@ -87,6 +87,9 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
     "root": {"handlers": ["stderr"], "level": given.one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},
-    # what these would say by handlers of their own
-    "loggers": {name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},
+    # what these would say by handlers of their own; all below uvicorn is set anew with it, its silence on requests, too
+    "loggers": {
+        **{name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},
+        "uvicorn.access": {"handlers": [], "propagate": False},
+    },
 }

@@ -17,12 +17,12 @@ SAYS = "import logging; logging.getLogger({name!r}).warning('it rained'); loggin
 SET_UP = {
     "manage.py": "import django; django.setup()",
     "celery": "from pgqueue_admin.config.celery import app; app.log.setup(loglevel='INFO')",
-    "uvicorn": "import uvicorn; uvicorn.Config('pgqueue_admin.config.asgi:application').load()",
+    "uvicorn": "import uvicorn; uvicorn.Config('pgqueue_admin.config.asgi:application', access_log=False).load()",
 }
 LOGGERS = {"manage.py": "pgqueue_admin.workers", "celery": "celery.worker", "uvicorn": "uvicorn.error"}
 
 
-def lines(program: str, format: str) -> list[str]:
+def lines(program: str, format: str, logger: str = "") -> list[str]:
     here = {
         **os.environ,
         "LOG_FORMAT": format,
@@ -32,7 +32,7 @@ def lines(program: str, format: str) -> list[str]:
     here["DJANGO_SETTINGS_MODULE"] = (
         "pgqueue_admin.config.web_settings" if program == "uvicorn" else "pgqueue_admin.config.settings"
     )
-    code = f"{SET_UP[program]}; {SAYS.format(name=LOGGERS[program])}"
+    code = f"{SET_UP[program]}; {SAYS.format(name=logger or LOGGERS[program])}"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=here, capture_output=True, text=True, check=False)
     return ran.stderr.splitlines()
 
@@ -46,6 +46,12 @@ def test_every_kind_of_program(program: str) -> None:
 
 def test_without_it_a_line_is_for_people() -> None:
     assert any("WARNING pgqueue_admin.workers[" in line for line in lines("manage.py", "line"))
+
+
+@pytest.mark.parametrize("format", ["line", "json"])
+def test_no_line_is_written_for_each_request(format: str) -> None:
+    """What people look for stands in their addresses."""
+    assert not [line for line in lines("uvicorn", format, "uvicorn.access") if "a little" in line]
 
 
 def test_a_word_that_is_none_is_refused() -> None:
