@@ -16,7 +16,7 @@ from pgqueue_admin.live import client as clients
 from pgqueue_admin.live import frames, person, topics
 from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.hub import Hub
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 
 class Board:
@@ -129,7 +129,8 @@ async def test_who_closes_it_leaves_no_session_half_made(database: str, board: B
         for _ in range(turns):
             await asyncio.sleep(0)
         await hub.close()
-        assert sockets() == before, turns
+        # another thread's may come and go meanwhile; the loop has no turn in which one of these could
+        until(lambda: sockets() <= before, what=f"no socket is left, {turns} turns after it began")
 
 
 def sockets() -> set[str]:
