@@ -3,10 +3,10 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -78,6 +78,20 @@ class Archive:
         assert found is not None
         known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
         return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
+
+    def raw(self, selects: list[str], columns: Sequence[str] = ()) -> Any:
+        """What Spark would read; with ``columns``, all that ``selects`` ask for."""
+        from pyspark.sql.types import StructType
+
+        from pgqueue_admin.pipeline.spark.reading import of_queue
+        from pgqueue_admin.pipeline.spark.schemas import RAW
+
+        schema = StructType([RAW[name] for name in columns or RAW.fieldNames()])
+        return of_queue(self.driver._session(), for_looking(self.dsn), selects, schema)
+
+    def read(self, selects: list[str], columns: Sequence[str] = ()) -> None:
+        """And throw it away."""
+        self.raw(selects, columns).write.format("noop").mode("overwrite").save()
 
 
 def lay_out(connection: Connection, first: int, rows: int) -> None:

@@ -101,13 +101,6 @@ class Bench(history.Archive):
         self.driver.turn()
         return history_start.cold(self.dsn, scratch, parts[0], ROUNDS)
 
-    def read(self, selects: list[str]) -> None:
-        from pgqueue_admin.pipeline.sources.looking import for_looking
-        from pgqueue_admin.pipeline.spark.reading import of_queue
-
-        frame = of_queue(self.driver._session(), for_looking(self.dsn), selects)
-        frame.write.format("noop").mode("overwrite").save()
-
 
 if __name__ == "__main__":
     main()

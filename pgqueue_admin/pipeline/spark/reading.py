@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from pgqueue_admin.pipeline.spark.schemas import HISTORY, RAW
 
 
-def of_queue(spark: SparkSession, uri: str, selects: list[str]) -> DataFrame:
-    """Rows of schemas.RAW, a part for each of ``selects``."""
-    reader = spark.read.format("queue_history").schema(RAW)
+def of_queue(spark: SparkSession, uri: str, selects: list[str], schema: StructType = RAW) -> DataFrame:
+    """Rows of ``schema``, a part for each of ``selects``."""
+    reader = spark.read.format("queue_history").schema(schema)
     return reader.option("uri", uri).option("selects", json.dumps(selects)).load()
 
 
