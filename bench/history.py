@@ -90,8 +90,12 @@ class Archive:
         return of_queue(self.driver._session(), for_looking(self.dsn), selects, schema)
 
     def read(self, selects: list[str], columns: Sequence[str] = ()) -> None:
-        """And throw it away."""
-        self.raw(selects, columns).write.format("noop").mode("overwrite").save()
+        thrown_away(self.raw(selects, columns))
+
+
+def thrown_away(rows: Any) -> None:
+    """What Spark reads of them, and no more."""
+    rows.write.format("noop").mode("overwrite").save()
 
 
 def lay_out(connection: Connection, first: int, rows: int) -> None:
