@@ -55,7 +55,7 @@ def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]
     bench = Bench(server.dsn("bench"), stack)
     return {
         "batches": lambda: measured_in(ROUNDS, ROWS, bench.batches()),
-        "beside": lambda: measured_in(ROUNDS, ROWS, history_beside.beside(bench.holding(ROWS), ROWS, ROUNDS)),
+        "beside": lambda: measured_in(ROUNDS, ROWS, history_beside.beside(bench, ROWS, ROUNDS)),
         "bare": lambda: measured_in(ROUNDS, ROWS, history_bare.bare(bench, ROWS, ROUNDS, folder)),
         "start": lambda: measured_in(ROUNDS, FIRST, [bench.cold(folder / "var/spark")]),
         "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
