@@ -1,5 +1,6 @@
 """Transaction ids that say nothing any more: a server that is another one, or an older state of the same."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ from pgqueue_admin.pipeline import how_far, ledger
 from pgqueue_admin.pipeline.plan import deciding, planning
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests.pipeline.failovers import lags_from_now_on, may_see_timelines, rests
+from tests.pipeline.events import event
+from tests.pipeline.failovers import PAGE, lags_from_now_on, may_see_timelines, rests
 from tests.pipeline.followers import there
 from tests.pipeline.tables import audit, died, put, read
 from tests.waiting import until
@@ -193,3 +195,30 @@ def test_a_ledger_that_noted_no_timeline_goes_on(database: Any) -> None:
     assert read(database, archive) == [2]
     archive.refresh_from_db()
     assert archive.cluster == cluster(database)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_events_that_are_in_files_are_marked_whatever_the_zone_of_who_marks_them(zone: str, database: Any) -> None:
+    """By the very statements of docs/history.md, in a session of somebody's own."""
+    for _ in range(2):
+        event(database, 7)
+    database.run("set session_replication_role = replica")
+    for number, hour in ((1, 2), (2, 3)):  # an hour before a standby was promoted, and when it was
+        at = {"at": f"2026-11-25 {hour:02}:00:00+00", "id": number}
+        database.run("update messages.archive_event set at = %(at)s where id = %(id)s", at)
+    database.run("reset session_replication_role")
+    database.run(f"set time zone '{zone}'")
+    for statement in marks_of_events(database.value("select pg_current_snapshot()::text")):
+        database.run(statement)
+    found = database.all("select xid = '1' as is_in_files from messages.archive_event order by id")
+    assert [row.is_in_files for row in found] == [True, False]
+
+
+def marks_of_events(snapshot: str) -> list[str]:
+    """All that is visible in it is in files, of any day."""
+    block = re.search(
+        r"with these values\n(begin;\nalter table messages.archive_event.*?commit;)", PAGE.read_text(), re.DOTALL
+    )
+    assert block
+    filled = block[1].replace("...events_before...", "infinity").replace("...events_snapshot...", snapshot)
+    return filled.split(";\n")
