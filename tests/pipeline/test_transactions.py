@@ -21,18 +21,21 @@ from tests.waiting import until
 Connect = Callable[[str], Any]
 NOTHING_WAS_LOST = {"cluster": ""}  # as docs/history.md says
 MARKED = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}
-MARK = """
-update messages.message_archive set xid = case
-    when archived_at < %(at)s and (pg_visible_in_snapshot(xid, %(snapshot)s)
-        or pg_visible_in_snapshot(xid, %(ahead)s) and seq <= %(seq_done)s)
-    then '1' else pg_current_xact_id() end
-"""
 
 
 def marked(database: Any, source: HistorySource, at: Any) -> None:
+    """What was read, by the very statement of docs/history.md."""
     source.refresh_from_db()
-    known = {"snapshot": source.snapshot, "ahead": source.ahead or source.snapshot, "seq_done": source.seq_done}
-    database.run(MARK, {"at": at, **known})
+    mark = of_docs("update messages.message_archive set xid = case").replace("2026-11-25 03:00", str(at))
+    mark = mark.replace("...snapshot...", source.snapshot).replace("...ahead...", source.ahead or source.snapshot)
+    database.run(mark.replace("0 /* seq_done */", str(source.seq_done)))
+
+
+def of_docs(begin: str) -> str:
+    """What is to be said to the database with the queues, from there on."""
+    block = re.search(rf"with these values\n({re.escape(begin)}.*?)\n\n--", PAGE.read_text(), re.DOTALL)
+    assert block
+    return block[1]
 
 
 def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
@@ -208,17 +211,9 @@ def test_events_that_are_in_files_are_marked_whatever_the_zone_of_who_marks_them
         database.run("update messages.archive_event set at = %(at)s where id = %(id)s", at)
     database.run("reset session_replication_role")
     database.run(f"set time zone '{zone}'")
-    for statement in marks_of_events(database.value("select pg_current_snapshot()::text")):
+    snapshot = database.value("select pg_current_snapshot()::text")
+    mark = of_docs("begin;\nalter table messages.archive_event").replace("...events_before...", "infinity")
+    for statement in mark.replace("...events_snapshot...", snapshot).split(";\n"):
         database.run(statement)
     found = database.all("select xid = '1' as is_in_files from messages.archive_event order by id")
     assert [row.is_in_files for row in found] == [True, False]
-
-
-def marks_of_events(snapshot: str) -> list[str]:
-    """All that is visible in it is in files, of any day."""
-    block = re.search(
-        r"with these values\n(begin;\nalter table messages.archive_event.*?commit;)", PAGE.read_text(), re.DOTALL
-    )
-    assert block
-    filled = block[1].replace("...events_before...", "infinity").replace("...events_snapshot...", snapshot)
-    return filled.split(";\n")
