@@ -25,6 +25,7 @@ from pgqueue_admin.pipeline.runtime.installing import Installing
 from pgqueue_admin.pipeline.runtime.java import JavaLost
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
+from pgqueue_admin.records.models import HistorySource
 from pgqueue_admin.workers import identity, pulse, vitals
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ledger import record
@@ -64,6 +65,12 @@ def once() -> int:
     finally:
         with suppress(JavaLost):
             driver.close()
+
+
+def held_back() -> list[str]:
+    """Each table of which something is not read, and why."""
+    known = HistorySource.objects.filter(is_there=True).exclude(note="").order_by("table")
+    return [f"{table}: {note}" for table, note in known.values_list("table", "note")]
 
 
 def _wanted() -> tuple[int, datetime] | None:

@@ -1,9 +1,11 @@
 """A folder that is not the one of the manifest is written to by nobody: what lay there would be missing later."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.files import presence
@@ -37,9 +39,13 @@ def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: A
 def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history: Path) -> None:
     """By the command, which ends and says so; the day stays asked for."""
     write(history, message(1))
+    sources(database)
     history.rename(history.parent / "volume")
     HistoryDay.objects.create(day=TEN.date(), asked_at=TEN, is_wanted=True)
-    assert pipelining.once() == 0
+    said, troubled = StringIO(), StringIO()
+    call_command("pipeline", "run", stdout=said, stderr=troubled)
+    assert said.getvalue() == "Batches read and days recomputed: 0.\n"
+    assert troubled.getvalue().startswith(f"messages.message_archive: HISTORY_DIR ({history}) has none of the 1 newest")
     assert HistoryDay.objects.get().is_wanted
 
 

@@ -28,7 +28,9 @@ class Command(BaseCommand):
 
     def handle(self, *, act: str | None, **options: Any) -> None:
         if act == "run":
-            self.stdout.write(f"{pipelining.once()} batches.")
+            self.stdout.write(f"Batches read and days recomputed: {pipelining.once()}.")
+            for why in pipelining.held_back():
+                self.stderr.write(why)
         elif act == "tidy":
             old, orphaned = pipelining.tidy()
             self.stdout.write(f"{old} files were too old, {orphaned} belonged to no batch.")
