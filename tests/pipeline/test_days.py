@@ -189,5 +189,30 @@ def test_a_day_is_made_anew_alone(console_database: str, connect: Callable[[str]
     assert counted() == {MONDAY: 2, TUESDAY: 1}
 
 
+def test_what_goes_is_found_by_indexes() -> None:
+    """Whoever ends a batch waits meanwhile, and of years the figures of one day are few."""
+    for each in YEARS:
+        asking.run(each, {"begin": TUESDAY})
+    plans = [rows.explain() for rows in days.figures_of(asked())]
+    assert [plan for plan in plans if "Seq Scan" in plan] == []
+    assert len(plans) == 3
+
+
+_NAMED = "'q', 'Sales', 'Bill', 'Refused'"
+YEARS = [
+    f"""insert into pgqueue_rollup (grain, at, queue, endpoint, type, exception, result, messages, skewed, critical,
+        critical_n, processing, processing_n, delivery, delivery_n)
+    select grain, %(begin)s::timestamptz - n * interval '1 hour', {_NAMED}, 'failed', 1, 0, b, b, b, b, b, b
+    from generate_series(1, 8000) n, unnest(array['minute', 'hour']) grain, (select '{{}}'::int[] as b) empty""",
+    f"""insert into pgqueue_failurerollup (at, queue, endpoint, type, exception, fingerprint, message, messages,
+        first_at, last_at)
+    select at, {_NAMED}, 'f', '', 1, at, at
+    from generate_series(%(begin)s::timestamptz - interval '8000 hours', %(begin)s, interval '1 hour') at""",
+    f"""insert into pgqueue_storypart (message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
+        last_failed_at)
+    select md5(at::text), {_NAMED}, 1, 0, at, at
+    from generate_series(%(begin)s::timestamptz - interval '8000 hours', %(begin)s, interval '1 hour') at""",
+    "analyze pgqueue_rollup, pgqueue_failurerollup, pgqueue_storypart",
+]
 WAITS = """select count(*) from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())"""

@@ -1,11 +1,11 @@
 """Days whose figures somebody wants anew, and the ledger of that: one transaction puts new ones in place of old."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from pgqueue_admin.pipeline import ledger
@@ -13,8 +13,7 @@ from pgqueue_admin.pipeline.figures import cut_steps
 from pgqueue_admin.pipeline.figures.counted import Figures
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import FailureRollup, HistoryDay, HistoryFile, Rollup, StoryPart
-
-KNOWN_BY: dict[type[Model], str] = {Rollup: "at", FailureRollup: "at", StoryPart: "first_at"}
+from pgqueue_admin.records.steps import STEPS
 
 
 class Moved(Exception):
@@ -44,11 +43,20 @@ def recomputed(day: HistoryDay, read: Sequence[HistoryFile], figures: Iterable[F
     if {file.pk for file in files(day)} != {file.pk for file in read}:
         raise Moved(f"Files of {day.day} came or went while they were counted.")
     history.needs_files(day.day)
-    for model, instant in KNOWN_BY.items():
-        of_day = {f"{instant}__gte": day.begin, f"{instant}__lt": day.begin + timedelta(days=1)}
-        model._default_manager.filter(**of_day).delete()
+    for rows in figures_of(day):
+        rows.delete()
     ledger.count(None, figures)
     cut_steps.doubt_day(day.begin)
+
+
+def figures_of(day: HistoryDay) -> Iterator[QuerySet[Any]]:
+    """All that was counted of it. By indexes, which the grain and ``told_since`` are for: who ends a batch waits until
+    these rows are gone."""
+    begin, end = day.begin, day.begin + timedelta(days=1)
+    yield Rollup.objects.filter(grain__in=STEPS, at__gte=begin, at__lt=end)
+    yield FailureRollup.objects.filter(at__gte=begin, at__lt=end)
+    told_since = Q(last_failed_at__gte=begin) | Q(last_succeeded_at__gte=begin)
+    yield StoryPart.objects.filter(told_since, first_at__gte=begin, first_at__lt=end)
 
 
 def failed(day: HistoryDay, error: str) -> None:
