@@ -19,13 +19,20 @@ def finest(grain: str, since: datetime, until: datetime) -> str:
 
 def reaches(grain: str, at: datetime) -> bool:
     """Whether there are steps of this grain from then or before: what is not found after it was not there."""
-    return Rollup.objects.filter(grain=grain, at__lte=at).exists()
+    first = _first(grain)
+    return first is not None and first <= at
 
 
 def _is_forgotten(finer: str, coarser: str, since: datetime, until: datetime) -> bool:
     """Whether there are coarser steps of the window from before all finer ones."""
-    first = Rollup.objects.filter(grain=finer).aggregate(at=Min("at"))["at"]
+    first = _first(finer)
     if first is not None and first <= since:
         return False
     end = min(until, floor(first, coarser)) if first else until
     return Rollup.objects.filter(grain=coarser, at__gte=floor(since, coarser), at__lt=end).exists()
+
+
+def _first(grain: str) -> datetime | None:
+    """At the end of its index: whether there is any before some time would be looked for in the whole table."""
+    first: datetime | None = Rollup.objects.filter(grain=grain).aggregate(at=Min("at"))["at"]
+    return first
