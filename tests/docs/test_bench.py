@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
@@ -44,6 +45,38 @@ def test_what_kills_cost_is_what_its_last_run_found() -> None:
     assert f"none lost, none twice, none that was rolled back; {compared} compared, none wrong" in said
     wrong = [run[f"wrong {name}"] for name in FIGURES]
     assert [run["lost"], run["twice"], run["never committed"], *wrong] == [0] * 7
+
+
+# by how its row begins, what the page says of it
+SPEED = {
+    "reading in Spark": "COPY of {floor} rows/s | {ratio:.2f}, {value} rows/s: missed",
+    "a backlog of 500,000 rows": "| {ratio:.3f}, {value} rows/s: missed",
+    "time for a row of 500,000": "against one of 250,000, by turns | {percent} %",
+    "six columns read in Spark": "COPY of {floor} rows/s | {ratio:.2f}, {value} rows/s",
+    "Spark alone": "a COPY of {floor} rows/s | {ratio:.3f}, {value} rows/s",
+    "figures by plain SQL": "by Spark over the files | {value}; ",
+    "figures by DuckDB": "; {value}; {floor} rows/s",
+    "Trends, 90 days of one queue, p95": "where /healthz takes {floor_ms:.1f} ms | {percent} ms",
+    "most behind in 120 s": "in 120 s of 500 messages a second | {percent} s",
+    "the least that receivers handled": "offered while a batch runs | {tenths}",
+    "50,000 rows beside 10,000,000": "| {percent} % | 110 %",
+}
+
+
+def test_how_fast_history_is_is_what_its_last_runs_found() -> None:
+    measured = json.loads((ROOT / "bench/results/pipeline.json").read_text("utf-8"))
+    page = (ROOT / "docs/history.md").read_text(encoding="utf-8")
+    said = page[page.index("What two cores gave that server") :]
+    for begin, words in SPEED.items():
+        (found,) = (each for each in measured if each["name"].startswith(begin))
+        assert words.format(**told(found)) in said
+
+
+def told(found: dict[str, Any]) -> dict[str, Any]:
+    """Rates to three digits."""
+    rates = {name: f"{float(f'{found[name] or 0:.3g}'):,.0f}" for name in ("value", "floor")}
+    plain = {"percent": f"{found['value']:.0f}", "tenths": f"{found['value']:.1f}", "floor_ms": found["floor"] or 0}
+    return {**rates, **plain, "ratio": found["ratio"] or 0}
 
 
 def row(run: dict[str, int | str]) -> str:
