@@ -35,7 +35,7 @@ class SeenStep(Subject):
 
 
 class Unusual(Subject):
-    """One hour that was far from what is usual, with the numbers behind it. Milliseconds, messages, or a share."""
+    """One hour that was far from what is usual, with the numbers behind it: milliseconds (slower), or messages."""
 
     class Kind(models.TextChoices):
         SLOWER = "slower"
