@@ -75,7 +75,6 @@ class Archive:
 
         (archive,) = tables.sources(self.connection)
         found = planning.by_snapshots(self.connection, archive, most)
-        assert found is not None
         known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
         return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
 

@@ -64,7 +64,7 @@ def test_what_commits_between_the_parts_of_a_range_comes_with_the_next(
     assert read(database, archive, most=4) == [6, 7, 1]
 
 
-def test_what_was_rolled_back_is_nothing(database: Any, console_database: str, connect: Connect) -> None:
+def test_what_was_rolled_back_is_nothing(database: Any) -> None:
     (archive,) = sources(database)
     database.run("begin")
     died(database)

@@ -160,7 +160,7 @@ def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
         asked(for_looking(console_database, limit=1), "select pg_sleep(60)::text as slept")
 
 
-def test_reading_locks_out_nobody(database: Any, console_database: str, connect: Connect) -> None:
+def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
     """While a batch is read its tables can be written to, and their rows taken."""
     database.run("create table busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
     reader = Reader({"uri": for_looking(console_database), "selects": "[]"})

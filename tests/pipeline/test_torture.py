@@ -92,7 +92,6 @@ def test_a_table_that_another_driver_read_meanwhile_is_not_read_twice(
     assert batch is not None
     ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [], [])
     found = planning.by_snapshots(database, mine, 100)
-    assert found is not None
     assert found.rows == batch.rows
     assert ledger.planned(mine, found, is_last=True) is None
     before = HistorySource.objects.get(table=ARCHIVE).snapshot
@@ -108,7 +107,6 @@ def test_two_that_plan_at_once_have_one_batch(console_database: str, connect: Ca
         pass
     (mine,), (other,) = sources(database), sources(database)
     found = planning.by_snapshots(database, mine, 100)
-    assert found is not None
     assert ledger.planned(mine, found, True) == ledger.planned(other, found, True)
 
 
