@@ -41,9 +41,9 @@ def audit(connection: Any) -> HistorySource:
     return next(each for each in sources(connection) if each.table != ARCHIVE)
 
 
-def audit_queue(connection: Any, name: str = "audit") -> None:
-    TableQueue(postgresql(), Address("public", name)).create(connection)
-    Queue.objects.create(schema="public", table=name, kind="audit")
+def audit_queue(connection: Any, name: str = "audit", schema: str = "public") -> None:
+    TableQueue(postgresql(), Address(schema, name)).create(connection)
+    Queue.objects.create(schema=schema, table=name, kind="audit")
 
 
 def put(connection: Any, name: str = "audit") -> None:

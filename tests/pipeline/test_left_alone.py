@@ -15,7 +15,7 @@ from pgqueue_admin.pipeline import driver, ledger
 from pgqueue_admin.pipeline.files import compactions
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.pipeline.sources.tables import sources
+from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import HistoryBatch, HistoryDay, HistorySource, Queue
 from tests.pipeline.tables import audit_queue, died, put, read
@@ -144,6 +144,38 @@ def test_one_that_can_no_longer_be_read_keeps_no_other_back(
     assert error is not None
     told = HistorySource.objects.get(table='"public"."a_audit"').note
     assert "a_audit" in told
+
+
+@pytest.mark.parametrize(
+    "change", ["revoke usage on schema closed from public", "alter table closed.audit drop column seq"]
+)
+def test_one_whose_numbers_cannot_even_be_looked_up_keeps_no_other_back(
+    change: str, database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run("create schema closed")
+    database.run("grant usage on schema closed to public")
+    audit_queue(database, "audit", "closed")
+    audit_queue(database)
+    database.run("grant select on audit, closed.audit to only_looks_at_some")
+    turned(monkeypatch, looking)
+    database.run(change)
+    put(database)
+    read, error = turned(monkeypatch, looking)
+    assert read == ['"public"."audit"', "compact"], error
+    assert error is not None
+    assert HistorySource.objects.get(table='"closed"."audit"').note != ""
+
+
+def test_an_archive_in_a_schema_that_may_not_be_entered_keeps_no_queue_back(
+    database: Any, looking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run("revoke usage on schema messages from only_looks_at_some")
+    audit_queue(database)
+    put(database)
+    database.run("grant select on audit to only_looks_at_some")
+    read, error = turned(monkeypatch, looking)
+    assert read == ['"public"."audit"', "compact"], error
+    assert "schema messages" in HistorySource.objects.get(table=ARCHIVE).note
 
 
 def test_one_that_was_never_read_to_its_end_keeps_no_figures_back(database: Any) -> None:

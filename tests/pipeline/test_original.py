@@ -181,10 +181,12 @@ def test_columns_that_are_missing_are_null(
 def test_one_that_may_not_be_read_or_has_no_number_is_no_source(
     original: HistorySource, database: Any, console_database: str, connect: Connect
 ) -> None:
-    database.run("create role only_looks_at_none; grant usage on schema messages to only_looks_at_none")
+    database.run("create role only_looks_at_none")
     looking = connect(console_database)
     looking.run("set role only_looks_at_none")
     try:
+        assert sources(looking) == []
+        database.run("grant usage on schema messages to only_looks_at_none")
         assert sources(looking) == []
         database.run("grant select on messages.message_archive to only_looks_at_none")
         assert sources(looking) == [original]

@@ -145,11 +145,16 @@ from (select %(table)s::text::regclass as id) queue
 left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, %(number)s)::regclass
 
 -- name: given_out
--- How many numbers these tables have given out, all together. One that is gone, or that we may not see, counts nothing.
+-- How many numbers these tables have given out, all together. One that is gone or is numbered no more, or that we may not
+-- see, counts nothing; asked as readable above asks.
 select coalesce(sum(pg_sequence_last_value(sequence)), 0)::int8
-from unnest(%(tables)s::text[], %(numbers)s::text[]) as asked (name, number)
+from unnest(%(schemas)s::text[], %(tables)s::text[], %(numbers)s::text[]) as asked (schema, name, number)
+join pg_namespace schema on schema.nspname = asked.schema
+join pg_class relation on relation.relnamespace = schema.oid and relation.relname = asked.name
 cross join lateral (
-    select case when to_regclass(name) is not null then pg_get_serial_sequence(name, number) end::regclass as sequence
+    select case when has_schema_privilege(schema.oid, 'usage')
+        and exists (select from pg_attribute where attrelid = relation.oid and attname = number and not attisdropped)
+        then pg_get_serial_sequence(format('%%I.%%I', asked.schema, asked.name), number) end::regclass as sequence
 ) of_its_number
 where has_sequence_privilege(sequence, 'select, usage')
 
@@ -299,15 +304,23 @@ where application_name = %(name)s and usename = current_user and datname = curre
     and query_start < clock_timestamp() - make_interval(secs => %(limit)s)
 
 -- name: has_archive
--- With our columns: before engine_schema was run it may be the original's, or none.
-select count(*) = 2 from pg_attribute
-where attrelid = to_regclass('messages.message_archive') and attname in ('seq', 'xid') and not attisdropped
+-- With our columns: before engine_schema was run it may be the original's, or none. Asked as readable above asks.
+select count(*) = 2
+from pg_attribute
+join pg_class relation on relation.oid = attrelid
+join pg_namespace schema on schema.oid = relation.relnamespace
+where schema.nspname = 'messages' and relation.relname = 'message_archive'
+    and attname in ('seq', 'xid') and not attisdropped
 
 -- name: has_original
 -- The original's, as far as we need it and may read it: by its number alone.
-select count(*) = 1 from pg_attribute
-where attrelid = to_regclass('messages.message_archive') and attname = 'id' and not attisdropped
-    and atttypid in ('int4'::regtype, 'int8'::regtype) and has_table_privilege(attrelid, 'select')
+select count(*) = 1
+from pg_attribute
+join pg_class relation on relation.oid = attrelid
+join pg_namespace schema on schema.oid = relation.relnamespace
+where schema.nspname = 'messages' and relation.relname = 'message_archive'
+    and attname = 'id' and not attisdropped and atttypid in ('int4'::regtype, 'int8'::regtype)
+    and has_schema_privilege(schema.oid, 'usage') and has_table_privilege(relation.oid, 'select')
 
 -- name: load_figures
 -- Of one batch, thousands of rows: they stream through, and nothing is planned.

@@ -46,8 +46,12 @@ def _audits(connection: Connection) -> list[str]:
 def given_out(connection: Connection) -> int:
     """How many numbers all of them have given out so far: what came since somebody looked is no more than that."""
     there = list(HistorySource.objects.filter(is_there=True))
-    numbers = ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there]
-    asked = {"tables": [each.table for each in there], "numbers": numbers}
+    places = [postgresql().parse_address(each.table) for each in there]
+    asked = {
+        "schemas": [place.schema for place in places],
+        "tables": [place.table for place in places],
+        "numbers": ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there],
+    }
     found: int = connection.value(postgresql().pipeline.given_out(), asked)
     return found
 
