@@ -67,7 +67,30 @@ def test_before_three_weeks_the_page_says_when_usual_is_known(as_viewer: Client)
     assert "Usual is known after 3 weeks" in text
     assert "No hour of history is complete yet" in text
     seen(NOON - HOUR, 5)
-    assert "Nothing was slower, failed more, fell silent or grew" in page(as_viewer)
+    text = page(as_viewer)
+    assert "Nothing was slower" not in text
+    assert "No hour of this window was judged" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "judged"),
+    [
+        ({}, "Nothing was slower, failed more, fell silent or grew"),
+        ({"w": "30d"}, "hours from <time"),
+        ({"since": "2026-03-01", "until": "2026-03-08"}, "No hour of this window was judged"),
+        ({"since": "2026-11-14T13:00:00Z", "until": "2026-11-14T13:30:00Z"}, "No hour of this window was judged"),
+    ],
+)
+def test_that_nothing_was_unusual_is_said_of_hours_that_were_judged(
+    as_viewer: Client, asked: dict[str, str], judged: str
+) -> None:
+    """Neither of what is older than they are kept, nor of an hour that is not over, nor of three weeks at first."""
+    for at in (NOON - 4 * WEEK, NOON):
+        seen(at, 5)
+    text = page(as_viewer, **asked)
+    assert judged in text
+    assert ("Nothing was slower" in text) != ("No hour of this window was judged" in text)
+    assert ("hours from" in text) == ("w" in asked)
 
 
 def test_the_band_lies_behind_the_hours_that_are_known(as_viewer: Client) -> None:

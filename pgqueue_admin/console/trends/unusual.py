@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from pgqueue_admin.console import paths
 from pgqueue_admin.console.trends import links
+from pgqueue_admin.console.trends.week_before import WEEK
 from pgqueue_admin.console.trends.window import Window
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
@@ -102,6 +103,26 @@ class Unusually:
     @cached_property
     def judged_to(self) -> datetime | None:
         return seen.newest()
+
+    @cached_property
+    def judged_from(self) -> datetime | None:
+        """Older ones had too few weeks before them, or what was found in them is not kept any more."""
+        first = seen.oldest()
+        return first + self.least_weeks * WEEK if first else None
+
+    @property
+    def begins_later(self) -> bool:
+        return self.judged_from is not None and self.is_judged and self.window.asked.since < self.judged_from
+
+    @property
+    def is_judged(self) -> bool:
+        """Any hour of the window: of others nobody knows that nothing was unusual."""
+        begin, end, asked = self.judged_from, self.judged_to, self.window.asked
+        return bool(begin and end and max(begin, asked.since) < min(end, asked.until))
+
+    @property
+    def weeks_kept(self) -> int:
+        return seen.KEPT_FOR["hour"] // WEEK
 
     @property
     def zone(self) -> str:

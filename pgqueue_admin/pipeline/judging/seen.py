@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
@@ -56,9 +57,17 @@ def see(now: datetime) -> int:
 
 def newest() -> datetime | None:
     """Up to where hours were judged: all kinds together have a row in each."""
-    of_all = SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="")
-    last = of_all.order_by("-at").values_list("at", flat=True).first()
+    last = _of_all().order_by("-at").values_list("at", flat=True).first()
     return last + HOUR if last else None
+
+
+def oldest() -> datetime | None:
+    """The first hour that is kept; enough weeks later hours can be judged."""
+    return _of_all().order_by("at").values_list("at", flat=True).first()
+
+
+def _of_all() -> QuerySet[SeenStep]:
+    return SeenStep.objects.filter(grain="hour", queue="", endpoint="", type="")
 
 
 def _due(now: datetime) -> _Due | None:
