@@ -16,6 +16,7 @@ from tests.pipeline.counted import batch, rolled_up
 TODAY = datetime(2026, 11, 14, tzinfo=UTC)
 TEN = TODAY + timedelta(hours=10)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+NAMES_QUEUE = "Only what died names its queue; what succeeded names its endpoint: choose that one."
 HOUR = {"w": "1h", "at": "2026-11-14T10:40:00Z"}
 
 
@@ -64,6 +65,15 @@ def test_a_name_that_history_never_had_is_called_unknown(page: Page) -> None:
     assert said(text).startswith("History knows no endpoint “Slaes”")
     assert "Show everything" in text
     assert said(page(endpoint="Sales", type="<b>")).startswith("History knows no type “<b>”")
+    assert NAMES_QUEUE not in said(text)
+
+
+def test_a_queue_in_which_nothing_died_leads_to_its_endpoint(page: Page) -> None:
+    """Thousands may have succeeded: that nothing of it was read would be wrong."""
+    rolled_up(TODAY, endpoint="Sales", grain="day")
+    found = said(page(queue='"public"."Sales"'))
+    assert NAMES_QUEUE in found
+    assert "Nothing of that name has been read" not in found
 
 
 def test_a_name_that_is_known_says_when_it_was_last_seen(page: Page, as_viewer: Client) -> None:

@@ -37,11 +37,19 @@ class Nothing:
     def chosen(self) -> dict[str, str]:
         return {name: value for name in NAMES if (value := getattr(self._asked, name))}
 
-    @cached_property
+    @property
     def unknown(self) -> str:
         """The chosen names of which history has never had anything, by what they are."""
-        unknown = {name: value for name, value in self.chosen.items() if not trends.last_day({name: value})}
-        return listed([f"{name} “{value}”" for name, value in unknown.items()])
+        return listed([f"{name} “{value}”" for name, value in self._unknown.items()])
+
+    @property
+    def is_queue_unknown(self) -> bool:
+        """Only what died names its queue: much may have succeeded there."""
+        return "queue" in self._unknown
+
+    @cached_property
+    def _unknown(self) -> dict[str, str]:
+        return {name: value for name, value in self.chosen.items() if not trends.last_day({name: value})}
 
     @cached_property
     def last(self) -> datetime | None:
