@@ -10,7 +10,7 @@ from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.pipeline.spark.transforms.retries import told_of_old
 from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
 from pgqueue_admin.pipeline.spark.transforms.stories import stories
-from tests.pipeline.raw_rows import AUDITED, raw
+from tests.pipeline.raw_rows import AUDITED, failed, raw
 
 pytestmark = pytest.mark.spark
 
@@ -49,3 +49,16 @@ def test_older_files_tell_it_by_their_headers(spark: Any) -> None:
     assert stories(old).count() == 0
     assert sorted(stories(told_of_old(old)).collect()) == sorted(stories(now).collect())
     assert {story.message_id for story in stories(now).collect()} == {"0", "1", "2"}
+
+
+def test_an_event_has_a_part_of_each_endpoint_that_received_it(spark: Any) -> None:
+    """All of them have one id: that it failed or succeeded at one is no figure of another."""
+    said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
+    succeeded = [{"headers": said.replace("Sales", name), "seq": place} for place, name in enumerate(("Sales", "Mail"))]
+    died = {"headers": AUDITED, "endpoint": "Billing", "seq": 3, "result": "failed", **failed("x", "")}
+    found = stories(history(parsed(raw(spark, *succeeded, died)), "audit", 7)).collect()
+    assert {(part.message_id, part.endpoint, part.failed, part.succeeded) for part in found} == {
+        ("m-1", "Sales", 0, 1),
+        ("m-1", "Mail", 0, 1),
+        ("m-1", "Billing", 1, 0),
+    }

@@ -215,7 +215,7 @@ def test_a_message_has_one_story(spark: Any) -> None:
     rows = [
         {**died, "ended_at": ENDED},
         {**died, "ended_at": ENDED + timedelta(minutes=1)},
-        {"message_id": "a", "headers": retried},
+        {"message_id": "a", "endpoint": "Sales", "headers": retried},
         {"message_id": "b", "headers": retried},
         {"message_id": "c", "headers": AUDITED},
     ]

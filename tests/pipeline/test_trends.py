@@ -59,6 +59,17 @@ def test_a_message_has_one_story(parts: list[dict[str, Any]], failures: int, suc
     assert (story.of_all, story.of_succeeded) == (1, int(succeeded is not None))
 
 
+def test_what_one_receiver_of_an_event_did_says_nothing_of_another() -> None:
+    told("m", TEN, endpoint="Billing", failed=2, last_failed_at=TEN)
+    told("m", TEN, endpoint="Mail", succeeded=1, last_succeeded_at=TEN + MINUTE)
+    told("m", TEN, endpoint="Sales", failed=1, last_failed_at=TEN, succeeded=1, last_succeeded_at=TEN + MINUTE)
+    found = trends.stories(asked())
+    whole = [("Billing", 2, None), ("Sales", 1, TEN + MINUTE)]
+    assert [(each.endpoint, each.failed, each.succeeded) for each in found] == whole
+    assert {(each.of_all, each.of_succeeded) for each in found} == {(2, 1)}
+    assert trends.retried(asked()) == {int((TEN + MINUTE).timestamp()): 2}
+
+
 def test_all_stories_of_the_window_are_counted_and_the_last_are_told() -> None:
     for number in range(25):
         at = TEN + number * MINUTE

@@ -234,33 +234,34 @@ at >= %(since)s and at < %(until)s
 
 -- name: stories
 -- What became of what failed in a window: all that any batch knows of it, the last to fail first, and how many of all.
+-- All who receive an event have one id: what one of them did says nothing of another.
 -- Years have millions: the newest parts stand for all, and tell it by as many of them as were looked at.
 with parts as materialized (
-    select message_id, last_failed_at from pgqueue_storypart
+    select message_id, endpoint, last_failed_at from pgqueue_storypart
     where last_failed_at >= %(since)s and last_failed_at < %(until)s and {of}
     order by last_failed_at desc limit %(most)s
 ), here as (
-    select message_id, max(last_failed_at) as last_failed from parts group by 1
+    select message_id, endpoint, max(last_failed_at) as last_failed from parts group by 1, 2
 ), ended as (
-    select message_id, max(part.last_succeeded_at) > max(part.last_failed_at) as has_succeeded
-    from here join pgqueue_storypart part using (message_id) group by 1
+    select message_id, endpoint, max(part.last_succeeded_at) > max(part.last_failed_at) as has_succeeded
+    from here join pgqueue_storypart part using (message_id, endpoint) group by 1, 2
 ), shown as (
-    select message_id from here order by last_failed desc, message_id limit 20
+    select message_id, endpoint from here order by last_failed desc, message_id, endpoint limit 20
 ), told as (
     select
-        message_id, (array_agg(type order by last_failed_at desc nulls last))[1] as type,
+        message_id, endpoint, (array_agg(type order by last_failed_at desc nulls last))[1] as type,
         (array_agg(exception order by last_failed_at desc nulls last))[1] as exception,
         sum(failed)::int8 as failed, min(first_at) as first, max(last_failed_at) as last_failed,
         max(last_succeeded_at) as succeeded
-    from pgqueue_storypart join shown using (message_id)
-    group by 1
+    from pgqueue_storypart join shown using (message_id, endpoint)
+    group by 1, 2
 )
 select
-    message_id, type, exception, failed, first, last_failed,
+    message_id, endpoint, type, exception, failed, first, last_failed,
     case when succeeded > last_failed then succeeded end as succeeded,
     (select count(*) from ended) as of_all, (select count(*) from ended where has_succeeded) as of_succeeded,
     (select count(*) from parts) = %(most)s as is_capped
-from told order by last_failed desc, message_id
+from told order by last_failed desc, message_id, endpoint
 
 -- name: retried
 -- Messages that succeeded once they were tried again, by step: others that succeeded have no story.
@@ -285,8 +286,8 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s and retried > 0
 
 -- name: again
--- Of parts of stories in one step: a message that succeeded twice in it counts once.
-count(distinct message_id)::int8 as retried
+-- Of parts of stories in one step: a message that succeeded twice in it counts once at an endpoint.
+count(distinct (message_id, endpoint))::int8 as retried
 
 -- name: rejected
 -- What could not be kept, over all batches that count.

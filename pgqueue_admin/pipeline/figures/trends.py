@@ -103,9 +103,11 @@ class Slow(NamedTuple):
 
 
 class Story(NamedTuple):
-    """One message that failed, by all that any batch knows of it. ``succeeded``: after its last failure, or None."""
+    """One message that failed at an endpoint, by all that any batch knows of it there. ``succeeded``: after its last
+    failure, or None."""
 
     message_id: str
+    endpoint: str
     type: str
     exception: str
     failed: int

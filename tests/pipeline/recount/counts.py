@@ -39,7 +39,7 @@ select
     grain, what, name, extract(epoch from date_trunc(grain, ended_at, 'UTC'))::int8 as at,
     count(*) filter (where is_ok) as succeeded, count(*) filter (where not is_ok) as failed,
     count(*) filter (where least(critical, processing, delivery) < 0) as skewed,
-    count(distinct message_id) filter (where is_ok and is_retried) as retried
+    count(distinct (message_id, endpoint)) filter (where is_ok and is_retried) as retried
 from recounted, unnest(array['minute', 'hour', 'day']) as grain, {EACH_SUBJECT}
 where what = '' or name <> ''
 group by 1, 2, 3, 4

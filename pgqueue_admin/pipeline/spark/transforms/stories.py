@@ -1,4 +1,4 @@
-"""What became of it? A row a day and message that failed or was retried: how often, since when, and did it succeed?"""
+"""What became of it? A row a day, endpoint, and message that failed or was retried: how often, and did it succeed?"""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,17 +6,18 @@ from pyspark.sql import functions as F
 from pgqueue_admin.pipeline.spark.transforms.names import named
 from pgqueue_admin.pipeline.spark.transforms.once import once
 
-_NAMES = ["message_id", "queue", "endpoint", "type", "exception"]
+_NAMES = ["message_id", "endpoint", "queue", "type", "exception"]
 
 
 def stories(history: DataFrame) -> DataFrame:
     """message_id, queue, endpoint, type, exception, failed, succeeded, first_at, last_failed_at, last_succeeded_at.
 
-    Names are those of its last failure, or, where only its success is here, of that.
+    Names are those of its last failure, or, where only its success is here, of that. Of an event each of its endpoints
+    has a row: all who receive it have one id.
     """
     told = named(history, _NAMES).withColumns(_about())
     about = told.where("message_id <> '' and (not ok or retried)")
-    return about.groupBy("message_id", "day").agg(*_told()).drop("day")
+    return about.groupBy("message_id", "endpoint", "day").agg(*_told()).drop("day")
 
 
 @once
@@ -28,7 +29,7 @@ def _about() -> dict[str, Column]:
 def _told() -> list[Column]:
     ok, at = F.col("ok"), F.col("ended_at")
     return [
-        *[F.max_by(name, F.struct(~ok, at)).alias(name) for name in _NAMES[1:]],
+        *[F.max_by(name, F.struct(~ok, at)).alias(name) for name in _NAMES[2:]],
         _times(~ok).alias("failed"),
         _times(ok).alias("succeeded"),
         F.min(at).alias("first_at"),
