@@ -135,28 +135,53 @@ select max({number}) from {table}
 
 -- name: queue_numbers
 -- Which table it is, and how its numbers are given out: a sequence that is restarted gets another file. Last is null
--- where we may not see it, cached and file too where no sequence belongs to the column.
+-- where we may not see it, cached and file too where no sequence gives them out.
 select
-    queue.id::oid::int8 as oid, pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
+    queue.id::oid::int8 as oid,
+    exists (select from pg_attribute where attrelid = queue.id and attname = queue.number) as has_number,
+    pg_relation_filenode(seqrelid)::int8 as sequence_file, seqcache as cached,
     (select relpersistence = 'p' from pg_class where oid = seqrelid) as is_logged,
     case when has_sequence_privilege(seqrelid, 'select, usage') then coalesce(pg_sequence_last_value(seqrelid), 0) end
         as last
-from (select %(table)s::text::regclass as id) queue
-left join pg_sequence on seqrelid = pg_get_serial_sequence(%(table)s::text, %(number)s)::regclass
+from (select %(table)s::text::regclass as id, %(number)s::text as number) queue
+left join pg_sequence on seqrelid = {numbered_by}
+
+-- name: numbered_by
+-- Where a column's numbers come from: the sequence in its default, which is another table's where this one was made like
+-- it, else its own.
+(
+    select id
+    from (
+        select true as is_default, refobjid as id
+        from pg_depend
+        where classid = 'pg_attrdef'::regclass and refclassid = 'pg_class'::regclass and objid = (
+            select pg_attrdef.oid from pg_attribute join pg_attrdef on adrelid = attrelid and adnum = attnum
+            where attrelid = queue.id and attname = queue.number
+        )
+        union all
+        select false, objid
+        from pg_depend
+        where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and deptype in ('a', 'i')
+            and refobjid = queue.id
+            and refobjsubid = (select attnum from pg_attribute where attrelid = queue.id and attname = queue.number)
+    ) named
+    where (select relkind from pg_class where oid = id) = 'S'
+    order by is_default desc limit 1
+)
 
 -- name: given_out
 -- How many numbers these tables have given out, all together. One that is gone or is numbered no more, or that we may not
 -- see, counts nothing; asked as readable above asks.
+with queue as (
+    select relation.oid as id, asked.number
+    from unnest(%(schemas)s::text[], %(tables)s::text[], %(numbers)s::text[]) as asked (schema, name, number)
+    join pg_namespace schema on schema.nspname = asked.schema
+    join pg_class relation on relation.relnamespace = schema.oid and relation.relname = asked.name
+), numbered as materialized (
+    select {numbered_by} as sequence from queue
+)
 select coalesce(sum(pg_sequence_last_value(sequence)), 0)::int8
-from unnest(%(schemas)s::text[], %(tables)s::text[], %(numbers)s::text[]) as asked (schema, name, number)
-join pg_namespace schema on schema.nspname = asked.schema
-join pg_class relation on relation.relnamespace = schema.oid and relation.relname = asked.name
-cross join lateral (
-    select case when has_schema_privilege(schema.oid, 'usage')
-        and exists (select from pg_attribute where attrelid = relation.oid and attname = number and not attisdropped)
-        then pg_get_serial_sequence(format('%%I.%%I', asked.schema, asked.name), number) end::regclass as sequence
-) of_its_number
-where has_sequence_privilege(sequence, 'select, usage')
+from numbered where has_sequence_privilege(sequence, 'select, usage')
 
 -- name: writers
 -- Who may have taken a number and not committed yet: asked after queue_head, as CREATE INDEX CONCURRENTLY does. Whoever

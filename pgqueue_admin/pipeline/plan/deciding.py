@@ -88,7 +88,7 @@ def _why_short(connection: Connection, batch: HistoryBatch, read: int) -> str:
 
 def _numbers(connection: Connection, source: HistorySource) -> Any:
     about = {"table": source.table, "number": number_of(source.table)}
-    return connection.all(_sql().queue_numbers(), about)[0]
+    return connection.all(_sql().queue_numbers(numbered_by=_sql().numbered_by), about)[0]
 
 
 def _look(connection: Connection, source: HistorySource) -> None:
@@ -116,6 +116,8 @@ def _is_behind(numbers: Any, source: HistorySource) -> bool:
 
 def _why_not(numbers: Any, source: HistorySource) -> str:
     """Why what is below the highest may never be decided, or was read of another table; empty: nothing is wrong."""
+    if not numbers.has_number:
+        return f"It has no column {number_of(source.table)} any more: that is what it is read by."
     if (numbers.cached or 1) > 1:
         return (
             f"Its sequence hands {numbers.cached} numbers at once to a session (CACHE): by number alone, rows that"

@@ -52,7 +52,8 @@ def given_out(connection: Connection) -> int:
         "tables": [place.table for place in places],
         "numbers": ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there],
     }
-    found: int = connection.value(postgresql().pipeline.given_out(), asked)
+    statements = postgresql().pipeline
+    found: int = connection.value(statements.given_out(numbered_by=statements.numbered_by), asked)
     return found
 
 
