@@ -286,8 +286,9 @@ where (endpoint, queue, type, grain) = (%(endpoint)s, %(queue)s, %(type)s, %(gra
     and at >= %(since)s and at < %(until)s and retried > 0
 
 -- name: again
--- Of parts of stories in one step: a message that succeeded twice in it counts once at an endpoint.
-count(distinct (message_id, endpoint))::int8 as retried
+-- Of parts of stories in one step: a message that succeeded twice in it counts once at an endpoint. As one text, by its
+-- bytes: pairs are compared several times as slowly.
+count(distinct (message_id || e'\x1f' || endpoint) collate "C")::int8 as retried
 
 -- name: rejected
 -- What could not be kept, over all batches that count.
