@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     """The archive that a driver's child makes; None where this Java can have none."""
-    scratch = tmp_path_factory.mktemp("classes")
+    scratch = tmp_path_factory.mktemp("classes of Spark")  # as PGQUEUE_VAR may be called
     wanted = class_archive.place(scratch)
     if wanted is not None:
         child = class_archive.begin(scratch, wanted)

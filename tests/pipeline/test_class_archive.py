@@ -1,6 +1,7 @@
 """Which archive of classes a start uses: that of its Java and Spark, or none; and that a child makes one."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from subprocess import Popen
@@ -26,6 +27,16 @@ def test_what_is_there_is_used(java: Path) -> None:
     assert class_archive.used(java) == ""
     archive.touch()
     assert f"-XX:SharedArchiveFile={archive} " in class_archive.used(java)
+
+
+def test_its_folder_may_have_spaces(java: Path) -> None:
+    """Spark takes apart what it is told for Java as a shell would."""
+    folder = java / "it's a b"
+    folder.mkdir()
+    archive = class_archive.place(folder)
+    assert archive is not None
+    archive.touch()
+    assert shlex.split(class_archive.used(folder))[0] == f"-XX:SharedArchiveFile={archive}"
 
 
 def test_another_java_does_not_use_it(java: Path) -> None:

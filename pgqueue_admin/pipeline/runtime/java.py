@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,6 @@ def version(java: str | None) -> int:
 def _wrapped(java: Path, folder: Path) -> Path:
     wrapper = folder / "bin/java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(_WRAPPER.format(java=java))
+    wrapper.write_text(_WRAPPER.format(java=shlex.quote(str(java))))
     wrapper.chmod(0o755)
     return folder

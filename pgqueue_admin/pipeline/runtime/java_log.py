@@ -1,6 +1,7 @@
 """How Spark's Java logs: what went wrong, and nothing else, in lines like ours."""
 
 import json
+import shlex
 from pathlib import Path
 
 _LINE = "%d{yyyy-MM-dd HH:mm:ss,SSS}{UTC} %level %logger[java] %msg%n%throwable"
@@ -27,7 +28,7 @@ def option(scratch: Path, log_format: str) -> str:
     told = scratch / f"log4j2-{log_format}.properties"
     scratch.mkdir(parents=True, exist_ok=True)
     told.write_text(_properties(log_format), encoding="utf-8")
-    return f"-Dlog4j2.configurationFile={told}"
+    return shlex.quote(f"-Dlog4j2.configurationFile={told}")
 
 
 def _properties(log_format: str) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def is_local(master: str) -> bool:
 def _settings(scratch: Path, temporary: Path, jvm: str, memory: str) -> dict[str, str]:
     return {
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"{_JVM} -Djava.io.tmpdir={temporary} {jvm}",
+        "spark.driver.extraJavaOptions": f"{_JVM} {shlex.quote(f'-Djava.io.tmpdir={temporary}')} {jvm}",
         "spark.executor.extraJavaOptions": _EVERYWHERE,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
