@@ -24,6 +24,7 @@ from tests.pipeline.counted import rolled_up
 
 pytestmark = pytest.mark.usefixtures("console_database")
 HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
+LORD_HOWE = "Australia/Lord_Howe"  # where clocks change by half an hour
 NOON = datetime(2026, 10, 21, 12, tzinfo=UTC)
 SALES = Subject(endpoint="Sales")
 
@@ -127,16 +128,26 @@ def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: s
     assert usual.median == found
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", LORD_HOWE])
 def test_each_hour_is_judged_again_by_which_it_is_compared(settings: Any, zone: str) -> None:
     """What a late batch changes is asked by the hour before, the rest by the hour after: also where clocks change."""
     settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": zone}
-    for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 10, 18, tzinfo=UTC)):
+    for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 9, 27, tzinfo=UTC)):
         at = [begin + hour * HOUR for hour in range(40 * 24)]
         asked = {"at": at, "zone": zone, "weeks": WEEKS}
         query = SQL("{} select earlier, at from before").format(postgresql().usual.weeks())
         compared = {(earlier, later) for earlier, later in rows_of(query, asked) if earlier >= begin}
+        assert compared
         assert compared - {(hour, later) for hour in at for later in seen._later(hour)} == set()
+
+
+def test_clocks_that_change_by_half_an_hour_leave_no_hour_without_weeks(settings: Any) -> None:
+    """An hour is compared with the one in which it would have begun: else all of its weeks would be quiet ones."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": LORD_HOWE}
+    noon = datetime(2026, 10, 7, 1, tzinfo=UTC)  # there, by clocks that were set forward on the fourth
+    for week in range(1, 5):
+        stepped(noon - week * WEEK, 100)
+    assert messages(noon) == Usual(100, 100, 100, 4)
 
 
 def test_a_week_s_last_hour_is_compared_with_the_last_hour_of_weeks() -> None:

@@ -65,9 +65,11 @@ grouping sets ((), (queue, endpoint), (type), (queue, endpoint, type))
 having (grouping(endpoint) = 1 or queue <> '' or endpoint <> '') and (grouping(type) = 1 or type <> '')
 
 -- name: weeks
--- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week.
+-- The same step of the weeks before, by the clocks of a zone: their changes move no hour of the week. Where they change by
+-- half an hour, the one in which it would have begun.
 with before as (
-    select at, (at at time zone %(zone)s - week * interval '7 days') at time zone %(zone)s as earlier
+    select
+        at, date_trunc('hour', (at at time zone %(zone)s - week * interval '7 days') at time zone %(zone)s, 'UTC') as earlier
     from unnest(%(at)s::timestamptz[]) as at, generate_series(1, %(weeks)s) as week
 )
 

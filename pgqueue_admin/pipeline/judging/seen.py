@@ -18,7 +18,7 @@ from pgqueue_admin.records.kept import kept_for
 from pgqueue_admin.records.models import HistoryBatch, HistoryDay, SeenStep, Unusual
 from pgqueue_admin.records.steps import floor
 
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+NONE, HOUR, DAY = timedelta(), timedelta(hours=1), timedelta(days=1)
 KEPT_FOR = {"hour": timedelta(days=182), "day": timedelta(days=800)}
 AT_ONCE = 24  # hours a transaction: with many queues of many types one takes a second
 SAMPLED = timedelta(hours=48)  # depths are folded without any batch: looked at again and again
@@ -117,13 +117,15 @@ def _sum(grain: str, at: list[datetime]) -> None:
 
 def _later(hour: datetime) -> Iterator[datetime]:
     """The hours that are compared with this one, as the statement ``weeks`` has it where clocks change: both that are
-    shown alike when they are set back; and where they are set forward, the first stands for the one that is skipped."""
+    shown alike when they are set back; where they are set forward, the first stands for the one that is skipped; and
+    where that is by half an hour, those that begin within this one.
+    """
     zone = ZoneInfo(settings.PGQUEUE["USUAL_ZONE"])
     local, skipped = _shown(hour, zone), _shown(hour, zone) - _shown(hour - HOUR, zone) - HOUR
+    begins = {local, local - max(skipped, NONE)}
     for week in range(1, WEEKS + 1):
-        for shown in {local, local - max(skipped, timedelta())}:
-            later = (shown + week * 7 * DAY).replace(tzinfo=zone)
-            yield from {later.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
+        later = ((shown + half + week * 7 * DAY).replace(tzinfo=zone) for shown in begins for half in (NONE, HOUR / 2))
+        yield from {floor(each.replace(fold=fold).astimezone(UTC), "hour") for each in later for fold in (0, 1)}
 
 
 def _shown(hour: datetime, zone: ZoneInfo) -> datetime:
