@@ -33,7 +33,8 @@ _SMALL = 20_000  # rows: what is less is no faster in two halves
 
 
 class Driver:
-    """``turn`` once, or until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch."""
+    """``turn`` once, or until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch.
+    ``has_read``: called after each."""
 
     def __init__(
         self,
@@ -96,7 +97,9 @@ class Driver:
                 done += self._read(connection, each, began, ending)
             except Exception as error:
                 faults.append(error)
-                ledger.held_back(each, str(error).partition("\n")[0][:500])
+                ledger.went_wrong(each, java.why(error))
+                if java.ended() is not None:  # in this process no other can be read
+                    break
         return done
 
     def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:

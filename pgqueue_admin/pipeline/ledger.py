@@ -87,6 +87,12 @@ def held_back(source: HistorySource, why: str) -> None:
     HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
 
 
+def went_wrong(source: HistorySource, why: str) -> None:
+    """Nothing of it is read now, and where a batch of it failed before, not soon either."""
+    then = resting.said(source)
+    held_back(source, f"{why[:500].rstrip('.')}. {then}" if then else why[:500])
+
+
 def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]) -> None:
     """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
     source.head, source.head_at, source.writers = head, at, writers
@@ -162,6 +168,7 @@ def begin(batch: HistoryBatch, code_version: str) -> UUID:
         tokens=Func(F("tokens"), Value(token), function="array_append"),
         attempt=F("attempt") + 1,
         started_at=Now(),
+        ended_at=None,
         code_version=code_version,
         step="",
         error="",
@@ -184,9 +191,9 @@ def is_mine(batch: HistoryBatch, token: UUID) -> bool:
 
 
 def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
-    """It stays planned, to be tried again."""
+    """It stays planned, to be tried again; where that comes to nothing each time, after a rest."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
-    mine.update(state=HistoryBatch.State.PLANNED, step="", error=error[:2000])
+    mine.update(state=HistoryBatch.State.PLANNED, step="", ended_at=Now(), error=error[:2000])
 
 
 @transaction.atomic
@@ -194,7 +201,7 @@ def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
     """It can never end: its table is not what it was when it was planned. What is there now is planned anew."""
     mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
     if _give_up(mine.select_for_update().values_list("pk", flat=True), why):
-        held_back(batch.source, f"{why} {_what_next(batch.source)}")
+        held_back(batch.source, f"{why} {resting.said(batch.source) or 'What is there now is read soon.'}")
 
 
 @transaction.atomic
@@ -202,16 +209,6 @@ def of_gone_tables() -> None:
     """What was planned of tables that are gone can never be read: where one comes back, it is planned anew."""
     left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
     _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
-
-
-def _what_next(source: HistorySource) -> str:
-    source.refresh_from_db(fields=["wanted_at"])
-    if (rests_until := resting.until(source)) is None:
-        return "What is there now is read soon."
-    return (
-        f"{resting.in_a_row(source)} batches in a row were given up: what is there now is read after"
-        f" {rests_until:%H:%M:%S} UTC, or when somebody presses Read now."
-    )
 
 
 def _give_up(batches: Iterable[int], why: str) -> int:

