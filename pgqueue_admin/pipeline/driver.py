@@ -43,8 +43,9 @@ class Driver:
         many: int = compactions.MANY,
         spark: Any = None,
         is_busy: Callable[[], bool] = lambda: False,
+        has_read: Callable[[], None] = lambda: None,
     ):
-        self._is_busy = is_busy
+        self._is_busy, self._has_read = is_busy, has_read
         self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
         self._measure_at = 0.0
         self._given_out: int | None = None  # when the last turn began
@@ -137,6 +138,7 @@ class Driver:
             log.warning("History: %s", error)
             return False
         log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
+        self._has_read()
         return True
 
     def _recompute(self) -> int:

@@ -23,6 +23,7 @@ from pgqueue_admin.pipeline.runtime import java
 from pgqueue_admin.pipeline.runtime.class_archive import Making
 from pgqueue_admin.pipeline.runtime.installing import Installing
 from pgqueue_admin.pipeline.runtime.java import JavaLost
+from pgqueue_admin.pipeline.sources import resting
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
 from pgqueue_admin.records.models import HistorySource
@@ -94,8 +95,9 @@ class Pipelining:
     def __init__(self, ending: Ending):
         self._ending, self._me, self._sole = ending, identity.mine(), Sole("pipeline")
         self._processors = Processors()
-        self._driver = Driver(vitals.code_version(), is_busy=self._processors.are_others_busy)
+        self._driver = Driver(vitals.code_version(), is_busy=self._processors.are_others_busy, has_read=self._over)
         self._installing, self._trouble, self._batches = Installing(), "", 0
+        self._absent = ""  # what was not installed when it was last looked for
         self._since: datetime | None = None  # when that trouble began
         self._making = Making(settings.PGQUEUE["VAR"] / "spark")
         self._due_at = self._tidy_at = time.monotonic() + FIRST
@@ -127,19 +129,26 @@ class Pipelining:
 
     def _read(self) -> None:
         self._due_at = time.monotonic() + EVERY
+        was_absent, self._absent = self._absent, self._installing.wanted()
+        if self._absent:
+            self._note(self._absent)
+            self._due_at = time.monotonic() + BEAT
+            return
+        if was_absent:
+            self._note("")
         try:
-            if absent := self._installing.wanted():
-                self._note(absent)
-                self._due_at = time.monotonic() + BEAT
-            else:
-                self._note("")
-                self._batches += self._driver.turn(lambda: self._ending.asked)
+            self._batches += self._driver.turn(lambda: self._ending.asked)
+            self._over()
         except (django.db.Error, DatabaseError):
             raise
         except Exception as error:  # Spark raises whatever Java does
             self._note(java.said(error))
             self._stop_spark()
             self._due_at = time.monotonic() + AFTER_TROUBLE
+
+    def _over(self) -> None:
+        """What it was, but for a batch that failed: that is over when it is read, however long it rests until then."""
+        self._note(resting.why())
 
     def _stop_spark(self) -> None:
         try:

@@ -47,3 +47,9 @@ def said(source: HistorySource) -> str:
     else:
         what = f"{_in_a_row(source, last)} batches in a row were given up: what is there now is read"
     return f"{what} after {rests_until:%H:%M:%S} UTC, or when somebody presses Read now."
+
+
+def why() -> str:
+    """What the last try of a batch met that is still to be read; empty: none failed."""
+    left = HistoryBatch.objects.filter(state=State.PLANNED, source__is_there=True).exclude(ended_at=None)
+    return left.order_by("pk").values_list("error", flat=True).first() or ""
