@@ -84,3 +84,17 @@ def test_an_audit_queue_is_bounded_too(database: Any, monkeypatch: pytest.Monkey
     )
     assert read(database, source) == list(range(1, 31))
     assert sizes() == [10, 10, 10]
+
+
+def test_many_large_rows_of_one_number_are_one_batch(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner may have numbered them so: they are not divided, and asking for fewer gives as many."""
+    source = audit(database)
+    monkeypatch.setattr(planning, "BYTES", 1_000_000)
+    database.run(f"alter table {source.table} drop constraint if exists audit_seq_key")
+    database.run(
+        f"insert into {source.table} (id, seq, headers)"
+        " select gen_random_uuid(), 7, repeat('h', 100000) from generate_series(1, 30)"
+    )
+    database.run(f"select setval(pg_get_serial_sequence('{source.table}', 'seq'), 7)")
+    assert planning.plan(database, source)
+    assert sizes() == [30]

@@ -93,4 +93,5 @@ def _counted(connection: Connection, query: Any, params: dict[str, Any], told: S
             counted: dict[str, Any] = connection.all(query, known)[0]._asdict()
         if counted["bytes"] <= BYTES or known["most"] == 1:
             return {**counted, "most": known["most"], "written": transactions.written(connection)}
-        known["most"] = max(1, min(counted["rows"] // 2, counted["rows"] * BYTES // counted["bytes"]))
+        half = min(counted["rows"], known["most"]) // 2  # rows of one number come all together, whatever is asked for
+        known["most"] = max(1, min(half, counted["rows"] * BYTES // counted["bytes"]))
