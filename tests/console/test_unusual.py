@@ -132,6 +132,23 @@ def test_days_are_compared_with_days_and_minutes_with_their_hour(as_viewer: Clie
     assert minutes["p50_high"][minutes["at"].index(int(NOON.timestamp()))] == round(value(SPAN) * 1.5)
 
 
+@pytest.mark.parametrize(("day", "has_band"), [(0, False), (21, False), (84, True)])
+def test_a_queue_has_a_band_where_nobody_knows_the_endpoint_of_anything_in_its_line(
+    as_viewer: Client, day: int, has_band: bool
+) -> None:
+    """Its line counts all that died in it, and what is kept of a queue has only what names no endpoint."""
+    queue: dict[str, Any] = {"queue": '"public"."Sales"', "type": "Shop.Order"}
+    rolled_up(NOON, 90, grain="hour", result="failed", **queue)
+    for week in (1, 2, 3):
+        seen(NOON - week * WEEK, 100, failed=100, **queue)
+    for at, grain in ((NOON.replace(hour=0), "day"), (NOON, "hour")):
+        rolled_up(at - timedelta(days=day), 300, grain=grain, result="failed", endpoint="Sales", **queue)
+    text = page(as_viewer, **queue)
+    data = drawn(text)
+    assert (data["usual_high"][data["at"].index(int(NOON.timestamp()))] is not None) == has_band
+    assert ("What is usual is known of endpoints" in text) != has_band
+
+
 def test_each_finding_has_its_numbers_its_window_and_its_messages(as_viewer: Client) -> None:
     Endpoint.objects.create(name="Sales", table="SalesQueue")
     unusual("failures")

@@ -107,7 +107,7 @@ def test_each_statement_is_understood_by_this_server(
 
 
 OF_HISTORY = {
-    "usual": ["touched", "first_hour", "see", "usual", "usual_depth", "seen", "seen_depth", "alone"],
+    "usual": ["touched", "first_hour", "see", "usual", "names_endpoints", "usual_depth", "seen", "seen_depth", "alone"],
     "cut_steps": ["due", "count", "cut", "doubt", "alone"],
     "folding": ["due", "fold"],
     "trends": ["counts", "counts_of_cut", "timings_of_cut", "timings", "kinds", "retried"],

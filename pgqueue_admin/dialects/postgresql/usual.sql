@@ -105,6 +105,15 @@ left join lateral (
 ) seen on true
 group by 1, 2, 3, 4
 
+-- name: names_endpoints
+-- Whether messages of a queue did, on the days of these steps or of the weeks before: what is kept of it is without them.
+{weeks}
+select exists (
+    select from pgqueue_rollup
+    where grain = 'day' and queue = %(queue)s and endpoint <> '' and (%(type)s = '' or type = %(type)s)
+        and at >= (select date_trunc('day', min(earlier), 'UTC') from before) and at <= (select max(at) from before)
+)
+
 -- name: usual_depth
 -- The same of depth, by its median in each step; a step without a sample is not counted.
 {weeks}

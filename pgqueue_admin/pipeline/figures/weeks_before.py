@@ -1,6 +1,6 @@
 """What is usual at an hour or day: read from what was seen in the same step of the weeks before."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -20,8 +20,13 @@ class Subject(NamedTuple):
     type: str = ""
 
 
-def of_one(subject: Subject, grain: str, at: Iterable[datetime], measure: str) -> dict[int, Usuals]:
-    """By the second (Unix) at which a step begins; steps before which the subject was never seen are absent."""
+def of_one(subject: Subject, grain: str, at: Sequence[datetime], measure: str) -> dict[int, Usuals]:
+    """By the second (Unix) at which a step begins; steps before which the subject was never seen are absent.
+
+    Nothing of a queue where the endpoint of some of its messages is known: their usual is the endpoint's.
+    """
+    if subject.queue and _names_endpoints(subject, grain, at):
+        return {}
     found = _ask(postgresql().usual.of_one, grain, at, measure, subject._asdict())
     return {at: usuals for (at, _), usuals in found.items()}
 
@@ -36,6 +41,11 @@ def of_depths(grain: str, at: Iterable[datetime], queues: Iterable[int]) -> dict
     query = postgresql().usual.usual_depth(weeks=postgresql().usual.weeks, quartiles=postgresql().usual.quartiles)
     rows = rows_of(query, {**_weeks(grain, at), "queues": list(queues)})
     return {(at, queue): usual for at, queue, weeks, cuts in rows if (usual := _usual(weeks, cuts))}
+
+
+def _names_endpoints(subject: Subject, grain: str, at: Iterable[datetime]) -> bool:
+    query = postgresql().usual.names_endpoints(weeks=postgresql().usual.weeks)
+    return bool(rows_of(query, {**_weeks(grain, at), **subject._asdict()})[0][0])
 
 
 def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict[str, Any]) -> dict[Any, Usuals]:
