@@ -1,5 +1,7 @@
 """How something unusual is said: what was seen, and what is usual there."""
 
+import math
+
 from pgqueue_admin.wording.durations import measured, nearest
 from pgqueue_admin.wording.figures import NBSP, integer
 
@@ -41,9 +43,20 @@ def _of_timed(messages: int, timed: int | None) -> str:
     return f", of {integer(timed)} timed" + (f" ({integer(untimed)} more have no time)" if untimed > 0 else "")
 
 
-def usual(kind: str, median: float, low: float, high: float) -> str:
+def usual(kind: str, number: float, median: float, low: float, high: float) -> str:
+    """``number``: what was seen. It is beyond the limit, so both are never said alike."""
+    least, most = whole(low, high)
     if kind == "slower":
-        return f"{span(median)}, at most {span(high)}"
+        return f"{span(median)}, {_at_most(span(high), span(number))}"
     if kind == "silence":
-        return f"{integer(round(median))}, at least {integer(round(low))}"
-    return f"{integer(round(median))}, at most {integer(round(high))}"
+        return f"{integer(round(median))}, at least {integer(least)}"
+    return f"{integer(round(median))}, {_at_most(integer(most), integer(round(number)))}"
+
+
+def whole(low: float, high: float) -> tuple[int, int]:
+    """The least and the most that lie in a band of counts; to the nearest they might lie beyond it."""
+    return math.ceil(low), math.floor(high)
+
+
+def _at_most(limit: str, seen: str) -> str:
+    return f"just under {limit} at most" if limit == seen else f"at most {limit}"

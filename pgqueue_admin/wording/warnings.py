@@ -214,7 +214,7 @@ class Numbers(Protocol):
 
 def unusual(kind: str, name: str, numbers: Numbers) -> Said:
     seen = words.seen(kind, numbers.seen, numbers.messages, numbers.timed)
-    usual = words.usual(kind, numbers.median, numbers.low, numbers.high)
+    usual = words.usual(kind, numbers.seen, numbers.median, numbers.low, numbers.high)
     of = f"{name}: " if name else ""
     return Said(
         f"{of}{seen} in an hour, usual is {usual}",

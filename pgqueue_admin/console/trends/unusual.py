@@ -56,7 +56,7 @@ class Line:
 
     @property
     def usual(self) -> str:
-        return unusual.usual(self.row.kind, self.row.median, self.row.low, self.row.high)
+        return unusual.usual(self.row.kind, self.row.seen, self.row.median, self.row.low, self.row.high)
 
     @property
     def known(self) -> str:

@@ -11,11 +11,11 @@ from pgqueue_admin.pipeline.figures.usual import Band, Usual, Usuals
 from pgqueue_admin.pipeline.figures.weeks_before import Subject
 from pgqueue_admin.wording.durations import nearest
 from pgqueue_admin.wording.figures import UNKNOWN, integer, per_cent, share
-from pgqueue_admin.wording.unusual import between
+from pgqueue_admin.wording.unusual import between, whole
 
 HOUR = 3600
 _LINES: tuple[tuple[str, str, Callable[[float], float]], ...] = (
-    ("usual", "messages", round), ("share", "failed", per_cent),
+    ("usual", "messages", int), ("share", "failed", per_cent),
     ("p50", "half", nearest), ("p95", "nearly_all", nearest), ("p99", "all_but_one", nearest),
 )  # fmt: skip
 
@@ -36,9 +36,7 @@ class Bands(NamedTuple):
     @property
     def words(self) -> list[str]:
         """Of the table: how many, and how long half, 19 in 20 and 99 in 100 take."""
-        many = (
-            f"{integer(round(self.messages.low))} to {integer(round(self.messages.high))}" if self.messages else UNKNOWN
-        )
+        many = f"{integer(int(self.messages.low))} to {integer(int(self.messages.high))}" if self.messages else UNKNOWN
         return [many, *(between(*band) if band else UNKNOWN for band in self.spans)]
 
     @property
@@ -65,7 +63,7 @@ class Usually:
         known = self.known.get(self._compared(at))
         if known is None:
             return Bands()
-        messages = None if self.window.asked.grain == "minute" else _band(known.messages, usual.of_messages)
+        messages = None if self.window.asked.grain == "minute" else _band(known.messages, _of_counts)
         failed = usual.of_share(known.failed, finished) if known.failed and finished else None
         spans = (known.half, known.nearly_all, known.all_but_one)
         return Bands(messages, failed, *(_band(each, usual.of_span) for each in spans))
@@ -96,6 +94,10 @@ class Usually:
 
     def _compared(self, at: int) -> int:
         return at // HOUR * HOUR if self.window.asked.grain == "minute" else at
+
+
+def _of_counts(known: Usual) -> Band:
+    return Band(*whole(*usual.of_messages(known)))
 
 
 def _band(known: Usual | None, of: Callable[[Usual], Band]) -> Band | None:
