@@ -89,6 +89,21 @@ def test_the_slowest_types_come_first_each_with_its_change(page: Page) -> None:
     assert file[4].endswith(",,1")
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "change"),
+    [
+        (10, 5_000, "< −99 %"), (1, 1_000_000, "< −99 %"), (60, 5_000, "−99 %"), (1_999, 1_000, "2.0 times as long"),
+        (0, 5, "< −80 %"), (0, 1_000_000, "< −99 %"), (0, 1, "as then"), (0, 0, "–"), (5, 0, "–"),
+    ],
+)  # fmt: skip
+def test_no_change_is_all_of_it(page: Page, now: float, then: float, change: str) -> None:
+    """Neither of what is nearly all, nor where the clock has nothing to tell: that is less than 1 ms."""
+    timed(TEN + MINUTE, "Shop.Bill", now)
+    timed(TEN - WEEK + MINUTE, "Shop.Bill", then)
+    (row,) = rows(page(table="types"), "types")
+    assert row.endswith(f" {change}")
+
+
 def test_no_name_is_a_formula_of_a_spreadsheet(page: Page) -> None:
     """Names are what senders wrote. Markup and commas stay as they are."""
     names = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", 'Shop.<b>"a", b</b>', "Shop." + "x" * 395]

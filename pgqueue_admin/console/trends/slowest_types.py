@@ -11,6 +11,8 @@ from pgqueue_admin.wording.figures import NBSP, UNKNOWN, counted
 from pgqueue_admin.wording.unusual import span
 
 _NOISE = 0.02  # both sides are within one per cent
+_CLOCK_MS = 1  # what took less is known to have taken less than that, and nothing more
+_NEARLY_ALL = -0.99  # of what is shorter by more, more is not said: no change is all of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,14 @@ class Row:
         """Of the time within which 19 in 20 were done."""
         if not self.slow.before:
             return "none then" if self.slow.before is None and self.then_is_known else UNKNOWN
-        by = self.slow.p95 / self.slow.before - 1
+        by = max(self.slow.p95, _CLOCK_MS) / self.slow.before - 1
         if abs(by) <= _NOISE:
             return "as then"
-        return f"{by:+.0%}".replace("-", "−").replace("%", f"{NBSP}%") if by < 1 else f"{by + 1:.1f} times as long"
+        if by >= 1:
+            return f"{by + 1:.1f} times as long"
+        if by < _NEARLY_ALL or not self.slow.p95:
+            return f"<{NBSP}−{int(-100 * max(by, _NEARLY_ALL))}{NBSP}%"
+        return f"{by:+.0%}".replace("-", "−").replace("%", f"{NBSP}%")
 
 
 class Types:
