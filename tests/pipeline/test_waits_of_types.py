@@ -1,4 +1,4 @@
-"""Delivery times of rollups, merged in SQL, beside the smallest TTBR of the endpoint's queue: no Spark."""
+"""Delivery times of rollups, merged in SQL, beside the smallest TTBR of the queue: no Spark."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -77,6 +77,21 @@ def test_batches_of_a_week_are_merged_by_bucket(hold: SmallestTtbr) -> None:
     waits_of_types.measure()
     hold.refresh_from_db()
     assert (hold.delivery, hold.delivery_n, hold.expired) == ([290, 300, 310], [2, 5, 8], 0)
+
+
+@pytest.mark.parametrize("names", [("Loader", "Yard"), ("Yard", "Loader"), ("Yard", "Zoo")])
+def test_of_endpoints_that_share_an_input_queue_all_that_waited_in_it_counts(
+    hold: SmallestTtbr, names: tuple[str, str]
+) -> None:
+    for name in names:
+        Endpoint.objects.create(name=name, table="warehouse_in")
+    Endpoint.objects.create(name="Elsewhere", schema="other", table="warehouse_in")
+    rolled_up("Warehouse", "Shop.Hold", {300: 5, 310: 1})
+    rolled_up(names[0], "Shop.Hold", {290: 2, 310: 7})
+    rolled_up("Elsewhere", "Shop.Hold", {400: 9})
+    waits_of_types.measure()
+    hold.refresh_from_db()
+    assert (hold.delivery, hold.delivery_n) == ([290, 300, 310], [2, 5, 8])
 
 
 def test_what_expired_is_counted_for_as_long(hold: SmallestTtbr) -> None:

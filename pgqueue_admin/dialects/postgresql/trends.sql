@@ -298,16 +298,20 @@ where state = 'done' and rejected <> '{{}}'
 group by 1 order by 2 desc, 1
 
 -- name: measure_waits
--- Of an endpoint's types that may expire: delivery times of some days merged by bucket, and what nobody got in time.
+-- Of a queue's types that may expire: delivery times of some days merged by bucket, and what nobody got in time. Endpoints
+-- that share a queue wait in it together.
 with merged as (
-    select endpoint, type, bucket, sum(number)::int8 as number
-    from pgqueue_rollup, unnest(delivery, delivery_n) as histogram (bucket, number)
-    where grain = 'day' and at >= %(since)s
-        and exists (select 1 from pgqueue_smallestttbr ttbr where ttbr.message_type = type)
-    group by 1, 2, 3
+    select ttbr.id, bucket, sum(number)::int8 as number
+    from pgqueue_smallestttbr ttbr
+    join pgqueue_queue queue on queue.id = ttbr.queue_id
+    join pgqueue_endpoint endpoint on (endpoint.schema, endpoint.table) = (queue.schema, queue.table)
+    join pgqueue_rollup figure on figure.endpoint = endpoint.name and figure.type = ttbr.message_type
+    cross join unnest(figure.delivery, figure.delivery_n) as histogram (bucket, number)
+    where figure.grain = 'day' and figure.at >= %(since)s
+    group by 1, 2
 ), whole as (
-    select endpoint, type, array_agg(bucket order by bucket) as buckets, array_agg(number order by bucket) as numbers
-    from merged group by 1, 2
+    select id, array_agg(bucket order by bucket) as buckets, array_agg(number order by bucket) as numbers
+    from merged group by 1
 ), late as (
     select queue_id, message_type, sum(number)::int8 as number
     from pgqueue_expiredcount where day >= %(since)s group by 1, 2
@@ -316,9 +320,7 @@ with merged as (
         ttbr.id, coalesce(whole.buckets, '{{}}') as buckets, coalesce(whole.numbers, '{{}}') as numbers,
         coalesce(late.number, 0) as expired
     from pgqueue_smallestttbr ttbr
-    join pgqueue_queue queue on queue.id = ttbr.queue_id
-    left join pgqueue_endpoint endpoint on (endpoint.schema, endpoint.table) = (queue.schema, queue.table)
-    left join whole on whole.endpoint = endpoint.name and whole.type = ttbr.message_type
+    left join whole on whole.id = ttbr.id
     left join late on (late.queue_id, late.message_type) = (ttbr.queue_id, ttbr.message_type)
 )
 update pgqueue_smallestttbr ttbr
