@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.embedded.processors import Processors
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
 from pgqueue_admin.pipeline.plan import planning
@@ -21,7 +22,8 @@ Turn = Callable[..., int]
 
 
 @pytest.fixture
-def keeping(console_database: str) -> Iterator[Pipelining]:
+def keeping(console_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipelining]:
+    monkeypatch.setattr(Processors, "_leave", lambda *_: None)  # the process of the tests keeps all of them
     keeping = Pipelining(Unasked())  # type: ignore[arg-type]
     yield keeping
     keeping.close()
