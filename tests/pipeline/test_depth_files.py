@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pgqueue_admin.pipeline.files import depth_files, places, sweep
+from pgqueue_admin.pipeline.files import depth_files, places, strangers, sweep
 from pgqueue_admin.pipeline.files.retention import retain
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
 
@@ -83,6 +83,6 @@ def test_no_retention_takes_it_and_the_sweep_only_what_a_kill_left(tmp_path: Pat
     depth_files.keep(tmp_path)
     assert retain(tmp_path, 1, NOON.date() + 99 * DAY) == 0
     (kept,) = tmp_path.rglob("*.parquet")
-    (kept.parent / "left.parquet").touch()
+    (kept.parent / f"{strangers.noted()}.parquet").touch()
     assert sweep.sweep(tmp_path, kept.stat().st_mtime + sweep.OLD + 60) == 1
     assert list(tmp_path.rglob("*.parquet")) == [kept]

@@ -1,7 +1,8 @@
 """Files that another ledger may name: of another console, or of what a restored backup forgot. No Spark."""
 
 import os
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,9 +11,17 @@ import pytest
 from django.db import connections
 
 from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.files.places import of_attempt, of_compaction
+from pgqueue_admin.pipeline.files import depth_files, strangers
+from pgqueue_admin.pipeline.files.places import of_attempt, of_compaction, of_events
 from pgqueue_admin.pipeline.files.sweep import sweep
-from pgqueue_admin.records.models import HistoryBatch, HistoryCompaction, HistoryFile, HistorySource
+from pgqueue_admin.records.models import (
+    DepthStep,
+    HistoryBatch,
+    HistoryCompaction,
+    HistoryFile,
+    HistorySource,
+    HistoryToken,
+)
 from tests.pipeline.counted import batch
 
 DAY = date(2026, 11, 21)
@@ -131,3 +140,77 @@ def test_each_attempt_is_noted_with_its_batch(console_database: str) -> None:
     tokens = [ledger.begin(one, "test") for _ in range(3)]
     one.refresh_from_db()
     assert (one.tokens, one.attempt) == (tokens, 3)
+
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def depth_of_a_day(folder: Path) -> Path:
+    """A file of the depth of one day, as a console with samples alone has them, older than what the sweep lets stay."""
+    for at in (NOON, NOON + timedelta(days=1)):
+        DepthStep.objects.create(grain="minute", at=at, queue=0, low=1, median=2, high=3)
+    assert depth_files.keep(folder) == NOON.date()
+    path = folder / HistoryFile.objects.get(dataset="depth").path
+    for each in (path, path.parent):
+        os.utime(each, (0, 0))
+    return path
+
+
+def test_depth_that_another_console_filed_stays(
+    console_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both have samples alone, and one folder: neither knows a batch of the other's."""
+    theirs = depth_of_a_day(tmp_path)
+    for rows in (HistoryFile, HistoryToken, DepthStep):
+        rows.objects.all().delete()
+    ours = depth_of_a_day(tmp_path)
+    assert ours.parent == theirs.parent
+    assert sweep(tmp_path) == 0
+    assert (ours.exists(), theirs.exists()) == (True, True)
+    assert f"this ledger knows nothing of {theirs.relative_to(tmp_path)} in it (1 in all)" in caplog.text
+
+
+def test_depth_that_a_killed_driver_left_goes(console_database: str, tmp_path: Path) -> None:
+    left = depth_of_a_day(tmp_path)
+    HistoryFile.objects.all().delete()
+    DepthStep.objects.all().delete()
+    kept = depth_of_a_day(tmp_path)
+    assert sweep(tmp_path) == 1
+    assert (left.exists(), kept.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_events_that_nobody_names_go_if_this_ledger_began_them(
+    is_known: bool, console_database: str, tmp_path: Path
+) -> None:
+    token = strangers.noted() if is_known else uuid4()
+    path = of_events(tmp_path, DAY, token)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1")
+    for each in (path, path.parent):
+        os.utime(each, (0, 0))
+    assert sweep(tmp_path) == is_known
+    assert path.exists() is not is_known
+
+
+def test_what_is_named_is_no_stranger_though_an_older_version_noted_nothing(
+    console_database: str, tmp_path: Path
+) -> None:
+    """Nor is a folder that retention left empty."""
+    kept = depth_of_a_day(tmp_path)
+    HistoryToken.objects.all().delete()
+    empty = of_events(tmp_path, DAY, uuid4()).parent
+    empty.mkdir(parents=True)
+    os.utime(empty, (0, 0))
+    assert sweep(tmp_path) == 1
+    assert (kept.exists(), empty.exists()) == (True, False)
+
+
+def test_what_was_named_before_files_were_noted_is_noted_by_the_migration(database: Any, tmp_path: Path) -> None:
+    """Its row may go, by retention, and a kill leave it in its folder."""
+    left = depth_of_a_day(tmp_path)
+    HistoryToken.objects.all().delete()
+    database.run(import_module("pgqueue_admin.records.migrations.0034_files_noted").NOTED)
+    HistoryFile.objects.all().delete()
+    assert sweep(tmp_path) == 1
+    assert not left.exists()

@@ -3,13 +3,13 @@
 import logging
 from datetime import UTC, date, timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import django.db
 from django.db.models import Max, Min
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.pipeline.files import strangers
 from pgqueue_admin.pipeline.files.places import DEPTH, settle
 from pgqueue_admin.records import depths
 from pgqueue_admin.records.models import DepthStep, HistoryFile, Queue
@@ -28,7 +28,7 @@ def keep(folder: Path) -> date | None:
     day = _due()
     if day is None:
         return None
-    path = folder / DEPTH / f"day={day}" / f"{uuid4()}.parquet"
+    path = folder / DEPTH / f"day={day}" / f"{strangers.noted()}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = _write(day, path)
     settle(folder, [path])

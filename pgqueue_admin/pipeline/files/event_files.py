@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 from django.conf import settings
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.pipeline import ledger
+from pgqueue_admin.pipeline.files import strangers
 from pgqueue_admin.pipeline.files.places import gone_if_it_fails, of_events, settle
 from pgqueue_admin.pipeline.plan import transactions
 from pgqueue_admin.pipeline.sources.tables import ARCHIVE, SNAPSHOTS, is_held
@@ -105,7 +105,7 @@ def _write(parts: Iterable[list[Any]], folder: Path, gone: ExitStack) -> dict[da
             reasons = _reasons(rows)
             for day, events in groupby(sorted(rows, key=lambda row: _day(row.at)), key=lambda row: _day(row.at)):
                 if day not in paths:
-                    paths[day] = of_events(folder, day, uuid4())
+                    paths[day] = of_events(folder, day, strangers.noted())
                     gone.enter_context(gone_if_it_fails(paths[day].parent))
                     opened[day] = open_files.enter_context(_opened(paths[day]))
                 table = _table(list(events), reasons)

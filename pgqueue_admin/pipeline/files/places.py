@@ -13,8 +13,9 @@ from django.conf import settings
 VERSION = "v3"
 REJECTED = "rejected-v1"
 DEPTH = "depth-v4"
+DEPTHS = (DEPTH, "depth-v3", "depth-v2", "depth-v1")
 EVENTS = "events-v1"
-ALL = (VERSION, "v2", "v1", REJECTED, DEPTH, "depth-v3", "depth-v2", "depth-v1", EVENTS)
+ALL = (VERSION, "v2", "v1", REJECTED, *DEPTHS, EVENTS)
 
 
 def folder() -> Path:

@@ -21,7 +21,7 @@ def sweep(folder: Path, now: float | None = None) -> int:
     now = time.time() if now is None else now
     compactions.give_up_old()
     places = [place for dataset in ALL for place in (folder / dataset).glob("*-*")]
-    if found := strangers.among(places):
+    if found := strangers.among(folder, places):
         log.warning(
             "History: no file is swept from %s, because this ledger knows nothing of %s in it (%s in all): the"
             " console's database was restored or is another one, or another console writes there (docs/history.md).",

@@ -13,6 +13,7 @@ from pgqueue_admin.records.models.pipeline import (
     HistoryFile,
     HistoryPart,
     HistorySource,
+    HistoryToken,
 )
 from pgqueue_admin.records.models.process import Process
 from pgqueue_admin.records.models.queue import ExpiredCount, Queue, SmallestTtbr
@@ -50,6 +51,7 @@ __all__ = [
     "HistoryFile",
     "HistoryPart",
     "HistorySource",
+    "HistoryToken",
     "LatestSample",
     "Operation",
     "Process",

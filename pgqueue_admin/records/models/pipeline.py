@@ -144,6 +144,13 @@ class HistoryFile(models.Model):
         ]
 
 
+class HistoryToken(models.Model):
+    """Of a file of depth or of events, noted before there is one: a file with any other was written by another ledger.
+    Attempts and compactions have theirs in their own rows."""
+
+    token = models.UUIDField(unique=True)
+
+
 class HistoryPart(models.Model):
     """How many rows of a batch are in a file. Files that were compacted hold those of many."""
 
