@@ -184,10 +184,10 @@ def code(frame: DataFrame) -> str:
     return "".join(found.apply(place)._2() for place in range(found.size()))
 
 
-def test_what_a_message_did_on_two_days_is_a_part_of_each(spark: Any) -> None:
-    """So that the figures of one day can be made anew from its files alone."""
+def test_what_a_message_did_in_two_minutes_is_a_part_of_each(spark: Any) -> None:
+    """Any window then has what was in it, and the figures of one day can be made anew from its files alone."""
     died = {"result": "failed", "message_id": "a", "endpoint": "Sales", **failed("x", "")}
-    last = ENDED.replace(hour=23, minute=59, second=59)
+    last = ENDED.replace(second=59)
     rows = [
         {**died, "seq": place, "ended_at": at} for place, at in enumerate((ENDED, last, last + timedelta(seconds=1)))
     ]
@@ -196,7 +196,16 @@ def test_what_a_message_did_on_two_days_is_a_part_of_each(spark: Any) -> None:
         ("a", 2, last),
         ("a", 1, last + timedelta(seconds=1)),
     ]
-    assert "day" not in parts[0]
+    assert "minute" not in parts[0]
+
+
+def test_so_is_what_it_did_by_another_name(spark: Any) -> None:
+    """Whoever asks for one queue or type finds what failed there, whatever else became of that message."""
+    died = {"result": "failed", "message_id": "a", "endpoint": "Sales", "ended_at": ENDED, **failed("x", "")}
+    rows = [{**died, "queue": name, "message_type": kind} for name, kind in (("q", "A"), ("r", "A"), ("r", "B"))]
+    rows = [{**row, "seq": place} for place, row in enumerate([*rows, rows[0]])]
+    parts = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("queue", "type").collect()
+    assert [(each.queue, each.type, each.failed) for each in parts] == [("q", "A", 2), ("r", "A", 1), ("r", "B", 1)]
 
 
 def test_a_masked_id_is_no_id(spark: Any) -> None:
@@ -209,7 +218,7 @@ def test_a_masked_id_is_no_id(spark: Any) -> None:
 
 
 def test_a_message_has_one_story(spark: Any) -> None:
-    """Failed twice, then succeeded; succeeded as a retry of what failed elsewhere; succeeded at once: no story."""
+    """Of parts: failed twice, then succeeded; succeeded as a retry of what failed elsewhere. At once: no story."""
     died = {"result": "failed", "message_id": "a", "queue": "q", "endpoint": "Sales", **failed("x", "")}
     retried = '{"Pgqueue.RetriedFrom":"4","NServiceBus.ProcessingEnded":"2026-11-14 12:09:00:000000 Z"}'
     rows = [
@@ -220,18 +229,16 @@ def test_a_message_has_one_story(spark: Any) -> None:
         {"message_id": "c", "headers": AUDITED},
     ]
     rows = [{**row, "seq": place} for place, row in enumerate(rows)]
-    first, second = stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("message_id").collect()
-    assert (first.message_id, first.failed, first.succeeded, first.queue, first.exception) == (
-        "a",
-        2,
-        1,
-        "q",
-        "Refused",
+    *died_twice, succeeded, other = (
+        stories(history(parsed(raw(spark, *rows)), "archive", 7)).orderBy("message_id", "first_at").collect()
     )
-    assert utc(first.first_at) == ENDED
-    assert utc(first.last_failed_at) == ENDED + timedelta(minutes=1)
-    assert utc(first.last_succeeded_at) == datetime(2026, 11, 14, 12, 9, tzinfo=UTC)
-    assert (second.message_id, second.failed, second.succeeded, second.last_failed_at) == ("b", 0, 1, None)
+    for minute, part in enumerate(died_twice):
+        told = (part.message_id, part.failed, part.succeeded, part.queue, part.exception)
+        assert told == ("a", 1, 0, "q", "Refused")
+        assert utc(part.first_at) == utc(part.last_failed_at) == ENDED + timedelta(minutes=minute)
+    assert (succeeded.message_id, succeeded.failed, succeeded.succeeded, succeeded.queue) == ("a", 0, 1, "")
+    assert utc(succeeded.last_succeeded_at) == datetime(2026, 11, 14, 12, 9, tzinfo=UTC)
+    assert (other.message_id, other.failed, other.succeeded, other.last_failed_at) == ("b", 0, 1, None)
 
 
 def test_another_batch_asks_java_little(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

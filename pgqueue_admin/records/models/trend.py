@@ -124,7 +124,7 @@ class FailureRollup(Failure):
 
 
 class StoryPart(models.Model):
-    """What one batch knows of a day of a message that failed or was retried at an endpoint: all parts are its story."""
+    """What one batch knows of a minute of a message that failed or was retried: all at one endpoint are a story."""
 
     batch = of_batch("stories")
     message_id = models.TextField()

@@ -1,10 +1,11 @@
-"""What the recorded shop lacks: failures beside a retry's success, an error that is new, steps a week after others."""
+"""What the recorded shop lacks: failures beside a retry's success, an error that is new, messages that died twice on a
+day, steps a week after others."""
 
 from typing import Any
 
 
 def added(database: Any) -> None:
-    for each in (_FAILED_TOO, _HANDLED_TWICE, _A_WEEK_LATER):
+    for each in (_FAILED_TOO, _HANDLED_TWICE, _DIED_AGAIN, _A_WEEK_LATER):
         database.run(each)
 
 
@@ -35,6 +36,19 @@ _HANDLED_TWICE = """
 insert into audit (id, headers, body)
 select gen_random_uuid(), headers, body from audit where headers like '%"ServiceControl.Retry.UniqueMessageId"%'
 order by seq limit 1
+"""
+_DIED_AGAIN = """
+insert into messages.message_archive (
+    created_at, message, result, handled_by, kind, queue, message_id, message_type, headers, body, exception_type,
+    exception_message, stack_trace, failed_queue, endpoint, sent_at, died_at
+)
+select
+    created_at, message, result, handled_by, kind, queue, message_id, message_type, headers, body, exception_type,
+    exception_message, stack_trace, failed_queue, endpoint, sent_at,
+    date_trunc('day', died_at, 'UTC') + case when died_at < date_trunc('day', died_at, 'UTC') + interval '20 hours'
+        then interval '20 hours' else '1 hour' end
+from messages.message_archive where exception_type is not null and died_at >= '2026-11-14' and died_at < '2026-11-15'
+order by seq limit 30
 """
 _A_WEEK_LATER = """
 insert into audit (id, headers, body)

@@ -3,14 +3,14 @@
 from typing import Any
 
 from pgqueue_admin.pipeline.figures import trends
-from tests.pipeline.recount.windows import EACH_SUBJECT, Subject, Window, halves
+from tests.pipeline.recount.windows import EACH_SUBJECT, Subject, Window, halves, hours
 
 Key = tuple[Subject, Window]
 
 
 def plain(database: Any, window: Window) -> dict[Key, Any]:
     found: dict[Key, Any] = {}
-    for part in (window, *halves(window)):
+    for part in (window, *halves(window), *hours(window)):
         for what, name, *story in database.all(_STORIES, {"since": part[0], "until": part[1]}):
             found.setdefault((Subject(what, name), part), []).append((*story, False))
     assert any(story[9] for stories in found.values() for story in stories), "some succeeded since"

@@ -36,3 +36,9 @@ def halves(window: Window) -> tuple[Window, Window]:
     since, until = window
     middle = since + timedelta(days=(until - since).days // 2)
     return (since, middle), (middle, until)
+
+
+def hours(window: Window) -> tuple[Window, Window]:
+    """Before eight in the evening of the second day, and from then on."""
+    evening = window[0] + timedelta(days=1, hours=20)
+    return (evening - timedelta(hours=20), evening), (evening, evening + timedelta(hours=1))
