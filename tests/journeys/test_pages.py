@@ -97,6 +97,29 @@ def overflow(page: Page, width: int) -> int:
     return beyond
 
 
+# what the bar on top says of the figures, among it what it says until the stream is open
+STATES = ("Live", "Cut off", "Paused", "Signed out")
+SAYS = """([environment, state]) => {
+  document.querySelector(".env").lastChild.textContent = environment;
+  document.querySelector("[data-live-word]").textContent = state;
+}"""
+
+
+def test_the_bar_fits_a_phone_whatever_it_says(browser: Browser, product: Product) -> None:
+    context = browser.new_context(**WINDOWS["phone"], timezone_id="UTC")
+    page = context.new_page()
+    sign_in(page, product)
+    page.route("**/console*.js", lambda route: route.abort())  # each second it would say anew what it knows
+    page.goto(f"{product.url}/queues/")
+    wide = []
+    for environment in ("demo", "staging", "production"):
+        for state in STATES:
+            page.evaluate(SAYS, [environment, state])
+            wide += [(environment, state, width) for width in (320, 390, 412) if overflow(page, width) > 0]
+    assert wide == []
+    context.close()
+
+
 @pytest.mark.parametrize("address", ["/workers/", "/endpoints/Demo.Billing/"])
 def test_a_process_is_in_sight_with_all_its_figures(address: str, browser: Browser, product: Product) -> None:
     """On a window of 1280 px, too: what lies beyond the edge of its table nobody reads at night."""
