@@ -90,6 +90,17 @@ def test_without_a_mask_columns_are_as_they_were(dead: int, database: Any, setti
     assert (row.queue, row.ended_at) == (archived.failed_queue, archived.died_at)
 
 
+@pytest.mark.parametrize("said", ["SecretQueue", '"SecretQueue"', "public.SecretQueue@", "x" * 500])
+def test_its_queue_is_the_one_that_the_archive_finds_it_by(said: str, dead: int, database: Any) -> None:
+    """However its sender wrote it: else one queue were two in Trends, and neither led to its own messages."""
+    database.run("delete from messages.message_archive")
+    headers = json.dumps({**VALUES, h.FAILED_Q: said})
+    message = {"id": uuid4(), "ttbr_ms": None, "headers": headers, "body": b"{}"}
+    database.run(postgresql().queue.send(table=ERRORS), message)
+    assert ingester.ingest(database, ERRORS).dead == 1
+    assert read(database).queue == database.value("select queue from messages.message_archive")
+
+
 def test_a_failure_stays_one_and_ends_when_it_was_archived(dead: int, database: Any, settings: Any) -> None:
     """Without a type it would be no failure, without an end it would be rejected."""
     mask(settings, *VALUES)

@@ -97,7 +97,7 @@ fetch 20000 from became
 -- error nobody looks at: a trace is read from both its ends. A column keeps what a masked header says as well: it is empty,
 -- or masked where a failure would be none without it, and a message ended when it was archived.
 select
-    seq, case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then coalesce(failed_queue, queue) end as queue,
+    seq, case when 'NServiceBus.FailedQ' <> all(%(names)s::text[]) then queue end as queue,
     coalesce(
         case when 'NServiceBus.ProcessingEndpoint' <> all(%(names)s::text[]) then endpoint end,
         case kind when 'lease' then handled_by end) as endpoint,
