@@ -71,6 +71,23 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
     assert found_in_archive(archived, pressed) == COUNTED
 
 
+def test_what_clients_of_the_lease_queue_gave_up_is_found_by_who_handled_it(page: Page, archived: Connection) -> None:
+    """They write one name, in a column of theirs; of what endpoints handled that one may be cut."""
+    archived.run(LEASED, {"died_at": TEN + 5.5 * MINUTE})
+    store.bury(archived, DeadMessage(queue=BILLING, endpoint="worker-1, a longer one", died_at=TEN + 5.5 * MINUTE))
+    rolled_up(TEN + 5 * MINUTE, 2, result="failed", endpoint="worker-1")
+    pressed = drawn(page(endpoint="worker-1"))["messages"]
+    pressed = pressed.replace("SINCE", "2026-11-14T10:05Z").replace("UNTIL", "2026-11-14T10:06Z")
+    assert found_in_archive(archived, pressed) == [("lock_expired", "lease"), ("rejected", "lease")]
+
+
+LEASED = """
+insert into messages.message_archive (created_at, message, result, handled_by, died_at)
+select now(), '{}', result::message_status, 'worker-1', %(died_at)s
+from unnest(array['rejected', 'lock_expired', 'success']) result
+"""
+
+
 @pytest.mark.parametrize("name", ["Msg", 'Say "hi"', "=Msg", "Msg*"])
 def test_a_figure_of_a_name_leads_to_that_name_alone(page: Page, archived: Connection, name: str) -> None:
     """Who types a last part means all of that; who presses a figure means what it counts."""

@@ -73,15 +73,17 @@ select id, %(who)s, 'succeeded', operation, queue from former
 
 -- name: matches
 -- The condition that page, count and freeze share, so that what is shown, counted and acted on is one set.
--- Original clients name no queue: theirs is the lease queue. Of another queue the planner never sees that line, nor those of
--- names that are not asked for so: a whole name is looked up in an index, a last part and a beginning in each row.
+-- Original clients name no queue: theirs is the lease queue; nor an endpoint: it is who handled it. Of another queue the planner
+-- never sees that line, nor those of names that are not asked for so: a whole name is looked up in an index, a last part and a
+-- beginning in each row.
 (%(state)s::text is null or a.state = %(state)s)
   and (%(result)s::text is null or a.result::text = %(result)s
        or %(result)s::text = 'unsuccessful' and a.result::text <> 'success')
   and (%(kind)s::text is null or a.kind = %(kind)s or %(kind)s::text = 'message' and a.kind <> 'control')
   and (%(queue)s::text is null or a.queue = %(queue)s
        or %(queue)s::text = '"messages"."message"' and a.queue is null)
-  and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s)
+  and (%(endpoint)s::text is null or a.endpoint = %(endpoint)s
+       or a.endpoint is null and a.kind = 'lease' and a.handled_by = %(endpoint)s)
   and (%(operation)s::bigint is null or a.id = any (array(
        select archive_id from messages.operation_item where operation = %(operation)s)))
   and (%(last_operation)s::bigint is null or a.operation = %(last_operation)s)
