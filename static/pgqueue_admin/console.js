@@ -14,7 +14,7 @@
   if (!one("#live-button")) return; // signing in
 
   const shown = body.dataset.zone || "UTC";
-  const parts = new Intl.DateTimeFormat("en-GB", {
+  const parts = new Intl.DateTimeFormat("en-US", {
     timeZone: shown, hourCycle: "h23", year: "numeric", month: "short", day: "numeric",
     hour: "2-digit", minute: "2-digit", second: "2-digit",
   });

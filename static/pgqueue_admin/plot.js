@@ -2,7 +2,8 @@
 (() => {
   "use strict";
   const time = (at) => window.pgqueue.clock(new Date(at * 1000)).slice(0, 5);
-  const said = (at, parts) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, ...parts }).format(new Date(at * 1000));
+  const said = (at, parts) => new Intl.DateTimeFormat("en-GB", { timeZone: window.pgqueue.shown, ...parts })
+    .format(new Date(at * 1000)).replace("Sept", "Sep"); // as tables say it
   const year = (at) => said(at, { year: "numeric" });
   const day = (at) => said(at, { day: "numeric", month: "short", ...(year(at) === year(Date.now() / 1000) ? {} : { year: "numeric" }) });
   // below an axis: what tells its quarters apart, and fits a phone (as trends/drawing.py has it)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils.dateformat import format as date_format
 from playwright.sync_api import Page, expect
 
 from pgqueue_admin.pipeline.figures.histogram import value
@@ -70,6 +71,14 @@ def test_a_chart_says_every_span_and_count_as_tables_do(page: Page, product: Pro
     assert said == [measured(each) for each in spans]
     counts = [0, 999, 1_234_567, 99_999_999, 123_456_789, 2**31, 7 * 10**12]
     assert page.evaluate("told => told.map(window.pgqueue.plot.integer)", counts) == [integer(each) for each in counts]
+
+
+def test_a_chart_says_every_month_as_tables_do(page: Page, product: Product) -> None:
+    """Browsers say Sept in British English."""
+    page.goto(f"{product.url}/trends/")
+    days = [datetime(2020, month, 7, tzinfo=UTC) for month in range(1, 13)]
+    said = page.evaluate("told => told.map(window.pgqueue.plot.day)", [each.timestamp() for each in days])
+    assert said == [date_format(each, "j M Y") for each in days]
 
 
 def plain(text: str) -> str:
