@@ -1,4 +1,4 @@
-"""Each message that the queues' own tables hold, by its headers, for as long as the session lasts."""
+"""Each message that the queues' own tables hold, by its headers, and the queue in which it died; in this session."""
 
 from typing import Any
 
@@ -29,14 +29,13 @@ $$
 _RECOUNTED = """
 create temporary table recounted as
 with told as (
-    select died_at as ended_at, result = 'success' as is_ok, headers::jsonb as headers
+    select died_at as ended_at, result = 'success' as is_ok, queue, headers::jsonb as headers
     from messages.message_archive where kind <> 'control'
     union all
-    select {ended}, true, headers from (select headers::jsonb as headers from public.audit) audit
+    select {ended}, true, '', headers from (select headers::jsonb as headers from public.audit) audit
 )
 select
-    ended_at, is_ok,
-    coalesce(headers ->> 'NServiceBus.FailedQ', '') as queue,
+    ended_at, is_ok, queue,
     coalesce(headers ->> 'NServiceBus.ProcessingEndpoint', '') as endpoint,
     coalesce(split_part(headers ->> 'NServiceBus.EnclosedMessageTypes', ',', 1), '') as type,
     headers ->> 'NServiceBus.MessageId' as message_id,
