@@ -118,7 +118,10 @@ def test_where_java_has_ended_no_other_table_is_tried(
 
 @pytest.mark.spark
 def test_a_driver_leaves_it_alone_and_reads_others(
-    database: Any, driver: Callable[..., Driver], history: Path, connect: Callable[[str], Any]
+    database: Any,
+    driver: Callable[..., Driver],
+    history: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Spark cannot write; that it can again is found out after the rest, or when somebody asks."""
     died(database)
@@ -132,6 +135,8 @@ def test_a_driver_leaves_it_alone_and_reads_others(
     assert (batch.state, batch.attempt) == ("planned", 2)
     place = f"org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:{history}/v3"
     assert batch.error == f"Py4JJavaError: {place}"
+    assert f"History: batch {batch.pk} failed: An error occurred while calling" in caplog.text
+    assert "\tat org.apache.spark." in caplog.text, "the trace is in the log that Pipeline links to"
     assert told(archive).startswith(f"{place}. Batch {batch.pk} was tried 2 times since ")
     (history / "v3").unlink()
     audit_queue(database)

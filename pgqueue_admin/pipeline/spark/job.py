@@ -1,5 +1,6 @@
 """One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from pgqueue_admin.pipeline.spark.transforms.history import history, ordered, re
 from pgqueue_admin.pipeline.spark.transforms.parsed import parsed
 from pgqueue_admin.records.models import HistoryBatch, HistoryFile
 
+log = logging.getLogger(__name__)
 Step = HistoryBatch.Step
 _ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
 
@@ -58,6 +60,7 @@ def run(
             ledger.not_as_planned(batch, token, str(error))
             raise
         ledger.failed(batch, token, java.said(error))
+        log.warning("History: batch %s failed: %s", batch.pk, error)  # whole: Pipeline has a line of it, and links here
         raise
 
 
