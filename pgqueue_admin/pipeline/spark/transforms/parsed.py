@@ -34,7 +34,7 @@ UNREADABLE_END = "the time at which it ended cannot be read"
 _IN_BRACKETS = reduce(lambda inner, _: rf"(?:[^\[\]]++|\[{inner}*+\])", range(6), r"[^\[\]]")  # generics of generics
 _FULL_NAME = rf"^((?:[^,;\[\]]++|\[{_IN_BRACKETS}*+\])*+)"  # of the first type, without its assembly
 _LONGEST = 2000
-_TIME_LENGTH = 28
+_TIME_BYTES = 28
 _FIRST, _LAST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)  # outside, nobody meant it
 
 
@@ -111,11 +111,16 @@ def _time(text: Column) -> Column:
     """The wire's 28 characters; null where they are none: others may end in the offset of a zone. By its sign a year is
     told from an hour of today."""
     told = F.concat(F.lit("+"), F.substring(text, 1, 19), F.lit("."), F.substring(text, 21, 6), F.lit("Z"))
-    return _meant(F.when(F.length(text) == _TIME_LENGTH, told.try_cast("timestamp")))
+    time = told.try_cast("timestamp")
+    return F.when((F.octet_length(text) == _TIME_BYTES) & _is_meant(time), time)
 
 
 def _meant(time: Column) -> Column:
-    return F.when(time.between(F.lit(_FIRST), F.lit(_LAST)), time)
+    return F.when(_is_meant(time), time)
+
+
+def _is_meant(time: Column) -> Column:
+    return time.between(F.lit(_FIRST), F.lit(_LAST))
 
 
 @once
