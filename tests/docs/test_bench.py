@@ -53,6 +53,7 @@ SPEED = {
     "a backlog of 500,000 rows": "| {ratio:.3f}, {value} rows/s: missed",
     "time for a row of 500,000": "against one of 250,000, by turns | {percent} %",
     "six columns read in Spark": "COPY of {floor} rows/s | {ratio:.2f}, {value} rows/s",
+    "ready batches handed to Spark": "a COPY of {floor} rows/s | {ratio:.2f}, {value} rows/s",
     "Spark alone": "a COPY of {floor} rows/s | {ratio:.3f}, {value} rows/s",
     "figures by plain SQL": "by Spark over the files | {value}; ",
     "figures by DuckDB": "; {value}; {floor} rows/s",
