@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
@@ -18,30 +17,23 @@ from pgqueue_admin.pipeline.sources import resting
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records import history as asking
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests.pipeline.tables import audit, audit_queue, died, put, read, told
+from tests.pipeline.in_vain import later, planned, waiting
+from tests.pipeline.tables import audit_queue, died, put, read, told
 
 WHY = "java.io.IOException: No space left on device"
 
 
 @pytest.fixture
 def source(database: Any) -> HistorySource:
-    source = audit(database)
-    put(database)
-    return source
+    return waiting(database)
 
 
 def failed(database: Any, source: HistorySource) -> HistoryBatch:
-    source.refresh_from_db()
-    batch = planning.plan(database, source)
-    assert batch is not None
+    batch = planned(database, source)
     ledger.failed(batch, ledger.begin(batch, "test"), WHY)
     ledger.went_wrong(source, WHY)
     batch.refresh_from_db()
     return batch
-
-
-def later(minutes: float) -> None:
-    HistoryBatch.objects.update(ended_at=F("ended_at") - timedelta(minutes=minutes))
 
 
 def test_it_is_tried_again_at_once_and_then_its_rest_doubles_to_a_limit(database: Any, source: HistorySource) -> None:

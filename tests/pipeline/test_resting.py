@@ -5,37 +5,28 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
 
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.driver import Driver
-from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources import resting
 from pgqueue_admin.records import history
 from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests.pipeline.tables import audit, put, read, told
+from tests.pipeline.in_vain import later, planned, waiting
+from tests.pipeline.tables import put, read, told
 
 WHY = "2 rows were planned, 1 were read, 1 differ."
 
 
 @pytest.fixture
 def source(database: Any) -> HistorySource:
-    source = audit(database)
-    put(database)
-    return source
+    return waiting(database)
 
 
 def given_up(database: Any, source: HistorySource) -> HistoryBatch:
-    source.refresh_from_db()
-    batch = planning.plan(database, source)
-    assert batch is not None
+    batch = planned(database, source)
     ledger.not_as_planned(batch, ledger.begin(batch, "test"), WHY)
     batch.refresh_from_db()
     return batch
-
-
-def later(minutes: float) -> None:
-    HistoryBatch.objects.update(ended_at=F("ended_at") - timedelta(minutes=minutes))
 
 
 def test_the_first_is_planned_anew_at_once(database: Any, source: HistorySource) -> None:

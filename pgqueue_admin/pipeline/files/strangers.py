@@ -28,8 +28,8 @@ def _folders(places: Sequence[Path]) -> Iterator[Path]:
     compacted = {token: place for place, token in tokens.items() if place.name.startswith("table-")}
     began = HistoryCompaction.objects.filter(token__in=list(compacted)).values_list("token", flat=True)
     yield from (compacted[token] for token in compacted.keys() - set(began))
-    noted = _noted(set(attempts.values()))
-    yield from (place for place, number in attempts.items() if tokens[place] not in noted.get(number, ()))
+    tried = _noted(set(attempts.values()))
+    yield from (place for place, number in attempts.items() if tokens[place] not in tried.get(number, ()))
 
 
 class _Any:
