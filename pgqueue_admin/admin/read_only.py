@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch, reverse
 
 from pgqueue_admin.admin.marking import marked
+from pgqueue_admin.operations.rights import PERMISSIONS
 
 
 class CappedPaginator(Paginator):
@@ -25,7 +26,7 @@ class CappedPaginator(Paginator):
 
 
 class ReadOnly(admin.ModelAdmin):
-    """Every member of staff may look; adding, changing and deleting is nobody's."""
+    """Staff with the right to view it, or to act at all, may look; adding, changing and deleting is nobody's."""
 
     paginator = CappedPaginator
     show_full_result_count = False
@@ -49,10 +50,12 @@ class ReadOnly(admin.ModelAdmin):
         return True
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return bool(request.user.is_active and request.user.is_staff)
+        return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self.has_module_permission(request)
+        """Whoever may act sees what was acted on, and by whom."""
+        person = request.user
+        return super().has_view_permission(request, obj) or any(map(person.has_perm, PERMISSIONS.values()))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

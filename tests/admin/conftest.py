@@ -8,11 +8,12 @@ from django.test import Client
 from tests.dead_ones import OPERATOR, person
 
 SignIn = Callable[..., Client]
+VIEWER = ("view_archivedmessage", "view_auditentry", "view_endpoint", "view_operation")
 
 
 @pytest.fixture
 def sign_in(archived_console: str) -> SignIn:
-    """``sign_in("ana")`` is an operator; ``sign_in("viewer", [])`` may only look."""
+    """``sign_in("ana")`` is an operator; ``sign_in("viewer", VIEWER)`` may only look."""
 
     def sign_in(name: str, permissions: tuple[str, ...] = OPERATOR, **more: object) -> Client:
         client = Client()

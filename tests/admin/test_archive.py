@@ -16,6 +16,7 @@ from pgqueue_admin.operations import service
 from pgqueue_admin.records import role
 from pgqueue_admin.records.models import AuditEntry, Operation
 from pgqueue_admin.records.source import source
+from tests.admin.conftest import VIEWER
 from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
 from tests.waiting import until
 
@@ -151,7 +152,7 @@ def test_a_get_never_acts(sign_in: SignIn) -> None:
 
 
 def test_who_may_only_look_has_no_acts(sign_in: SignIn) -> None:
-    viewer, message = sign_in("viewer", ()), dead(exception=REFUSED)[0]
+    viewer, message = sign_in("viewer", VIEWER), dead(exception=REFUSED)[0]
     page = viewer.get(LIST)
     assert page.status_code == 200
     assert page.context["action_form"] is None
@@ -198,8 +199,8 @@ def test_without_the_engines_tables_it_names_the_command(sign_in: SignIn) -> Non
 
 
 @pytest.mark.parametrize("noun", ["operation", "auditentry", "endpoint", "archivedmessage"])
-def test_every_noun_is_there_for_whoever_is_staff(sign_in: SignIn, noun: str) -> None:
-    client = sign_in("viewer", ())
+def test_every_noun_is_there_for_staff_that_may_view_it(sign_in: SignIn, noun: str) -> None:
+    client = sign_in("viewer", VIEWER)
     assert client.get(f"/admin/pgqueue/{noun}/").status_code == 200
     assert f"/admin/pgqueue/{noun}/" in client.get("/admin/").content.decode()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.admin.conftest import SignIn
+from tests.admin.conftest import VIEWER, SignIn
 
 LISTS = ("auditentry", "archivedmessage", "operation", "endpoint")
 
@@ -19,7 +19,7 @@ LISTS = ("auditentry", "archivedmessage", "operation", "endpoint")
     ],
 )
 def test_no_pattern_of_any_column(sign_in: SignIn, asked: str) -> None:
-    answer = sign_in("viewer", ()).get(f"/admin/pgqueue/{asked}", follow=True)
+    answer = sign_in("viewer", VIEWER).get(f"/admin/pgqueue/{asked}", follow=True)
     assert (answer.status_code, answer.redirect_chain[0][0][-4:]) == (200, "?e=1")
 
 
@@ -35,6 +35,6 @@ def test_no_pattern_of_any_column(sign_in: SignIn, asked: str) -> None:
     ],
 )
 def test_filters_and_search_stay(sign_in: SignIn, asked: str) -> None:
-    answer = sign_in("viewer", ()).get(f"/admin/pgqueue/{asked}", follow=True)
+    answer = sign_in("viewer", VIEWER).get(f"/admin/pgqueue/{asked}", follow=True)
     assert answer.status_code == 200
     assert "e=1" not in str(answer.redirect_chain)
