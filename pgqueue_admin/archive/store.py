@@ -1,5 +1,6 @@
 """The archive: what goes in, how it is found again, and what it says of itself."""
 
+import json
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -8,8 +9,10 @@ from uuid import UUID
 from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part, archive_id_of
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport.wire import headers as h
 
 SIGHTINGS = 100
+HEADERS_READ = 10_000  # messages, when what is looked for stands in no column
 
 
 class Page(NamedTuple):
@@ -150,6 +153,14 @@ def sightings(connection: Connection, text: str) -> Sightings:
         row_id = UUID(text)
     asked = {"text": text, "row_id": row_id, "id": archive_id_of(text), "limit": SIGHTINGS + 1}
     rows = connection.all(_sql().sightings(), asked)
+    return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
+
+
+def conversation(connection: Connection, text: str) -> Sightings:
+    """Which of the newest ``HEADERS_READ`` messages have this conversation id in their headers; newest first."""
+    name, value = json.dumps(h.CONVERSATION_ID), json.dumps(text.strip().replace("\0", ""), ensure_ascii=False)
+    asked = {"name": name, "value": value, "newest": HEADERS_READ, "limit": SIGHTINGS + 1}
+    rows = connection.all(_sql().in_conversation(), asked)
     return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
 

@@ -26,6 +26,11 @@ def died_in(queue: str) -> str:
     return "queue:" + (queue if '"' in queue else _quoted(queue))
 
 
+def worded(text: str) -> str:
+    """What has this in its error's message."""
+    return f"message:{_quoted(text)}"
+
+
 def written(asked: Filter) -> str:
     """All of a filter."""
     return " ".join(_terms(asked))
@@ -38,7 +43,7 @@ def _terms(asked: Filter) -> Iterator[str]:
     yield from (exactly(field, given[name]) for name, field in _WHOLE.items() if name in given)
     yield from (beginning(field, given[name]) for name, field in _BEGINNINGS.items() if name in given)
     yield from (f"{field}:{_quoted(given[name])}" for name, field in _LAST_PARTS.items() if name in given)
-    yield from (f"message:{_quoted(word)}" for word in asked.words)
+    yield from (worded(word) for word in asked.words)
     if "operation" in given:
         yield f"op:{asked.operation}"
     if "last_operation" in given:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pgqueue_admin.archive import terms
 from pgqueue_admin.archive.model import Filter
 from pgqueue_admin.archive.terms import LAST
 from pgqueue_admin.console.numbers import whole
@@ -31,7 +32,7 @@ class NotUnderstood(ValueError):
 
 @dataclass(frozen=True)
 class Query:
-    """``text`` as typed. With an ``error``, nothing is searched."""
+    """``text`` as typed. With an ``error``, nothing is searched. Words are looked for in the error's message alone."""
 
     text: str
     filter: Filter = field(default_factory=Filter)
@@ -43,6 +44,11 @@ class Query:
         asked = self.filter
         whole = (asked.type_is, asked.exception_is)
         return any((asked.queue, asked.type, asked.exception, asked.endpoint, asked.message_id, *whole))
+
+    @property
+    def without_state(self) -> str:
+        """The same search over messages of every state."""
+        return terms.written(replace(self.filter, state=""))
 
     @property
     def reads_rows(self) -> bool:
@@ -59,9 +65,14 @@ def read(text: str | None) -> Query:
         return Query(text, error=error)
 
 
-def _filter(terms: Iterable[re.Match[str]]) -> Filter:
+def names_a_field(text: str) -> bool:
+    """Whether it is a search rather than an id, which may have a colon in it, too."""
+    return any((term["field"] or "").lower() in _READERS for term in _TERM.finditer(text))
+
+
+def _filter(typed: Iterable[re.Match[str]]) -> Filter:
     found, given = Filter(state=""), set[str]()
-    for term in terms:
+    for term in typed:
         if not term[0]:
             continue
         name = (term["field"] or "").lower()

@@ -97,7 +97,7 @@ def test_where_a_name_found_nothing_it_is_said_that_names_are_whole(looked_at: R
 def test_dead_first_with_coverage(looked_at: Recorded) -> None:
     html = page(looked_at.operator)
     assert ids(html) == [str(each) for each in looked_at.dead(50)]
-    assert "Searched the whole archive by index" in html
+    assert "Searched the whole archive." in html
     assert "state:dead" in html
 
 
@@ -107,12 +107,14 @@ def test_a_search_by_error_finds_those_only(looked_at: Recorded) -> None:
 
 
 def test_words_say_that_rows_are_read(looked_at: Recorded) -> None:
-    assert "read row by row" in page(looked_at.operator, q="insufficient funds")
+    html = page(looked_at.operator, q="insufficient funds")
+    assert "read row by row" in html
+    assert "in the error's message only" in html
 
 
 def test_no_match_says_what_was_searched(looked_at: Recorded) -> None:
     html = page(looked_at.operator, q="queue:Nowhere")
-    assert "No match in what was searched" in html
+    assert "No match in the archive" in html
     assert "&quot;public&quot;.&quot;Nowhere&quot;" in html
 
 

@@ -1,5 +1,7 @@
 """The finder leads from any id to the message, or says what it searched."""
 
+import json
+
 import pytest
 from django.test import Client
 
@@ -7,6 +9,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Queue
+from tests.console.pages import shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import signed_in
 
@@ -32,6 +35,63 @@ def test_one_sighting_is_gone_to(looked_at: Recorded, card: int) -> None:
 def test_a_waiting_message_is_found_by_its_row_id(looked_at: Recorded) -> None:
     row = looked_at.connection.value('select id from "Sales" order by seq limit 1')
     assert goes_to(looked_at.operator, f"/messages/{row}/") == f"/queues/public/Sales/messages/{row}/"
+
+
+def in_conversation(recorded: Recorded, conversation: str, number: int, like: str = "") -> None:
+    recorded.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, headers)
+        select now(), '{}', 'failed', 'test', %s from generate_series(1, %s)""",
+        [like or json.dumps({"NServiceBus.MessageId": "m", "NServiceBus.ConversationId": conversation}), number],
+    )
+
+
+def test_a_conversation_is_found_by_its_id(recorded: Recorded) -> None:
+    conversation = "ab91d111-5a9e-4a2c-8a6b-b30d00c3f2aa"
+    in_conversation(recorded, conversation, 2)
+    html = shown(recorded.operator, f"/messages/{conversation}/")
+    assert "Conversation of 2 messages" in html
+    assert "10,000 archived messages" in html
+    recorded.connection.run(
+        "delete from messages.message_archive where id = (select max(id) from messages.message_archive)"
+    )
+    newest = recorded.connection.value("select max(id) from messages.message_archive")
+    assert goes_to(recorded.operator, f"/messages/{conversation}/") == f"/archive/{newest}/"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        '{"Other": "the-id", "NServiceBus.ConversationId": "another"}',
+        '{"Said": "\\"NServiceBus.ConversationId\\": \\"the-id\\""}',
+        '{"NServiceBus.ConversationId": "the-id-and-more"}',
+        '{"NServiceBus.ConversationId": "the%id"}',
+        "no headers: the-id",
+    ],
+)
+def test_what_other_headers_say_is_no_conversation(recorded: Recorded, headers: str) -> None:
+    in_conversation(recorded, "", 1, headers)
+    assert recorded.operator.get("/messages/the-id/").status_code == 404
+
+
+def test_an_order_number_in_bodies_is_not_denied(recorded: Recorded) -> None:
+    recorded.connection.run(
+        """insert into messages.message_archive (created_at, message, result, handled_by, body)
+        values (now(), '{}', 'failed', 'test', 'order 4711-x')"""
+    )
+    response = recorded.operator.get("/messages/", {"q": "4711-x"}, follow=True)
+    html = response.content.decode()
+    assert response.status_code == 404
+    assert "Bodies: an order number in a body is not found here" in html
+    assert 'href="/archive/?q=message%3A4711-x"' in html
+    archived = shown(recorded.operator, "/archive/?q=message%3A4711-x")
+    assert "bodies, headers and ids were not searched" in archived
+    assert "Searched the whole archive," not in archived
+    assert 'href="/messages/?q=4711-x"' in archived
+
+
+def test_an_id_may_have_a_colon(looked_at: Recorded) -> None:
+    assert goes_to(looked_at.operator, "/messages/?q=order:4711") == "/messages/order:4711/"
+    assert goes_to(looked_at.operator, "/messages/?q=boom+queue:Billing").startswith("/archive/")
 
 
 def test_several_sightings_are_listed(recorded: Recorded) -> None:
@@ -66,8 +126,9 @@ def test_no_sighting_says_what_was_searched(looked_at: Recorded) -> None:
     response = looked_at.operator.get("/messages/00000000-0000-4000-8000-00000000ffff/")
     html = response.content.decode()
     assert response.status_code == 404
-    assert "Not in any queue or the archive now" in html
+    assert "No message was found by this id" in html
     assert "queues by row id" in html
+    assert "Bodies: an order number in a body is not found here" in html
     assert "ErrorArchive" in html  # it has no key to search by
 
 
@@ -117,6 +178,7 @@ def test_an_archive_that_cannot_be_searched_is_not_said_to_lack_it(
     html = response.content.decode()
     assert response.status_code == 200
     assert "The archive could not be searched: The database was too slow" in html
-    assert "Not in any queue or the archive" not in html
+    assert "No message was found" not in html
+    assert "the whole archive by" not in html
     row = recorded.connection.value('select id from "Sales" order by seq limit 1')
     assert goes_to(recorded.operator, f"/messages/{row}/").endswith(f"{row}/")

@@ -1,5 +1,6 @@
-"""Finds a message by whatever id a person has copied: message id, row id, archive number."""
+"""Finds a message by whatever id a person has copied: message, row, conversation, archive number."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -9,8 +10,8 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.archive import store
-from pgqueue_admin.console import trouble
+from pgqueue_admin.archive import store, terms
+from pgqueue_admin.console import archive_query, trouble
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, SchemaMissing, TableMissing
 from pgqueue_admin.monitor import browse, discovery
@@ -30,12 +31,20 @@ class Sighting(NamedTuple):
     at: Any
 
 
+class HeadersRead(NamedTuple):
+    """``of`` so many of the newest archived messages; the problem says why of none."""
+
+    of: int
+    problem: trouble.Trouble | None = None
+
+
 class Found(NamedTuple):
     sightings: list[Sighting]
     more: bool  # older ones, in the archive
     tables: int  # how many queues were asked for the row id
     unread: list[str]  # and which could not be
     archive: trouble.Trouble | None = None  # why it could not be searched
+    headers: HeadersRead | None = None  # in which a conversation's id was looked for, when no message had the id
 
     @property
     def number(self) -> store.Capped:
@@ -48,8 +57,8 @@ def search(request: HttpRequest) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     if not q:
         return render(request, "pgqueue_admin/finder/page.html", {"any_id": ""})
-    if ":" in q:
-        return redirect(f"{reverse('archive')}?{urlencode({'q': q})}")
+    if archive_query.names_a_field(q):
+        return redirect(_in_archive(q))
     return _queue(q) or redirect("find_message", q)
 
 
@@ -59,25 +68,26 @@ def find(request: HttpRequest, any_id: str) -> HttpResponse:
     if found and len(found.sightings) == 1:
         return redirect(found.sightings[0].url)
     known = {"any_id": any_id, "found": found, "trouble": problem, "is_uuid": _uuid(any_id) is not None}
-    about = {**known, "alike": _alike(any_id)}
+    about = {**known, "alike": _alike(any_id), "errors_with_it": _in_archive(terms.worded(any_id))}
     status = 404 if found and not (found.sightings or found.archive) else 200
     return render(request, "pgqueue_admin/finder/page.html", about, status=status)
 
 
 def _find(connection: Connection, any_id: str) -> Found:
-    found, problem = _sightings(connection, any_id)
+    found, problem = _told(lambda: store.sightings(connection, any_id))
+    waiting, tables, unread = _waiting(connection, _uuid(any_id))
+    headers = None
+    if not (waiting or found.rows or problem):
+        found, why = _told(lambda: store.conversation(connection, any_id))
+        headers = HeadersRead(store.HEADERS_READ, why)
     archived = [_archived(row) for row in found.rows]
-    row_id = _uuid(any_id)
-    if row_id is None:
-        return Found(archived, found.more, 0, [], problem)
-    waiting, tables, unread = _waiting(connection, row_id)
-    return Found([*waiting, *archived], found.more, tables, unread, problem)
+    return Found([*waiting, *archived], found.more, tables, unread, problem, headers)
 
 
-def _sightings(connection: Connection, any_id: str) -> tuple[store.Sightings, trouble.Trouble | None]:
+def _told(look: Callable[[], store.Sightings]) -> tuple[store.Sightings, trouble.Trouble | None]:
     """The archive may not be there: a database given by URL has no table of ours. One that is there may hold it."""
     try:
-        return store.sightings(connection, any_id), None
+        return look(), None
     except (SchemaMissing, TableMissing):
         return store.Sightings([], False), None
     except DatabaseDown:
@@ -86,9 +96,11 @@ def _sightings(connection: Connection, any_id: str) -> tuple[store.Sightings, tr
         return store.Sightings([], False), trouble.of(error)
 
 
-def _waiting(connection: Connection, row_id: UUID) -> tuple[list[Sighting], int, list[str]]:
+def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[Sighting], int, list[str]]:
     """By primary key only: headers are not indexed, and reading them all would be a load."""
     found: list[Sighting] = []
+    if row_id is None:
+        return found, 0, []
     tables = [table for table in discovery.by_shape(connection, source().schemas) if table.is_counted]
     keyed = [table for table in tables if _is_keyed(table)]
     unread = [table.address.table for table in tables if not _is_keyed(table)]
@@ -112,6 +124,10 @@ def _waits(address: Address, message: Message) -> Sighting:
 def _archived(row: Any) -> Sighting:
     where = f"archive {row.id:,}"
     return Sighting(reverse("archived_message", args=[row.id]), where, row.state, row.message_type or "", row.died_at)
+
+
+def _in_archive(q: str) -> str:
+    return f"{reverse('archive')}?{urlencode({'q': q})}"
 
 
 def _queue(q: str) -> HttpResponse | None:

@@ -201,6 +201,17 @@ where a.id = any(array(
     union select id from messages.message_archive where id = %(id)s::integer))
 order by a.died_at desc, a.seq desc limit %(limit)s
 
+-- name: in_conversation
+-- A conversation's id stands in the headers alone, which no index holds: of the newest rows the start of each is read. What is
+-- compared is the name with its quotation marks and the value behind it, so that no other header's text counts.
+select a.id, a.state, a.queue, a.message_type, a.message_id, a.died_at
+from (select id, seq, state, queue, message_type, message_id, died_at, substring(headers from 1 for 65536) as headers
+      from messages.message_archive order by died_at desc, seq desc limit %(newest)s) as a
+where strpos(a.headers, %(name)s) > 0
+  and starts_with(
+      ltrim(substring(a.headers from strpos(a.headers, %(name)s) + length(%(name)s) for 1000), E': \t\r\n'), %(value)s)
+order by a.died_at desc, a.seq desc limit %(limit)s
+
 -- name: hold
 -- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
 select a.id, a.state, a.became_by, a.became_at, a.headers, octet_length(a.body) as body_bytes, a.no_retry,
