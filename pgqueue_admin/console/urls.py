@@ -12,7 +12,7 @@ register_converter(NameConverter, "name")
 topics.register_all()
 
 PAGES = (
-    "health", "sign_in", "person", "overview", "queues", "queue", "alerts", "messages",
+    "health", "sign_in", "person", "overview", "queues", "unwatched", "queue", "alerts", "messages",
     "message", "body", "delayed", "subscriptions", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers",
     "worker_log", "settings", "archive", "operations", "operation", "finder", "trends", "finished", "pipeline",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Row
@@ -12,6 +13,13 @@ from pgqueue_admin.monitor import shapes, together
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 
 Evidence = dict[Address, tuple[Kind, str] | None]
+
+
+class Unwatched(NamedTuple):
+    """A schema that nobody asked to be watched, and how many queue-shaped tables it has."""
+
+    schema: str
+    tables: int
 
 
 def find(
@@ -38,6 +46,11 @@ def find_one(connection: Connection, address: Address) -> QueueTable | None:
     family = paired(_catalog(connection, [address.schema], address.table))
     found = [table for table in family if table.address == address]
     return next(iter(_by_evidence(connection, found, {})), None)
+
+
+def unwatched(connection: Connection, schemas: Sequence[str]) -> list[Unwatched]:
+    """Other schemas with queue-shaped tables, most first. Asks the catalog once, and no table."""
+    return [Unwatched(*row) for row in connection.all(postgresql().monitor.unwatched(), {"schemas": list(schemas)})]
 
 
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
