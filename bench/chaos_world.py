@@ -122,7 +122,7 @@ class World:
 
     def _outcome(self, mode: str, messages: int, seconds: float, done: Counter[str]) -> Outcome:
         ran = Counter(int(line) for line in self._journal.read_text().split())
-        with postgresql().connect(self._server.dsn()) as connection:
+        with postgresql().connect(self._server.dsn(), for_handlers=True) as connection:
             sent, dead = (_numbers(connection, queue) for queue in ("Effects", "error"))
         return Outcome(
             mode,
@@ -138,7 +138,7 @@ class World:
         )
 
     def _fill(self, messages: int) -> None:
-        with postgresql().connect(self._server.dsn()) as connection:
+        with postgresql().connect(self._server.dsn(), for_handlers=True) as connection:
             connection.run('truncate "Chaos", "Effects", error restart identity')
             connection.run(_FILL, [messages])
 
@@ -146,7 +146,7 @@ class World:
         _until(lambda: self._left() <= messages)
 
     def _left(self) -> int:
-        with suppress(DatabaseDown), postgresql().connect(self._server.dsn()) as connection:
+        with suppress(DatabaseDown), postgresql().connect(self._server.dsn(), for_handlers=True) as connection:
             return int(connection.value('select count(*) from "Chaos"'))
         return sys.maxsize
 

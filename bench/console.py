@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measure(stack: ExitStack, server: PostgreSQL, folder: Path) -> list[Row]:
-    with postgresql().connect(server.dsn()) as admin:
+    with postgresql().connect(server.dsn(), for_handlers=True) as admin:
         admin.run("create database bench")
     dsn = server.dsn("bench")
     port = ports.free()
@@ -48,7 +48,7 @@ def measure(stack: ExitStack, server: PostgreSQL, folder: Path) -> list[Row]:
         DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings",
     )
     cookie = prepare()
-    connection = stack.enter_context(postgresql().connect(dsn))
+    connection = stack.enter_context(postgresql().connect(dsn, for_handlers=True))
     queues.lay_out(connection, QUEUES, DEEP_ROWS)
     sampler = stack.enter_context(process("-m", "django", "sampler"))
     wait_for_samples()

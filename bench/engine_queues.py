@@ -17,10 +17,10 @@ from generate_series(1, {rows}) n
 
 class Queues:
     def __init__(self, server: PostgreSQL):
-        with postgresql().connect(server.dsn()) as admin:
+        with postgresql().connect(server.dsn(), for_handlers=True) as admin:
             admin.run("create database bench")
         self.dsn = server.dsn("bench")
-        self.connection: Connection = postgresql().connect(self.dsn)
+        self.connection: Connection = postgresql().connect(self.dsn, for_handlers=True)
         for queue in _QUEUES:
             TableQueue(postgresql(), Address("public", queue)).create(self.connection)
         Endpoint("Engine", self.dsn).create_queues()

@@ -48,7 +48,7 @@ class Archive:
         from pgqueue_admin.pipeline.driver import Driver
 
         self.dsn = dsn
-        self.connection = stack.enter_context(postgresql().connect(dsn))
+        self.connection = stack.enter_context(postgresql().connect(dsn, for_handlers=True))
         self.driver = Driver("bench", many=sys.maxsize)  # compaction is a job of its own, and no part of a batch
         self.rows = 0
         stack.callback(self.close)
@@ -135,6 +135,6 @@ def seconds(work: Callable[[], object]) -> float:
 def server(folder: Path) -> PostgreSQL:
     started = PostgreSQL(folder / "postgresql", conf={"max_wal_size": "8GB", "shared_buffers": "512MB"})
     started.start()
-    with postgresql().connect(started.dsn()) as admin:
+    with postgresql().connect(started.dsn(), for_handlers=True) as admin:
         admin.run("create database bench")
     return started

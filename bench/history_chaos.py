@@ -92,7 +92,7 @@ class Drivers:
 
     def _kill_at(self, point: Point) -> None:
         """Whoever comes there first has to wait; then nobody survives."""
-        with postgresql().connect(self._environ["DATABASE_URL"]) as gate:
+        with postgresql().connect(self._environ["DATABASE_URL"], for_handlers=True) as gate:
             given_up(gate, ORPHANED)  # a table is not locked before it
             with held_at(point, gate):
                 wait_until(lambda: self._stands_still(gate), HELD, f"a driver was {point.name}")
@@ -138,7 +138,7 @@ def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
     try:
         finish("migrate", environ=environ)
         finish("engine_schema", environ=environ)
-        with postgresql().connect(server.dsn()) as connection:
+        with postgresql().connect(server.dsn(), for_handlers=True) as connection:
             noted(connection)
         yield server, environ
     finally:
@@ -184,7 +184,7 @@ def pruner() -> Callable[[], int]:
 
     def once() -> int:
         try:
-            with postgresql().connect(os.environ["DATABASE_URL"]) as connection:
+            with postgresql().connect(os.environ["DATABASE_URL"], for_handlers=True) as connection:
                 (now,) = connection.all(postgresql().pipeline.instant())
                 read = how_far.of_archive(now.cluster, now.archive).snapshot
                 return prune(connection, clock.now(), read, as_of(now.cluster, now.archive)) if read else 0
@@ -204,7 +204,7 @@ def given_up(connection: Connection, age: float) -> None:
 
 def told(dsn: str, folder: Path, drivers: Drivers) -> dict[str, Any]:
     """What was committed, against what the manifest's files and the figures say."""
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         ledger = {
             "batches": "select count(*) from pgqueue_historybatch where state = 'done'",
             "attempts": "select sum(attempt) from pgqueue_historybatch",
@@ -252,7 +252,7 @@ def main() -> None:
                 torture(server, drivers, pruner())
             finally:
                 drivers.close()
-            with postgresql().connect(server.dsn()) as connection:
+            with postgresql().connect(server.dsn(), for_handlers=True) as connection:
                 given_up(connection, 0)
             finish("pipeline", "run", environ=environ)
             publish(told(server.dsn(), Path(environ["HISTORY_DIR"]), drivers))

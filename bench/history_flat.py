@@ -54,7 +54,7 @@ def turn(world: World, first: int, rows: int) -> float:
 
 
 def world(stack: ExitStack, server: PostgreSQL, folder: Path, name: str) -> World:
-    with postgresql().connect(server.dsn()) as admin:
+    with postgresql().connect(server.dsn(), for_handlers=True) as admin:
         admin.run(f"create database {name}")
     (folder / name).mkdir()
     environ = {"DATABASE_URL": server.dsn(name), "PGQUEUE_VAR": str(folder / name)}

@@ -73,7 +73,7 @@ def age(connection: Connection) -> float:
 
 def feed(archive: history.Archive, over: threading.Event) -> None:
     due = time.monotonic()
-    with postgresql().connect(archive.dsn) as connection:
+    with postgresql().connect(archive.dsn, for_handlers=True) as connection:
         while not over.is_set():
             history.insert(connection, archive.rows + 1, RATE)
             archive.rows += RATE

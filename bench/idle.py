@@ -36,7 +36,7 @@ class Log:
 @contextmanager
 def logged(server: PostgreSQL, dsn: str) -> Iterator[Log]:
     """Raises SystemExit where a peek would read the table instead of its index."""
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         peek = postgresql().queue.peek(table=Address("public", "Engine")).as_string(None)
         plan = "\n".join(each[0] for each in connection.all(f"explain {peek}"))
         if "Seq Scan" in plan:

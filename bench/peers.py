@@ -103,7 +103,7 @@ def command(name: str, dsn: str, redis: str) -> list[str]:
 
 def ours(name: str, dsn: str) -> list[str]:
     Endpoint("Engine", dsn).create_queues()
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         connection.run(_FILL.format(jobs=JOBS))
     what = "drain_batch" if name.endswith("batch") else "receive"
     return [sys.executable, "-m", "bench.engine_side", dsn, what, "8", str(JOBS)]
@@ -112,7 +112,7 @@ def ours(name: str, dsn: str) -> list[str]:
 @contextmanager
 def database(server: PostgreSQL) -> Iterator[str]:
     """New for each measurement."""
-    with postgresql().connect(server.dsn()) as admin:
+    with postgresql().connect(server.dsn(), for_handlers=True) as admin:
         admin.run("create database peer")
         try:
             yield server.dsn("peer")

@@ -29,7 +29,7 @@ def lay_out(connection: Connection, queues: int, deep_rows: int) -> None:
 
 def hold_snapshot(dsn: str) -> Connection:
     """A session whose old snapshot keeps vacuum from removing what dies from now on."""
-    holder = postgresql().connect(dsn)
+    holder = postgresql().connect(dsn, for_handlers=True)
     holder.run("begin isolation level repeatable read")
     holder.value("select count(*) from pg_class")
     return holder

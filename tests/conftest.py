@@ -122,11 +122,11 @@ def encoded(request: pytest.FixtureRequest, database: str, connect: Callable[[st
 
 @pytest.fixture
 def connect() -> Iterator[Callable[[str], Connection]]:
-    """Open sessions that are closed when the test ends: ``connect(dsn)``."""
+    """Open sessions that are closed when the test ends: ``connect(dsn)``. They find the tables of ``public``."""
     opened: list[Connection] = []
 
     def connect(dsn: str, **options: Any) -> Connection:
-        opened.append(postgresql().connect(dsn, **options))
+        opened.append(postgresql().connect(dsn, **{"for_handlers": True, **options}))
         return opened[-1]
 
     yield connect

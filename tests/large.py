@@ -41,7 +41,11 @@ class Large:
 @contextmanager
 def queue(databases: Databases) -> Iterator[Large]:
     """A million live rows, and before them 200,000 dead ones that an old snapshot keeps from being vacuumed."""
-    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection, postgresql().connect(dsn) as old:
+    with (
+        databases.clone("empty") as dsn,
+        postgresql().connect(dsn, for_handlers=True) as connection,
+        postgresql().connect(dsn, for_handlers=True) as old,
+    ):
         TableQueue(postgresql(), QUEUE).create(connection)
         connection.run('alter table "Q" set unlogged, drop constraint "Q_pkey", drop constraint "Q_seq_key"')
         connection.run(_FILL, {"rows": ROWS + DEAD})
@@ -57,7 +61,7 @@ def queue(databases: Databases) -> Iterator[Large]:
 @contextmanager
 def delayed(databases: Databases, rows: int = ROWS, due: int = DUE) -> Iterator[Large]:
     """A million delayed messages, 300 of them due; or as many as asked for."""
-    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection:
+    with databases.clone("empty") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
         TableQueue(postgresql(), QUEUE).create(connection)
         DelayedTable(postgresql(), QUEUE).create(connection)
         connection.run('drop index "Q.Delayed_Due"')
@@ -72,7 +76,7 @@ def delayed(databases: Databases, rows: int = ROWS, due: int = DUE) -> Iterator[
 @contextmanager
 def archive(databases: Databases) -> Iterator[Large]:
     """A million archived messages of twenty queues, every tenth of them dead."""
-    with databases.clone("engine") as dsn, postgresql().connect(dsn) as connection:
+    with databases.clone("engine") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
         made_again = _drop_indexes(connection)
         connection.run("alter table messages.message_archive disable trigger user, set unlogged")
         connection.run(_FILL_ARCHIVE, {"rows": ROWS})

@@ -17,7 +17,7 @@ def main() -> None:
         server = PostgreSQL(place / "postgresql")
         server.start()
         try:
-            with postgresql().connect(server.dsn()) as admin:
+            with postgresql().connect(server.dsn(), for_handlers=True) as admin:
                 admin.run("create database wire")
             for path in make.write(server.dsn("wire"), folder):
                 print(path)

@@ -35,7 +35,7 @@ def write(dsn: str, folder: Path) -> tuple[Path, Path]:
     cases = fill(dsn)
     folder.mkdir(parents=True, exist_ok=True)
     plain, manifest = folder / "wire.sql", folder / "wire.json"
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         if wrong := [case for case in cases if case.found(connection) != case.rows]:
             raise SystemExit(f"Not as planned: {[(case.name, case.found(connection), case.rows) for case in wrong]}")
         manifest.write_text(json.dumps(described(connection, cases), indent=2, ensure_ascii=False), encoding="utf-8")

@@ -9,7 +9,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 2
+VERSION = 3
+
+_SINCE = {1: ["create_readers", "pin_functions"], 2: ["pin_functions"]}  # what a version lacks
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -95,7 +97,8 @@ def _already(connection: Connection, found: int) -> Installed:
         )
     if found == VERSION:
         return Installed(VERSION, "nothing")
-    connection.run(_sql().create_readers())
+    for step in _SINCE[found]:
+        connection.run(getattr(_sql(), step)())
     connection.run(_sql().raise_version(), {"version": VERSION})
     return Installed(VERSION, "updated")
 
@@ -103,7 +106,7 @@ def _already(connection: Connection, found: int) -> Installed:
 def _create(connection: Connection, facts: Any) -> None:
     steps = [
         "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
-        "create_readers", "create_triggers",
+        "create_readers", "create_triggers", "pin_functions",
     ]  # fmt: skip
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}

@@ -14,6 +14,7 @@ from pgqueue_admin.dialects.errors import UrlUnreadable
 from pgqueue_admin.dialects.postgresql.opening import (
     LOOK_SECONDS,
     ON_THE_WIRE,
+    OWN_PATH,
     primary_for_lookers,
     said_by,
     started_with,
@@ -114,9 +115,9 @@ def mail_server() -> dict[str, Any]:
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
-    begun = _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)}")
+    begun = _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)} {OWN_PATH}")
     whereto = primary_for_lookers(entry["OPTIONS"])
-    return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto}}
+    return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto, "application_name": "pgqueue-admin models"}}
 
 
 def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -53,8 +53,13 @@ class Dialect(Protocol):
         connect_timeout: float = 5,
         prepared_statements: int = 100,
         impatient: bool = False,
+        for_handlers: bool = False,
     ) -> Connection:
-        """Open a session in UTC. ``statement_timeout`` is in seconds. Raises DatabaseDown.
+        """Open a session in UTC, in which names are looked up in the catalog alone. ``statement_timeout`` is in
+        seconds. Raises DatabaseDown.
+
+        ``for_handlers``: others' SQL runs in it, too, by the search path that the address, the role or the database
+        says. Of our statements only those that name everything in full may be asked there.
 
         ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
         ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.

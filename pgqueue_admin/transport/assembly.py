@@ -53,8 +53,8 @@ class Assembly:
     def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> Receiver:
         client, signals, low_water = self.client, Signals(), LowWater()
         breaker = client.breakers.new(f"Peeking at {queue}")
-        peeker = QueuePeeker(queue, partial(client.connect, statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
-        slots = Slots(client.settings.concurrency, client.name, client.connect, signals.changed)
+        peeker = QueuePeeker(queue, partial(client.open, statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
+        slots = Slots(client.settings.concurrency, client.name, client.open, signals.changed)
         work = self._work(queue, observer, signals, low_water)
         return Receiver(client.name, peeker, slots, work, client.settings, signals, paused)
 

@@ -61,9 +61,9 @@ class Client(Sending):
         super().__init__(self._made_outbound())
         self.alarm = Alarm()
         self.breakers = Breakers()
-        self.wake_ups = WakeUps(name, self.dialect, self.connect, self.breakers.new(f"Waking by NOTIFY for {name}"))
+        self.wake_ups = WakeUps(name, self.dialect, self.open, self.breakers.new(f"Waking by NOTIFY for {name}"))
         self._sender = Sender(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
-        self._sessions = Sessions(self.connect)
+        self._sessions = Sessions(self.open)
 
     def _made_outbound(self) -> Outbound:
         composer = Composer(self.name, None if self.send_only else str(self.queue), self.serializers)
@@ -81,7 +81,11 @@ class Client(Sending):
         self.subscriptions = Subscriptions(self.addressing, self.settings.subscription_table)
 
     def connect(self, **options: Any) -> Connection:
-        """A session of this endpoint's. Raises DatabaseDown."""
+        """A session for SQL of your own, with the search path of its address or role. Raises DatabaseDown."""
+        return self.open(for_handlers=True, **options)
+
+    def open(self, **options: Any) -> Connection:
+        """One for the engine's statements. Raises DatabaseDown."""
         return self.dialect.connect(self.dsn, application_name=f"pgqueue {self.name}", **options)
 
     def create_queues(self) -> None:
@@ -93,7 +97,7 @@ class Client(Sending):
     def purge(self, expired_only: bool = False) -> int:
         """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
         self._needs_queue("purge")
-        with self.connect() as session:  # it may take long, and others send meanwhile
+        with self.open() as session:  # it may take long, and others send meanwhile
             return self.queue.purge(session, expired_only)
 
     def subscribe(self, topic: str) -> None:

@@ -188,7 +188,7 @@ class Endpoint(Client):
     def _made_mover(self) -> DueMover:
         breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
         moved = partial(self._tell, {self.queue.address})
-        return DueMover(self.name, self.delayed, self.connect, self.alarm, breaker, moved)
+        return DueMover(self.name, self.delayed, self.open, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -155,3 +155,29 @@ def test_without_the_right_it_says_so(engine_database: str, connect: Connect) ->
     reader.run("set role reader_only")
     with pytest.raises(NotPermitted):
         schema.install(reader)
+
+
+FUNCTIONS = [
+    ("messages.one_line(text)", ["search_path=pg_catalog, pg_temp"]),
+    ("messages.one_word(text)", ["search_path=pg_catalog, pg_temp"]),
+    ("messages.refuse_change()", ["search_path=pg_catalog, pg_temp"]),
+    ("dead_message_nofify()", ["search_path=pg_catalog, pg_temp"]),
+    ("new_message_nofify()", ["search_path=pg_catalog, pg_temp"]),
+]
+PINNED = """
+select p.oid::regprocedure::text as function, p.proconfig from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname in ('public', 'messages')
+"""
+
+
+@pytest.mark.parametrize("before", [1, 2, 3])
+def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
+    if before < schema.VERSION:
+        for function, _ in FUNCTIONS:
+            engine.run(f"alter function {function} reset search_path")
+        if before == 1:
+            engine.run("drop table messages.history_reader")
+        engine.run(f"update messages.engine_schema set version = {before}")
+        assert schema.install(engine) == (schema.VERSION, "updated")
+    assert sorted(engine.all(PINNED)) == sorted(FUNCTIONS)
+    assert schema.install(engine) == (schema.VERSION, "nothing")

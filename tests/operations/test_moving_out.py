@@ -17,7 +17,7 @@ from tests.fatal_ones import HOW, fatal_message
 
 @pytest.fixture
 def session(archived_console: str) -> Any:
-    with postgresql().connect(archived_console) as connection:
+    with postgresql().connect(archived_console, for_handlers=True) as connection:
         yield connection
 
 

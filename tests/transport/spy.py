@@ -73,12 +73,12 @@ _COLUMNS = "id, expires::text, headers, body, seq"  # Python cannot hold every t
 
 def rows(dsn: str, table: str, schema: str = "public") -> list[Any]:
     """What stands in a queue table, in order."""
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         return connection.all(f"select {_COLUMNS} from {canonical(Address(schema, table))} order by seq")
 
 
 def insert(dsn: str, table: str, headers: str, body: bytes | None = b"{}", schema: str = "public") -> Any:
     """As somebody who is no endpoint would. Return the row's id."""
     statement = f"insert into {canonical(Address(schema, table))} (id, headers, body)"
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         return connection.value(f"{statement} values (gen_random_uuid(), %s, %s) returning id", [headers, body])

@@ -58,7 +58,7 @@ def test_a_handler_that_ends_the_transaction_and_begins_another(make_endpoint, h
     assert (spy.counts["failed"], spy.counts["handled"]) == (tried, 0)
     assert len(rows(endpoint.dsn, "error")) == dead
     assert len(rows(endpoint.dsn, "Billing")) == (0 if mode == "sends_atomic_with_receive" else tried)
-    with postgresql().connect(endpoint.dsn) as connection:
+    with postgresql().connect(endpoint.dsn, for_handlers=True) as connection:
         assert connection.value("select to_regclass('written_behind')") is None
 
 

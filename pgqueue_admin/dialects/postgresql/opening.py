@@ -22,6 +22,9 @@ ON_THE_WIRE: dict[str, Any] = {
 _WIRE_OF_SERVER = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=15000"
 )
+# PostgreSQL prefers an exact match of types to the place in the path: whoever may create in a schema of it would have
+# what he made there run by our statements. Tables of others are named in full.
+OWN_PATH = "-c search_path=pg_catalog,pg_temp"
 _MEANT = r"-c default_transaction_isolation=read\ committed"  # whatever a database has it at: others refuse receives
 
 
@@ -46,12 +49,15 @@ def options(
     read_only: bool,
     statement_timeout: float | None,
     lock_timeout: float | None = None,
+    for_handlers: bool = False,
 ) -> dict[str, Any]:
     """Session settings, sent with the start-up packet: no extra round trip, and none forgotten on reconnect.
 
     Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
     """
-    settings = ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only
+    settings = (
+        ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only + [OWN_PATH] * (not for_handlers)
+    )
     if statement_timeout is not None:
         limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
         settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
@@ -113,6 +119,7 @@ def open_raw(
     connect_timeout: float = 5,
     prepared_statements: int = 100,
     impatient: bool = False,
+    for_handlers: bool = False,
 ) -> psycopg.Connection[Any]:
     with translated:
         raw = psycopg.connect(
@@ -121,7 +128,7 @@ def open_raw(
             row_factory=namedtuple_row,
             connect_timeout=max(2, round(connect_timeout)),  # libpq rounds 1 up to 2
             **on_the_wire(dsn),
-            **options(dsn, application_name, read_only, statement_timeout),
+            **options(dsn, application_name, read_only, statement_timeout, for_handlers=for_handlers),
         )
         encodings.fit(meaning.fit(answering.first(raw) if impatient else raw))
     raw.prepared_max = prepared_statements

@@ -190,6 +190,22 @@ create or replace trigger dead_message_trigger after insert on messages.message_
 create or replace trigger archive_event_append_only before update or delete on messages.archive_event
     for each row execute function messages.refuse_change()
 
+-- name: pin_functions
+-- They run in sessions of everybody who writes to these tables: whoever may create in a schema of their search path would
+-- have what he made there run by these. What somebody has dropped is left out.
+do $$
+declare
+    each regprocedure;
+begin
+    for each in
+        select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+        where n.nspname = 'public' and p.proname in ('new_message_nofify', 'dead_message_nofify') and p.pronargs = 0
+            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change')
+    loop
+        execute pg_catalog.concat('alter function ', each, ' set search_path = pg_catalog, pg_temp');
+    end loop;
+end $$
+
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.
 insert into messages.engine_schema (version) values (%(version)s)

@@ -4,12 +4,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Protocol
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.receiving.receives import Receives
-from pgqueue_admin.transport.sessions.kept_session import Connect, KeptSession
+from pgqueue_admin.transport.sessions.kept_session import KeptSession
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -17,10 +18,10 @@ log = logging.getLogger("pgqueue_admin.transport")
 class Slot:
     """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it."""
 
-    def __init__(self, number: int, name: str, connect: Connect, slots: "Slots"):
+    def __init__(self, number: int, name: str, connect: Callable[..., Connection], slots: "Slots"):
         self.number = number
         self.next: Receive | None = None  # what it does next: the session is its already
-        self.receive = KeptSession(connect)
+        self.receive = KeptSession(partial(connect, for_handlers=True))
         self.send = KeptSession(connect)
         self._slots = slots
         self._has_rested = True
@@ -69,7 +70,7 @@ class Slots:
     handler does.
     """
 
-    def __init__(self, size: int, name: str, connect: Connect, changed: threading.Condition):
+    def __init__(self, size: int, name: str, connect: Callable[..., Connection], changed: threading.Condition):
         self._size = size
         self._name = name
         self._connect = connect
