@@ -1,15 +1,15 @@
 -- name: bury
--- Plain insert in the caller's transaction. `created_at` and `archived_at` are the original's: UTC without a zone.
+-- Plain insert in the caller's transaction, by his search path: names stand in full (docs/decisions/012). `created_at` and `archived_at` are the original's: UTC without a zone.
 insert into messages.message_archive (
     created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, headers, body,
     row_id, exception_type, exception_message, stack_trace, failed_queue, target_schema, target_table, no_retry,
     endpoint, machine, attempts, sent_at, died_at)
 values (
-    coalesce(%(sent_at)s, now()) at time zone 'utc', now() at time zone 'utc', %(message)s::jsonb, %(result)s,
-    %(handled_by)s, %(details)s, %(kind)s, %(queue)s, %(message_id)s, %(message_type)s, %(headers)s, %(body)s,
-    %(row_id)s, %(exception_type)s, %(exception_message)s, %(stack_trace)s, %(failed_queue)s, %(target_schema)s,
-    %(target_table)s, %(no_retry)s, %(endpoint)s, %(machine)s, %(attempts)s, %(sent_at)s,
-    coalesce(%(died_at)s, now()))
+    coalesce(%(sent_at)s, pg_catalog.now()) at time zone 'utc', pg_catalog.now() at time zone 'utc',
+    %(message)s::pg_catalog.jsonb, %(result)s, %(handled_by)s, %(details)s, %(kind)s, %(queue)s, %(message_id)s,
+    %(message_type)s, %(headers)s, %(body)s, %(row_id)s, %(exception_type)s, %(exception_message)s, %(stack_trace)s,
+    %(failed_queue)s, %(target_schema)s, %(target_table)s, %(no_retry)s, %(endpoint)s, %(machine)s, %(attempts)s,
+    %(sent_at)s, coalesce(%(died_at)s, pg_catalog.now()))
 returning id
 
 -- name: take
@@ -53,9 +53,12 @@ returning id, result::text as result, message_id, queue
 -- name: dead_again
 -- A retried message that died once more: its former row says so, the new row is a death of its own.
 with former as (
-    update messages.message_archive a set became = 'dead_again', ended_at = clock_timestamp()
-    from unnest(%(message_ids)s::text[], %(queues)s::text[]) as died (message_id, queue)
-    where a.message_id = died.message_id and a.queue = died.queue and a.state = 'retried'
+    update messages.message_archive a set became = 'dead_again', ended_at = pg_catalog.clock_timestamp()
+    from rows from (
+        pg_catalog.unnest(%(message_ids)s::pg_catalog.text[]), pg_catalog.unnest(%(queues)s::pg_catalog.text[])
+    ) as died (message_id, queue)
+    where a.message_id operator(pg_catalog.=) died.message_id and a.queue operator(pg_catalog.=) died.queue
+        and a.state operator(pg_catalog.=) 'retried'
     returning a.id, a.operation, a.queue
 )
 insert into messages.archive_event (archive_id, who, verb, operation, target)
@@ -64,8 +67,9 @@ select id, 'archive', 'died again', operation, queue from former
 -- name: succeeded
 -- Guarded by id and message id: the header came over the wire, anybody may have written it.
 with former as (
-    update messages.message_archive set became = 'succeeded', ended_at = clock_timestamp()
-    where id = %(id)s and message_id = %(message_id)s and state = 'retried'
+    update messages.message_archive set became = 'succeeded', ended_at = pg_catalog.clock_timestamp()
+    where id operator(pg_catalog.=) %(id)s and message_id operator(pg_catalog.=) %(message_id)s
+        and state operator(pg_catalog.=) 'retried'
     returning id, operation, queue
 )
 insert into messages.archive_event (archive_id, who, verb, operation, target)

@@ -24,9 +24,12 @@ create index if not exists {index} on {table} (due)
 -- name: store
 -- The server's clock counts a delay, from the start of the transaction; an instant is the same in every session zone.
 insert into {table} (headers, body, due)
-select headers, body, coalesce(at, now() + delay_ms * interval '1 millisecond')
-from unnest(%(headers)s::text[], %(bodies)s::bytea[], %(ats)s::timestamptz[], %(delays_ms)s::bigint[])
-     as message (headers, body, at, delay_ms)
+select headers, body,
+    coalesce(at, pg_catalog.now() operator(pg_catalog.+) (delay_ms operator(pg_catalog.*) interval '1 millisecond'))
+from rows from (
+    pg_catalog.unnest(%(headers)s::pg_catalog.text[]), pg_catalog.unnest(%(bodies)s::pg_catalog.bytea[]),
+    pg_catalog.unnest(%(ats)s::pg_catalog.timestamptz[]), pg_catalog.unnest(%(delays_ms)s::bigint[])
+) as message (headers, body, at, delay_ms)
 
 -- name: move_due
 -- Soonest first. Rows that another mover has in hand are its own; the array is made once, whatever the plan. How many the

@@ -31,23 +31,32 @@ order by a.attnum
 
 -- name: send
 -- The server's clock decides when the message expires: its UTC wall time at the start of the transaction, plus the TTBR.
+-- Like all that is asked in sessions of handlers and callers, it names everything in full (docs/decisions/012).
 insert into {table} (id, expires, headers, body)
-values (coalesce(%(id)s::uuid, gen_random_uuid()), now() at time zone 'utc' + %(ttbr_ms)s::bigint * interval '1 millisecond', %(headers)s, %(body)s)
+values (
+    coalesce(%(id)s::pg_catalog.uuid, pg_catalog.gen_random_uuid()),
+    (pg_catalog.now() at time zone 'utc') operator(pg_catalog.+) (%(ttbr_ms)s::bigint operator(pg_catalog.*) interval '1 millisecond'),
+    %(headers)s, %(body)s)
 
 -- name: send_many
 -- A batch is one round trip; seq is drawn after the sort, so that it follows the order of the batch.
 insert into {table} (id, expires, headers, body)
-select gen_random_uuid(), now() at time zone 'utc' + ttbr_ms * interval '1 millisecond', headers, body
-from unnest(%(ttbrs_ms)s::bigint[], %(headers)s::text[], %(bodies)s::bytea[])
-     with ordinality as message (ttbr_ms, headers, body, place)
+select pg_catalog.gen_random_uuid(),
+    (pg_catalog.now() at time zone 'utc') operator(pg_catalog.+) (ttbr_ms operator(pg_catalog.*) interval '1 millisecond'),
+    headers, body
+from rows from (
+    pg_catalog.unnest(%(ttbrs_ms)s::bigint[]), pg_catalog.unnest(%(headers)s::pg_catalog.text[]),
+    pg_catalog.unnest(%(bodies)s::pg_catalog.bytea[])
+) with ordinality as message (ttbr_ms, headers, body, place)
 order by place
 
 -- name: expiries
 -- When a COPY is to write what expires: a COPY computes nothing, and this is the sum that send makes, in the same
 -- transaction. In microseconds since 2000, as COPY takes it.
 select ttbr_ms, (extract(epoch from
-    now() at time zone 'utc' + ttbr_ms * interval '1 millisecond' - timestamp '2000-01-01') * 1000000)::bigint as expires
-from unnest(%(ttbrs_ms)s::bigint[]) as ttbr_ms
+    (pg_catalog.now() at time zone 'utc') operator(pg_catalog.+) (ttbr_ms operator(pg_catalog.*) interval '1 millisecond')
+        operator(pg_catalog.-) timestamp '2000-01-01') operator(pg_catalog.*) 1000000)::bigint as expires
+from pg_catalog.unnest(%(ttbrs_ms)s::bigint[]) as ttbr_ms
 
 -- name: load
 -- A large batch: rows stream through, nothing is planned, and seq is drawn in the order in which they come.
@@ -56,20 +65,23 @@ copy {table} (id, expires, headers, body) from stdin (format binary)
 -- name: receive
 -- One statement finds the lowest seq that nobody has, and deletes it. From low on: below it are dead rows to walk through.
 delete from {table}
-where id = (select id from {table} where seq >= %(low)s::bigint order by seq limit 1 for update skip locked)
-returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body
+where id operator(pg_catalog.=) (
+    select id from {table} where seq operator(pg_catalog.>=) %(low)s::bigint order by seq limit 1 for update skip locked)
+returning id::pg_catalog.text, seq,
+    coalesce(expires operator(pg_catalog.<=) (pg_catalog.now() at time zone 'utc'), false) as expired, headers, body
 
 -- name: receive_many
 -- As receive, in one statement before all savepoints: only then is a row in hand stamped with the session's own transaction (xact).
 delete from {table}
-where id = any(array(
-    select id from {table} where seq >= %(low)s::bigint order by seq limit {most} for update skip locked))
-returning id::text, seq, coalesce(expires <= now() at time zone 'utc', false) as expired, headers, body,
-    pg_current_xact_id()::text as xact
+where id operator(pg_catalog.=) any(array(
+    select id from {table} where seq operator(pg_catalog.>=) %(low)s::bigint order by seq limit {most} for update skip locked))
+returning id::pg_catalog.text, seq,
+    coalesce(expires operator(pg_catalog.<=) (pg_catalog.now() at time zone 'utc'), false) as expired, headers, body,
+    pg_catalog.pg_current_xact_id()::pg_catalog.text as xact
 
 -- name: is_committed
 -- A transaction that somebody ended: what it received tells nothing, since another process may have it by now.
-select pg_xact_status(%(xact)s::xid8) = 'committed'
+select pg_catalog.pg_xact_status(%(xact)s::pg_catalog.xid8) operator(pg_catalog.=) 'committed'
 
 -- name: peek
 -- Highest minus lowest seq that nobody has, plus one, by locks; one when a row came back between the two looks.

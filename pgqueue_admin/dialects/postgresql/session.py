@@ -220,7 +220,7 @@ class Session:
             self.run(sql.SQL("listen {}").format(sql.Identifier(channel)))
 
     def notify(self, channel: str, payload: str = "") -> None:
-        self.run("select pg_notify(%s, %s)", [channel, payload])
+        self.run("select pg_catalog.pg_notify(%s, %s)", [channel, payload])
 
     def notifications(self, timeout: float) -> Iterator[Notification]:
         with translated:

@@ -19,7 +19,8 @@ delete from {table} where endpoint = %(endpoint)s and topic = %(topic)s
 
 -- name: subscribers
 -- Each queue once, however many of the event's types it asked for.
-select distinct queueaddress from {table} where topic = any(%(topics)s::text[]) order by queueaddress
+select distinct queueaddress from {table}
+where topic operator(pg_catalog.=) any(%(topics)s::pg_catalog.text[]) order by queueaddress
 
 -- name: rows
 -- Read as it stands, by whoever only looks; more than anybody subscribes to is cut.
