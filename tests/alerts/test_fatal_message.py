@@ -15,7 +15,7 @@ from tests.fatal_ones import fatal_message
 @pytest.fixture
 def session(console_database: str, settings: Any) -> Any:
     settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"], "ENVIRONMENT": "production"}
-    with postgresql().connect(console_database) as connection:
+    with postgresql().connect(console_database, for_handlers=True) as connection:
         yield connection
 
 

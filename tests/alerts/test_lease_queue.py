@@ -26,7 +26,7 @@ values (now(), '{"of": "an original client"}', 'lock_expired', 'worker')
 @pytest.fixture
 def session(console_database: str, settings: Any) -> Any:
     settings.PGQUEUE = {**settings.PGQUEUE, "ALERT_TO": ["oncall@example.org"], "PUBLIC_URL": PUBLIC}
-    with postgresql().connect(console_database) as connection:
+    with postgresql().connect(console_database, for_handlers=True) as connection:
         yield connection
 
 

@@ -33,7 +33,11 @@ def made(source: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, P
 
 @pytest.fixture(scope="module")
 def restored(made: tuple[Path, Path], databases: Databases) -> Iterator[str]:
-    with databases.clone("empty") as dsn, postgresql().connect(dsn) as connection, made[0].open("rb") as lines:
+    with (
+        databases.clone("empty") as dsn,
+        postgresql().connect(dsn, for_handlers=True) as connection,
+        made[0].open("rb") as lines,
+    ):
         for statement in recorded.statements(lines):
             if copy := recorded._COPY.fullmatch(statement):
                 connection.copy_in(statement, recorded.rows(lines, copy["columns"], None))

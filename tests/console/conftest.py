@@ -59,7 +59,11 @@ def recorded(recorded_console: str, connect: Connect) -> Recorded:
 @pytest.fixture(scope="module")
 def looked_at(databases: Databases) -> Iterator[Recorded]:
     """As ``recorded``, one for all tests of a module: for those that only look."""
-    with databases.clone("recorded_console") as dsn, databases.as_django(dsn), postgresql().connect(dsn) as connection:
+    with (
+        databases.clone("recorded_console") as dsn,
+        databases.as_django(dsn),
+        postgresql().connect(dsn, for_handlers=True) as connection,
+    ):
         yield Recorded(connection)
 
 

@@ -23,7 +23,7 @@ def well() -> dict[str, object]:
 
 @pytest.fixture
 def session(console_database: str) -> Iterator[Connection]:
-    with postgresql().connect(console_database) as connection:
+    with postgresql().connect(console_database, for_handlers=True) as connection:
         yield connection
 
 

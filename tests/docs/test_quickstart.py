@@ -54,6 +54,6 @@ def test_the_statement_of_the_page_reads_a_queue(database: str) -> None:
     endpoint.create_queues()
     endpoint.send("Sales", {"number": 1}, type="Shop.PlaceOrder")
     (statement,) = re.findall(r"```sql\n(.*?);\n```", PAGE, re.DOTALL)
-    with postgresql().connect(database) as connection:
+    with postgresql().connect(database, for_handlers=True) as connection:
         assert [tuple(row) for row in connection.all(statement)] == [(1, "Shop.PlaceOrder", '{"number":1}')]
     endpoint.stop()

@@ -59,7 +59,7 @@ def test_one_command_and_ten_minutes(tmp_path: Path) -> None:
     began = time.monotonic()
     try:
         product.start(TEN_MINUTES)
-        with postgresql().connect(product.dsn) as database:
+        with postgresql().connect(product.dsn, for_handlers=True) as database:
             left = TEN_MINUTES - (time.monotonic() - began)
             until(lambda: is_read(database), left, "all that was recorded, and some of the live shop, is in history")
             client = signed_in(product)

@@ -105,8 +105,8 @@ def _entered(databases: Databases, console_dsn: str, queues_dsn: str, **facts: A
         override_settings(PGQUEUE={**settings.PGQUEUE, "SCHEMAS": SCHEMAS, "ENVIRONMENT": MARKUP}),
         databases.as_django(console_dsn),
         elsewhere("queues", **environ.Env.db_url_config(queues_dsn)),
-        postgresql().connect(console_dsn) as console,
-        postgresql().connect(queues_dsn) as queues,
+        postgresql().connect(console_dsn, for_handlers=True) as console,
+        postgresql().connect(queues_dsn, for_handlers=True) as queues,
     ):
         yield World(console, queues, console_dsn, queues_dsn, **facts)
         source.close()

@@ -59,7 +59,7 @@ def product() -> Iterator[Product]:
 
 def ready(product: Product) -> bool:
     """Whether every part is fresh and the recorded failures are in the archive."""
-    with postgresql().connect(product.dsn, read_only=True) as connection:
+    with postgresql().connect(product.dsn, read_only=True, for_handlers=True) as connection:
         archived = connection.value("select count(*) from messages.message_archive")
     try:
         return bool(archived >= RECORDED_FAILURES and httpx.get(f"{product.url}/readyz").status_code == 200)

@@ -23,7 +23,7 @@ values ('Demo.Billing', 'public', 'Billing', %(id)s, %(seq)s, 'deadly', 'Shop.Bi
 
 @pytest.fixture(scope="module")
 def session(product: Product) -> Iterator[Connection]:
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         yield connection
 
 

@@ -16,7 +16,7 @@ AT_THE_END = "log => log.scrollTop > 0 && log.scrollTop + log.clientHeight > log
 
 
 def test_a_log_is_followed_from_its_end(page: Page, product: Product) -> None:
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         ((process, log),) = connection.all(ONE)
     printed(log, *(f"line {number}" for number in range(200)))
     page.goto(f"{product.url}/workers/{process}/log/?follow=1")

@@ -23,7 +23,7 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
     expect(ready).to_have_text("0")
     page.evaluate("window.notReloaded = true")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(SEVEN)
     expect(ready).to_have_text("7", timeout=2000 * NOISE)
     assert page.evaluate("window.notReloaded")
@@ -48,7 +48,7 @@ def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Pa
     said = page.get_by_text("A transaction that writes to it is open.")
     button = page.get_by_role("button", name="Read now")
     button.focus()
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(READ)
         try:
             expect(said).to_be_visible(timeout=7000 * NOISE)
@@ -70,7 +70,7 @@ def test_paused_figures_stand_still_until_resumed(page: Page, product: Product) 
     page.keyboard.press(".")
     expect(page.locator("[data-live-word]")).to_have_text("Paused")
     before = ready.inner_text()
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run(SEVEN.replace("Shipping", "Shop.Web"))
         until(lambda: sampled(connection, "Shop.Web") == 7, what="the sampler to see them")
     assert ready.inner_text() == before != "7"

@@ -36,7 +36,7 @@ HIDE = """(hidden) => {
 
 @pytest.fixture
 def database(product: Product) -> Iterator[Connection]:
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         yield connection
 
 

@@ -25,7 +25,7 @@ REFUSED = "error:Shop.Billing.PaymentGateway+RefusedException"
 
 def rows(product: Product, address: Address) -> list[Any]:
     table = f"{postgresql().canonical(address)}"
-    with postgresql().connect(product.dsn, read_only=True) as connection:
+    with postgresql().connect(product.dsn, read_only=True, for_handlers=True) as connection:
         return connection.all(f"select id, expires, headers, seq from {table} order by seq")
 
 

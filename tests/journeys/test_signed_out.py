@@ -67,7 +67,7 @@ def test_rights_that_were_taken_are_said_on_the_page(page: Page, product: Produc
 
 @contextmanager
 def superuser_no_more(product: Product) -> Iterator[None]:
-    with postgresql().connect(product.dsn) as connection:
+    with postgresql().connect(product.dsn, for_handlers=True) as connection:
         connection.run("update auth_user set is_superuser = false where username = 'admin'")
         try:
             yield

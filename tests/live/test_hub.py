@@ -64,7 +64,7 @@ async def soon(condition: Callable[[], bool]) -> None:
 async def woken(dsn: str, board: Board) -> None:
     """A wake-up. What was rendered before it has been sent; what stands on the board now is being rendered."""
     before = board.rendered
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         connection.notify("test_wake")
     await soon(lambda: board.rendered > before)
 

@@ -29,7 +29,7 @@ async def heard(wakes: AsyncIterator[str]) -> str:
 
 
 def notify(dsn: str) -> None:
-    with postgresql().connect(dsn) as connection:
+    with postgresql().connect(dsn, for_handlers=True) as connection:
         connection.notify(CHANNEL)
 
 

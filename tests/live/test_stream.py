@@ -32,7 +32,7 @@ HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder"}'
 def site(databases: Databases) -> Iterator[Site]:
     """One for all of these tests: a web server and a sampler take seconds to start."""
     with databases.clone("console") as dsn, databases.as_django(dsn):
-        with postgresql().connect(dsn) as connection:
+        with postgresql().connect(dsn, for_handlers=True) as connection:
             connection.run(postgresql().queue.create(table=SALES))
         with serve(dsn) as site, site.command("sampler"):
             yield site

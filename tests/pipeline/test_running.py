@@ -25,7 +25,10 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
     product.start()
     try:
         dsn = json.loads((product.var / "state.json").read_text())["dsn"]
-        with postgresql().connect(dsn) as database, postgresql().connect(dsn) as holder:
+        with (
+            postgresql().connect(dsn, for_handlers=True) as database,
+            postgresql().connect(dsn, for_handlers=True) as holder,
+        ):
             until(lambda: is_whole(database), 300, "everything audited is in history")
             with held_at(WRITTEN, holder):
                 database.run(MORE)

@@ -33,7 +33,7 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         try:
-            with postgresql().connect(self.dsn) as connection:
+            with postgresql().connect(self.dsn, for_handlers=True) as connection:
                 (archive,) = sources(connection)
                 while not self.is_over() or self.turn(connection, archive):
                     self.turn(connection, archive)

@@ -26,7 +26,7 @@ class Writer(threading.Thread):
         self._messages = ShopMessages(self._random)
 
     def run(self) -> None:
-        with postgresql().connect(self._dsn, application_name=NAME) as connection:
+        with postgresql().connect(self._dsn, application_name=NAME, for_handlers=True) as connection:
             done = 0
             while self._goes_on(done):
                 self._transaction(connection)

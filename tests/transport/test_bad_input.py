@@ -25,7 +25,9 @@ def graveyard():
 def drain(recorded_database, handlers, spy, graveyard):
     """Receive a recorded queue dry, one message at a time; what nobody can handle lies in ``graveyard``."""
     started = []
-    with postgresql().connect(recorded_database) as connection:  # what waited has come due since it was recorded
+    with postgresql().connect(
+        recorded_database, for_handlers=True
+    ) as connection:  # what waited has come due since it was recorded
         for delayed in ('"Billing.Delayed"', '"Legacy"."Invoicing.Delayed"'):
             connection.run(f"update {delayed} set due = 'infinity'")
 

@@ -11,8 +11,9 @@ from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.sampler import FIND_EVERY
 from pgqueue_admin.records.models import LatestSample, Process, Queue
 from pgqueue_admin.workers.sampling import HEARTBEAT_EVERY, Sampling
+from tests import server_clock
 from tests.console.sampled import elsewhere
-from tests.monitor.tables import cut_sessions, fill, make
+from tests.monitor.tables import fill, make
 from tests.monitor.test_sampler import Clock
 
 Connect = Callable[..., Connection]
@@ -106,17 +107,16 @@ def test_known_queues_are_measured_while_none_can_be_found(
     assert told() == ""
 
 
-def test_queues_say_that_their_database_was_too_slow(apart: Connection, sampling: Sampling, clock: Clock) -> None:
+def test_queues_say_that_their_database_was_too_slow(
+    apart: Connection, sampling: Sampling, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server's clock is what each look begins with."""
     make(apart)
     sampling.turn()
-    slow = "create function public.clock_timestamp() returns timestamptz language plpgsql volatile as"
-    apart.run(f"{slow} 'begin perform pg_sleep(60); return now(); end'")
-    name = apart.value("select current_database()")
-    apart.run(f'alter database "{name}" set search_path = public, pg_catalog')
-    cut_sessions(apart, "pgqueue sampler reads")
-    sampling.turn()
-    assert "too slow" in LatestSample.objects.get().error
-    apart.run("drop function public.clock_timestamp()")
+    with monkeypatch.context() as meanwhile:
+        seconds = server_clock.only_in(apart, "60", "0")
+        server_clock.tells(meanwhile, f"(select clock_timestamp() from pg_sleep({seconds}))")
+        sampling.turn()
+        assert "too slow" in LatestSample.objects.get().error
     sampling.turn()
     assert LatestSample.objects.get().error == ""

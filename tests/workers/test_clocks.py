@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import environ
 import pytest
-from django.db import connections
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -18,6 +17,7 @@ from pgqueue_admin.records.models import LatestSample, Sample
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.workers.clocks import Ahead
 from pgqueue_admin.workers.sampling import Sampling
+from tests import server_clock
 from tests.console.sampled import elsewhere
 from tests.monitor.tables import make
 
@@ -56,14 +56,13 @@ def test_the_ends_of_the_calendar_stay_where_they_are(at: datetime, by: timedelt
 
 
 @pytest.fixture
-def hour_ahead(console_database: str, queues: str, connect: Connect) -> Iterator[Connection]:
+def hour_ahead(
+    console_database: str, queues: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Connection]:
     """A queue database whose server says that it is an hour later."""
     connection = connect(queues)
-    connection.run("""create function public.clock_timestamp() returns timestamptz language sql volatile
-        as $$ select pg_catalog.clock_timestamp() + interval '1 hour' $$""")
-    connection.run(
-        f"alter database {connection.value('select current_database()')} set search_path = public, pg_catalog"
-    )
+    ahead = server_clock.only_in(connection, "interval '1 hour'", "interval '0'")
+    server_clock.tells(monkeypatch, f"(clock_timestamp() + {ahead})")
     with elsewhere("queues", **environ.Env.db_url_config(queues)):
         yield connection
 
@@ -87,10 +86,7 @@ def test_a_clock_that_steps_back_leaves_no_hole_in_history(
 ) -> None:
     """By two hours: as after the change to a standby that was behind, or to a copy of the machine."""
     tables.run("create table public.step as select interval '2 hours' as by")
-    tables.run("""create function public.clock_timestamp() returns timestamptz language sql volatile
-        as $$ select pg_catalog.clock_timestamp() + (select by from public.step) $$""")
-    tables.run(f"alter database {tables.value('select current_database()')} set search_path = public, pg_catalog")
-    connections["default"].close()
+    server_clock.tells(monkeypatch, "(clock_timestamp() + (select by from public.step))")
     monkeypatch.setattr(clock, "ASK_EVERY", 0.0)
     monkeypatch.setattr(clock, "now", clock.Clock().now)
     make(tables)

@@ -123,7 +123,7 @@ def test_a_second_one_on_the_same_folder_is_refused_and_names_the_first(product:
 
 
 def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: Product) -> None:
-    with postgresql().connect(product.dsn) as session:
+    with postgresql().connect(product.dsn, for_handlers=True) as session:
         session.run("create table kept (x int)")
     assert product.stop() == 0
     none_left(product.var, 1)
@@ -133,7 +133,7 @@ def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: P
     product.launch()
     within(HEALED, product.is_up, "up again on what was kept")
     assert stylesheet.read_bytes() == whole
-    with postgresql().connect(product.dsn) as session:
+    with postgresql().connect(product.dsn, for_handlers=True) as session:
         assert session.value("select count(*) from kept") == 0
 
 
@@ -202,7 +202,7 @@ def restoring(product: Product) -> bool:
     if not (product.var / "state.json").exists():
         return False
     asked = "select exists (select from pg_stat_activity where application_name = 'pgqueue-admin seed')"
-    with postgresql().connect(product.dsn) as session:
+    with postgresql().connect(product.dsn, for_handlers=True) as session:
         return bool(session.value(asked))
 
 

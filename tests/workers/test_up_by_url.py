@@ -36,7 +36,7 @@ def state_of(dsn: str) -> tuple[list[Any], int]:
 
     A session's writes are counted by the time it is gone, which may be after whoever had it has closed it.
     """
-    with postgresql().connect(dsn) as session:
+    with postgresql().connect(dsn, for_handlers=True) as session:
         until(lambda: session.value(_OTHERS) == 0, what="nobody else is in the database")
         return session.all(_OBJECTS), session.value(_WRITTEN)
 
@@ -111,5 +111,5 @@ def nobody_was_made(console: str) -> bool:
 
 
 def one(dsn: str, query: str) -> Any:
-    with postgresql().connect(dsn) as session:
+    with postgresql().connect(dsn, for_handlers=True) as session:
         return session.value(query)
