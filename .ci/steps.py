@@ -4,8 +4,8 @@
     .ci/run                 all of it
     .ci/run lint journeys   only these steps
 
-As root on Debian it installs chromium and postgresql-15 when they are missing; otherwise CHROMIUM= names a browser and
-PG_BIN= a folder of PostgreSQL binaries.
+As root on Debian it installs chromium, nginx-light and postgresql-15 when they are missing; otherwise CHROMIUM= names a
+browser, NGINX= an nginx and PG_BIN= a folder of PostgreSQL binaries.
 """
 
 import os
@@ -37,7 +37,7 @@ ASKING = (
 class Step(NamedTuple):
     name: str
     command: str
-    needs: str = ""  # chromium, postgresql
+    needs: str = ""  # chromium, nginx, postgresql
     is_pytest: bool = False
 
 
@@ -53,7 +53,7 @@ STEPS = [
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
     Step("tests", "make test", is_pytest=True),
-    pytest("journeys", "-m journey -n 2 tests", "chromium"),
+    pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
     pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),
     pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos -n 2 tests"),
@@ -88,12 +88,12 @@ def run(step: Step) -> Outcome:
     print(f"\n=== {step.name}: {step.command}", flush=True)
     began = time.monotonic()
     environment = dict(os.environ)
-    if step.needs:
-        try:
-            environment |= NEEDS[step.needs]()
-        except Missing as missing:
-            print(missing, flush=True)
-            return Outcome(step, time.monotonic() - began, 0, why=str(missing))
+    try:
+        for need in step.needs.split():
+            environment |= NEEDS[need]()
+    except Missing as missing:
+        print(missing, flush=True)
+        return Outcome(step, time.monotonic() - began, 0, why=str(missing))
     junit = RESULTS / f"{step.name}.xml"
     if step.is_pytest:
         environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} --junitxml={junit}"
@@ -143,6 +143,17 @@ def chromium() -> dict[str, str]:
     return {"CHROMIUM": browser}
 
 
+def nginx() -> dict[str, str]:
+    """Debian has it where only root's PATH looks; its package starts no server without an init system."""
+    folders = f"{os.environ.get('PATH', '')}:/usr/sbin"
+    program = os.environ.get("NGINX") or shutil.which("nginx", path=folders)
+    if not program and installed("nginx-light"):
+        program = shutil.which("nginx", path=folders)
+    if not program or not Path(program).exists():
+        raise Missing("No nginx: install Debian's package nginx-light, or set NGINX= to one.")
+    return {"NGINX": program}
+
+
 def postgresql() -> dict[str, str]:
     folder = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
     if not (folder / "postgres").exists() and "PG_BIN" not in os.environ:
@@ -162,7 +173,7 @@ def installed(package: str) -> bool:
     return done.returncode == 0
 
 
-NEEDS = {"chromium": chromium, "postgresql": postgresql}
+NEEDS = {"chromium": chromium, "nginx": nginx, "postgresql": postgresql}
 
 
 def report(outcomes: list[Outcome]) -> int:

@@ -1,7 +1,7 @@
 """Addresses in mails. Each opens a page and asks there; none acts by itself."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from django.conf import settings
 from django.urls import reverse
@@ -15,7 +15,7 @@ _RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that n
 
 def absolute(page: str, **names: Any) -> str:
     """The page's address for the world outside."""
-    return settings.PGQUEUE["PUBLIC_URL"] + reverse(page, kwargs=names)
+    return _abroad(reverse(page, kwargs=names))
 
 
 def warning(number: int) -> str:
@@ -31,7 +31,12 @@ def fatal(row_id: str) -> str:
 
 
 def archive(queue_address: str, cause: str) -> str:
-    return settings.PGQUEUE["PUBLIC_URL"] + archive_path(queue_address, cause)
+    return _abroad(archive_path(queue_address, cause))
+
+
+def _abroad(path: str) -> str:
+    """The path of PUBLIC_URL is a part of ``path`` already."""
+    return urljoin(settings.PGQUEUE["PUBLIC_URL"], path)
 
 
 def archive_path(queue_address: str, cause: str) -> str:

@@ -131,12 +131,19 @@ def look(now: datetime, watching_since: datetime, reading: Reading, answering_si
         deaths=reading.deaths,
         archive_error=reading.error,
         silent=reading.silent,
-        failed_mails=list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR)),
+        failed_mails=_failed_mails(now),
         fatal=fatal_messages.still_there(),
         mail=mailbox.configured(),
         environment=settings.PGQUEUE["ENVIRONMENT"],
         colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
     )
+
+
+def _failed_mails(now: datetime) -> list[AlertMail]:
+    """Those of a day, which are tried again; and the newest of all, while the server has taken none since."""
+    of_a_day = list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR))
+    tried = AlertMail.objects.exclude(tried_at=None).order_by("-tried_at", "-pk")[:1]
+    return of_a_day or [mail for mail in tried if mail.state == AlertMail.State.FAILED]
 
 
 def smallest_ttbrs() -> dict[tuple[str, str], list[SmallestTtbr]]:

@@ -145,6 +145,9 @@ def said(error: Exception) -> str:
         return f"It cannot be addressed: {error}"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return "; ".join(f"{to}: {code} {_text(words)}" for to, (code, words) in error.recipients.items())
+    if isinstance(error, smtplib.SMTPHeloError):
+        words = f"{error.smtp_code} {_text(error.smtp_error)}".rstrip(".")
+        return f"{words}. That was its answer to our greeting: PGQUEUE_EMAIL_HELO says how the mail server is greeted"
     if isinstance(error, smtplib.SMTPResponseException):
         return f"{error.smtp_code} {_text(error.smtp_error)}"
     return f"The mail server does not answer: {error}"

@@ -1,8 +1,12 @@
-"""Django's mail server, and what it keeps to itself: that of several recipients some were refused."""
+"""Django's mail server, which greets as we are configured, not as this machine is named; and what it keeps to itself:
+that of several recipients some were refused.
+"""
 
 import smtplib
+import socket
 from typing import Any
 
+from django.conf import settings
 from django.core.mail.backends.smtp import EmailBackend
 
 
@@ -15,6 +19,16 @@ class PartlyRefused(smtplib.SMTPRecipientsRefused):
 
 
 class _Telling(smtplib.SMTP):
+    def ehlo(self, name: str = "") -> tuple[int, bytes]:
+        return super().ehlo(name or self._greeting())
+
+    def helo(self, name: str = "") -> tuple[int, bytes]:
+        return super().helo(name or self._greeting())
+
+    def _greeting(self) -> str:
+        """As RFC 5321 has it (4.1.1.1): a full name, else the address that the server sees, in brackets."""
+        return settings.PGQUEUE["EMAIL_HELO"] or _literal(self.sock)
+
     def sendmail(self, from_addr: str, to_addrs: Any, *mail: Any, **options: Any) -> dict[str, tuple[int, bytes]]:
         refused = super().sendmail(from_addr, to_addrs, *mail, **options)
         if refused:
@@ -24,6 +38,11 @@ class _Telling(smtplib.SMTP):
 
 class _Encrypted(_Telling, smtplib.SMTP_SSL):
     pass
+
+
+def _literal(wire: socket.socket | None) -> str:
+    ours = wire.getsockname()[0] if wire else "127.0.0.1"
+    return f"[IPv6:{ours}]" if ":" in ours else f"[{ours}]"
 
 
 class Server(EmailBackend):

@@ -9,6 +9,7 @@ from typing import Any
 
 import django
 from asgiref.sync import sync_to_async
+from django.conf import settings as django_settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponse
@@ -63,6 +64,7 @@ def _static_files() -> Any:
 
 
 _files = _static_files().files
+_STATIC = django_settings.STATIC_URL
 _security = SecurityMiddleware(lambda request: HttpResponse())
 
 
@@ -99,7 +101,7 @@ async def _answer(send: Send, status: HTTPStatus, headers: list[tuple[str, str]]
 
 
 async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    if scope["type"] == "http" and scope["path"].startswith("/static/"):
+    if scope["type"] == "http" and scope["path"].startswith(_STATIC):
         await static(scope, send)
     else:
         await _django(scope, receive, send)

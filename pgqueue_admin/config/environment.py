@@ -1,10 +1,12 @@
 """What the environment says, and the embedded servers where it is silent. A variable set to nothing says nothing."""
 
+import hmac
 import os
+import re
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
@@ -15,6 +17,7 @@ from pgqueue_admin.dialects.postgresql.opening import (
     LOOK_SECONDS,
     ON_THE_WIRE,
     OWN_PATH,
+    not_understood,
     primary_for_lookers,
     said_by,
     started_with,
@@ -25,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 VAR = Path(env("PGQUEUE_VAR", default="") or ROOT / "var").resolve()
 STATE = state.read(VAR)
+CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
 
 DATABASE_URL: str = env("DATABASE_URL", default="")
 QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
@@ -44,8 +48,31 @@ def _port() -> int:
 LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", _port())
 _LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
 PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
+_PUBLIC = re.compile(
+    r"(?P<origin>https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?)(?P<path>(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)*)", re.A
+)
+
+
+def _public() -> tuple[str, str]:
+    """Scheme, host and port of PUBLIC_URL, and the path below which all pages are: "/" without one, else "/queues/"."""
+    if not (said := _PUBLIC.fullmatch(PUBLIC_URL)):
+        raise SystemExit(f"PUBLIC_URL must be https://host or https://host:port/path; it is {PUBLIC_URL}.")
+    return said["origin"], f"{said['path']}/"
+
+
+ORIGIN, BELOW = _public()
+_MEANT = {
+    "schema": "which schemas are looked at, QUEUE_SCHEMAS says",
+    "pgbouncer": "sessions have to be one's own: not those of a pooler in transaction mode",
+    "ssl": "it is sslmode=verify-full, or sslmode=require for no certificate",
+}
 _DATABASE = "postgresql://user:password@host:port/database"
 ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
+
+
+def installation(secret_key: str, public_url: str) -> str:
+    """The same in each process of an installation: by this, two consoles on one host name things differently."""
+    return hmac.digest(secret_key.encode(), f"installation {public_url}".encode(), "sha256").hex()[:8]
 
 
 def unreadable(name: str, form: str, url: str) -> SystemExit:
@@ -61,6 +88,7 @@ def database(url: str, name: str) -> dict[str, Any]:
     Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS, and
     URL_TARGET, of which a session that only looks makes its own.
     """
+    _refuse_parameters(url, name)
     asked = url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue"
     try:
         if environ.Env.DB_SCHEMES.get(asked.partition("://")[0]) != "django.db.backends.postgresql":
@@ -77,9 +105,17 @@ def database(url: str, name: str) -> dict[str, Any]:
     return {**parsed, "CONN_MAX_AGE": 0, **from_url, "OPTIONS": options}
 
 
+def _refuse_parameters(url: str, name: str) -> None:
+    """Those of other drivers: ours would refuse each session, and say only that the URL is wrong."""
+    if unknown := not_understood(url):
+        meant = _MEANT.get(unknown, "libpq's documentation lists those that it has")
+        raise SystemExit(f"{name} must be a URL that libpq understands: it knows no parameter “{unknown}”; {meant}.")
+
+
 def standby(name: str) -> str:
     """Where history is read, as libpq is told it: empty without one."""
     url: str = env(name, default="")
+    _refuse_parameters(url, name)
     try:
         if url and not url.startswith(("postgresql://", "postgres://")):
             raise UrlUnreadable
@@ -99,7 +135,26 @@ def broker(name: str) -> str:
             _ = urlsplit(each).port
         except ValueError:
             raise unreadable(name, "redis://:password@host:port/0", url) from None
-    return url or STATE.broker_url
+    return ";".join(map(_verified, url.split(";"))) if url else STATE.broker_url
+
+
+def _verified(url: str) -> str:
+    """With ``rediss://`` alone kombu would take any certificate."""
+    if not url.startswith("rediss://"):
+        return url
+    parts = urlsplit(url)
+    (said,) = parse_qs(parts.query).get("ssl_cert_reqs", [""])[:1]
+    if said and said.upper().removeprefix("CERT_") not in CERTIFICATES:
+        raise SystemExit(f"ssl_cert_reqs in CELERY_BROKER_URL must be required, optional or none; it is {said}.")
+    return url if said else parts._replace(query=f"{parts.query}&ssl_cert_reqs=required".lstrip("&")).geturl()
+
+
+def broker_tls(url: str) -> dict[str, Any] | None:
+    """What ``amqps://`` has no place for in its URL: that the certificate must be of the host that was meant.
+
+    Not for several hosts: kombu keeps the name of the first for all. Their certificates are verified, their names not.
+    """
+    return {"server_hostname": None} if url.startswith("amqps://") and ";" not in url else None
 
 
 def mail_server() -> dict[str, Any]:
@@ -111,6 +166,30 @@ def mail_server() -> dict[str, Any]:
         return environ.Env.email_url_config(url) if url else {}
     except ValueError:
         raise unreadable("EMAIL_URL", "smtp+tls://user:password@host:587 or smtp://host:25", url) from None
+
+
+_LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_FULL_NAME = re.compile(rf"(?=.{{4,253}}$)(?:{_LABEL}\.)+(?=[a-z0-9-]*[a-z]){_LABEL}", re.IGNORECASE | re.ASCII)
+_LITERAL = re.compile(r"\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-fA-F:.]+)\]", re.A)
+
+
+def greeting(sender: str) -> str:
+    """How the mail server is greeted: by a full name, as strict servers want; empty for our address in brackets."""
+    said: str = env("PGQUEUE_EMAIL_HELO", default="").strip()
+    if said and not (_FULL_NAME.fullmatch(said) or _LITERAL.fullmatch(said)):
+        form = "a full host name such as queues.example.org, or an address such as [192.0.2.1]"
+        raise SystemExit(f"PGQUEUE_EMAIL_HELO must be {form}; it is {said}.")
+    known = (urlsplit(PUBLIC_URL).hostname or "", parseaddr(sender)[1].rpartition("@")[2])
+    return said or next((name for each in known if (name := _ascii(each))), "")
+
+
+def _ascii(name: str) -> str:
+    """As it stands in DNS; empty for what is no full name there, as an address or localhost."""
+    try:
+        spelt = name.encode("idna").decode()
+    except UnicodeError:
+        return ""
+    return spelt if _FULL_NAME.fullmatch(spelt) else ""
 
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
@@ -147,6 +226,13 @@ def days(name: str, default: int) -> int:
     said: str = env(name, default="").strip() or str(default)
     if not (said.isascii() and said.isdecimal()):
         raise SystemExit(f"{name} must be a number of days, or 0 for ever; it is {said}.")
+    return int(said)
+
+
+def above_zero(name: str, default: int, unit: str) -> int:
+    said: str = env(name, default="").strip() or str(default)
+    if not (said.isascii() and said.isdecimal() and len(said) < 7 and int(said)):
+        raise SystemExit(f"{name} must be a number of {unit} above 0; it is {said}.")
     return int(said)
 
 

@@ -7,6 +7,7 @@ from csp.constants import NONE, SELF
 from pgqueue_admin.config import environment as given
 from pgqueue_admin.config.worker_settings import *  # noqa: F403
 from pgqueue_admin.config.worker_settings import INSTALLED_APPS as _ENGINE_APPS
+from pgqueue_admin.config.worker_settings import PGQUEUE, SECRET_KEY
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -55,7 +56,7 @@ TEMPLATES = [
         },
     }
 ]
-STATIC_URL = "/static/"
+STATIC_URL = f"{given.BELOW}static/"
 STATICFILES_DIRS = [given.ROOT / "static"]
 STATIC_ROOT = given.VAR / "static"
 STORAGES = {
@@ -69,8 +70,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"{_VALIDATION}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": f"{_VALIDATION}.CommonPasswordValidator"},
 ]
-LOGIN_URL = "/sign-in/"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "overview"
 
 # CONSOLE.md 5.6, on every page, Django admin included.
 CONTENT_SECURITY_POLICY = {
@@ -91,8 +92,15 @@ SECURE_REFERRER_POLICY = "same-origin"
 
 _PUBLIC = urlsplit(given.PUBLIC_URL)
 ALLOWED_HOSTS = given.listed("ALLOWED_HOSTS") or ["127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or ""]
-CSRF_TRUSTED_ORIGINS = [given.PUBLIC_URL]
+CSRF_TRUSTED_ORIGINS = [given.ORIGIN]
 CSRF_FAILURE_VIEW = "pgqueue_admin.console.pages.errors.old_form"
+# Cookies know hosts, and no ports: two consoles on one host would take each other's.
+INSTALLATION = given.installation(SECRET_KEY, given.PUBLIC_URL)
+SESSION_COOKIE_NAME = f"sessionid_{INSTALLATION}"
+CSRF_COOKIE_NAME = f"csrftoken_{INSTALLATION}"
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = given.BELOW
+SESSION_COOKIE_AGE = PGQUEUE["SESSION_HOURS"] * 3600
+MESSAGE_STORAGE = "pgqueue_admin.console.said.Said"
 # What an address without https has to go without; docs/deployment.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK
@@ -101,9 +109,10 @@ SECURE_HSTS_SECONDS = 0 if given.ON_LOOPBACK else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not given.ON_LOOPBACK
 SECURE_HSTS_PRELOAD = not given.ON_LOOPBACK
 SECURE_PROXY_SSL_HEADER = None if given.ON_LOOPBACK else ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # probes come over plain HTTP
+SECURE_REDIRECT_EXEMPT = [f"^({given.BELOW[1:]})?(healthz|readyz)$"]  # probes come over plain HTTP
 
 CELERY_BROKER_URL = given.broker("CELERY_BROKER_URL") or "redis://127.0.0.1:1/0"
+CELERY_BROKER_USE_SSL = given.broker_tls(CELERY_BROKER_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_RESULT_BACKEND = "django-db"
 CELERY_RESULT_EXTENDED = True

@@ -1,7 +1,12 @@
-"""Where a request goes: Django admin, and the console for everything else."""
+"""Where a request goes: Django admin, and the console for everything else, below the path of PUBLIC_URL."""
 
 from django.contrib import admin
 from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls), path("", include("pgqueue_admin.console.urls"))]
+from pgqueue_admin.config.environment import BELOW
+from pgqueue_admin.console.pages import health
+
+_pages = [path("admin/", admin.site.urls), path("", include("pgqueue_admin.console.urls"))]
+# Probes ask the process itself, which no proxy has put below a path.
+urlpatterns = [*health.urlpatterns, path(BELOW[1:], include(_pages))]
 handler404 = "pgqueue_admin.console.pages.errors.not_found"

@@ -41,6 +41,8 @@ PGQUEUE = {
     "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0, or_never=True),
     "ALERT_TO": given.addresses("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
+    "SESSION_HOURS": given.above_zero("PGQUEUE_SESSION_HOURS", 12, "hours"),
+    "IDLE_MINUTES": given.above_zero("PGQUEUE_IDLE_MINUTES", 60, "minutes"),
     "VAR": given.VAR,
     "ARCHIVE_DAYS": given.days("ARCHIVE_DAYS", 0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
@@ -71,6 +73,7 @@ EMAIL_USE_TLS = _EMAIL.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = given.address("EMAIL_FROM", "pgqueue-admin@localhost")
+PGQUEUE["EMAIL_HELO"] = given.greeting(DEFAULT_FROM_EMAIL)
 
 LOG_FORMAT = given.one_of("LOG_FORMAT", "line", "json")
 logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints as two lines of text

@@ -4,6 +4,8 @@ from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import resolve_url
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from pgqueue_admin.operations import guard
@@ -15,9 +17,14 @@ class SeeOther(HttpResponseRedirect):
     status_code = 303
 
 
-def back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:
-    """To ``next``, filter and cursor kept."""
-    return SeeOther(came_from(request) or otherwise)
+def back(request: HttpRequest, otherwise: str = "overview") -> HttpResponse:
+    """To ``next``, filter and cursor kept; else to a page, by its name or address."""
+    return SeeOther(came_from(request) or resolve_url(otherwise))
+
+
+def pressed_on(request: HttpRequest) -> str:
+    """The page to go back to where an act could not be done."""
+    return came_from(request) or page_before(request) or reverse("overview")
 
 
 def came_from(request: HttpRequest) -> str:

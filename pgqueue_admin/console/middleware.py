@@ -16,7 +16,7 @@ from django.utils.encoding import iri_to_uri
 from django.utils.http import escape_leading_slashes
 from django_htmx.middleware import HtmxDetails
 
-from pgqueue_admin.console import answers
+from pgqueue_admin.console import answers, session_age
 from pgqueue_admin.console.pages import errors
 from pgqueue_admin.records import away
 from pgqueue_admin.wording import times
@@ -73,7 +73,10 @@ class SignInRequired(LoginRequiredMiddleware):
         if not getattr(view_func, "login_required", True):
             return None  # asked first, and not of the session: a probe must not need the database
         try:
-            return super().process_view(request, view_func, view_args, view_kwargs)
+            answer = super().process_view(request, view_func, view_args, view_kwargs)
+            if answer is None:
+                session_age.prolong(request)
+            return answer
         except DOWN as error:  # the session lives in the console's database
             return unavailable(request, error)
 
@@ -86,7 +89,7 @@ class SignInRequired(LoginRequiredMiddleware):
         if request.method in LOOKING:
             return super().handle_no_permission(request, view_func)
         answers.refused(request, SIGNED_OUT)
-        return redirect_to_login(answers.came_from(request) or answers.page_before(request) or "/")
+        return redirect_to_login(answers.pressed_on(request))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         refused = isinstance(exception, Error) and away.takes_no_writes(exception)
@@ -130,7 +133,7 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
     does = away.does(error)
     log.warning("The console's database %s: %s", does, error)
     acted, said = request.method not in LOOKING, _told(request, error).splitlines()
-    again = (answers.came_from(request) or answers.page_before(request) or "/") if acted else ""
+    again = answers.pressed_on(request) if acted else ""
     about = {"does": does, "detail": said[0] if said else "", "acted": acted, "again": again}
     page = render_to_string("pgqueue_admin/unavailable.html", about)
     refresh = f"5; url={iri_to_uri(again)}" if acted else "5"

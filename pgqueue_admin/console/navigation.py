@@ -156,7 +156,7 @@ def _of(request: HttpRequest, urls: dict[str, str]) -> str:
 
 
 def _leads_to(url: str, path: str) -> bool:
-    return path == url if url == "/" else path.startswith(url)
+    return path == url if url == path_of("overview") else path.startswith(url)
 
 
 def _entry(counts: Counts, url: str, here: str, name: str, word: str, count: str) -> Entry:

@@ -141,6 +141,14 @@ _GROUPS: list[tuple[str, list[Any]]] = [
             ("Server", "EMAIL_URL", _mail),
             ("Warnings go to", "ALERT_TO", lambda: ", ".join(_given("ALERT_TO")) or "nobody"),
             ("From", "EMAIL_FROM", lambda: settings.DEFAULT_FROM_EMAIL),
+            ("Greets the server as", "PGQUEUE_EMAIL_HELO", lambda: _given("EMAIL_HELO") or "its address in brackets"),
+        ],
+    ),
+    (
+        "Signing in",
+        [
+            ("A sign-in lasts", "PGQUEUE_SESSION_HOURS", lambda: plain(_given("SESSION_HOURS") * 3600)),
+            ("Without a page it ends after", "PGQUEUE_IDLE_MINUTES", lambda: plain(_given("IDLE_MINUTES") * 60)),
         ],
     ),
 ]

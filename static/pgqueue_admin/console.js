@@ -9,7 +9,7 @@
   // ---- the person's zone: what arrives later is put into it here
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   if (!document.cookie.includes(`zone=${encodeURIComponent(zone)}`)) {
-    document.cookie = `zone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+    document.cookie = `zone=${encodeURIComponent(zone)}; path=${body.dataset.root}; max-age=31536000; samesite=lax`;
   }
   if (!one("#live-button")) return; // signing in
 
@@ -202,7 +202,7 @@
     if (one("#stream") || paused || document.hidden || !window.htmx) return;
     const topics = ["frame", ...body.dataset.topics.split(" ").filter(Boolean)];
     const place = Object.assign(document.createElement("div"), { hidden: true, id: "stream" });
-    const address = `/live/?${topics.map((t) => `t=${encodeURIComponent(t)}`).join("&")}`;
+    const address = `${body.dataset.root}live/?${topics.map((t) => `t=${encodeURIComponent(t)}`).join("&")}`;
     const wiring = { "hx-ext": "sse", "sse-connect": address, "sse-swap": "figures,beat" };
     for (const [name, value] of Object.entries(wiring)) place.setAttribute(name, value);
     body.append(place);

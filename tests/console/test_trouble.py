@@ -5,6 +5,7 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.template.loader import render_to_string
 from django.test import Client
@@ -82,7 +83,7 @@ def test_strangers_are_told_no_hosts_and_no_ports(console_database: str, caplog:
 
 def signed_in_before() -> Client:
     browser = Client()
-    browser.cookies["sessionid"] = "x" * 32
+    browser.cookies[settings.SESSION_COOKIE_NAME] = "x" * 32
     return browser
 
 
@@ -117,6 +118,7 @@ def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_n
     operator.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
     client = Client()
     client.force_login(operator)
+    client.get("/me/keys/")  # the sign-in's own row is written: once a minute
     with elsewhere("queues", **reader), watching.only_access_share(connect(recorded_console)):
         known = until(role.current, what="the database was asked")
         assert known.refusal == f"the database role {reader['USER']} may only SELECT"

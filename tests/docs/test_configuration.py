@@ -7,7 +7,9 @@ from pgqueue_admin.records import samples
 from pgqueue_admin.workers import ledger, run_folder, supervisor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-_CALLS = r"(?:env(?:\.\w+)?|environ\.\w+|listed|address(?:es)?|one_of|days|seconds|memory|standby|broker)\(\s*"
+_CALLS = (
+    r"(?:env(?:\.\w+)?|environ\.\w+|listed|address(?:es)?|one_of|days|seconds|above_zero|memory|standby|broker)\(\s*"
+)
 _READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')
 _NOT_OURS = {
     "PYTHONPATH",

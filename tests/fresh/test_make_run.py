@@ -80,7 +80,7 @@ def signed_in(product: Product) -> httpx.Client:
     client = httpx.Client(base_url=product.url, follow_redirects=True)
     page = client.get("/")
     name, password = product.login
-    token = client.cookies["csrftoken"]
+    token = next(each.value for each in client.cookies.jar if each.name.startswith("csrftoken_"))
     answer = client.post(page.url, data={"username": name, "password": password, "csrfmiddlewaretoken": token})
     assert answer.url.path == "/", answer.text
     return client

@@ -4,9 +4,11 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from pgqueue_admin.console import urls
+from pgqueue_admin.console import said, urls
+from pgqueue_admin.console.pages import sign_in
 from pgqueue_admin.live import topics
 from tests.hostile.payloads import MARKUP, QUERIES, TURNED
 from tests.hostile.world import World
@@ -129,8 +131,10 @@ def test_a_name_of_nothing(client: Client, path: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["\\000" * 32, "../../../etc/passwd", "%00", "x" * 4_000, '{"a":1}', "\\377\\376"])
-@pytest.mark.parametrize("name", ["sessionid", "csrftoken", "zone", "utc", "theme", "keys", "messages"])
+@pytest.mark.parametrize("name", ["session", "csrf", "zone", "utc", "theme", "keys", "messages", "known"])
 def test_cookies_that_we_never_set(world: World, client: Client, name: str, value: str) -> None:
+    ours = {"session": settings.SESSION_COOKIE_NAME, "csrf": settings.CSRF_COOKIE_NAME, "known": sign_in.COOKIE}
+    name = {**ours, "messages": said.Cookie.cookie_name}.get(name, name)
     for path in ("/queues/", "/sign-in/"):
         cookies = "; ".join(f"{each.key}={each.value}" for each in client.cookies.values() if each.key != name)
         answer = Client().get(path, headers={"cookie": f'{cookies}; {name}="{value}"'})

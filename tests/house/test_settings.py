@@ -135,6 +135,60 @@ def test_a_url_that_is_none_is_refused_and_its_password_said_to_nobody(
     assert "s3c" not in told
 
 
+@pytest.mark.parametrize("name", ["DATABASE_URL", "QUEUES_URL", "HISTORY_URL"])
+@pytest.mark.parametrize(
+    ("parameter", "why"),
+    [("schema", "QUEUE_SCHEMAS says"), ("pgbouncer", "not those of a pooler"), ("sslmod", "libpq's documentation")],
+)
+def test_a_parameter_that_libpq_does_not_know_is_named(name: str, parameter: str, why: str) -> None:
+    refused = run("-c", PRINTED, **{name: f"postgresql://u:s3cret@db.example.com/x?sslmode=require&{parameter}=s3c"})
+    (said,) = refused.stderr.strip().splitlines()
+    assert said.startswith(f"{name} must be a URL that libpq understands: it knows no parameter “{parameter}”; ")
+    assert why in said
+    assert "s3c" not in said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "https://h/?q=1",
+        "queues.example.com",
+        "https://h#x",
+        "https://u:p@h",
+        "https://h//a",
+        "https://h/../x",
+        "ftp://h",
+    ],
+)
+def test_an_address_that_cannot_be_honoured_is_refused(said: str) -> None:
+    refused = run("-c", PRINTED, PUBLIC_URL=said)
+    assert (refused.returncode, len(refused.stderr.strip().splitlines())) == (1, 1)
+    assert refused.stderr.startswith("PUBLIC_URL must be https://host or https://host:port/path; it is ")
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("rediss://:s3cret@h:6379/0", "rediss://:s3cret@h:6379/0?ssl_cert_reqs=required"),
+        ("rediss://h/0?ssl_ca_certs=/ca.pem", "rediss://h/0?ssl_ca_certs=/ca.pem&ssl_cert_reqs=required"),
+        ("rediss://h/0?ssl_cert_reqs=none", "rediss://h/0?ssl_cert_reqs=none"),
+        ("rediss://a/0;rediss://b/0", "rediss://a/0?ssl_cert_reqs=required;rediss://b/0?ssl_cert_reqs=required"),
+        ("redis://h/0", "redis://h/0"),
+    ],
+)
+def test_a_broker_shows_a_certificate_unless_its_url_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, said: str, asked: str
+) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", said)
+    assert environment.broker("CELERY_BROKER_URL") == asked
+
+
+def test_a_choice_of_certificate_that_is_none_is_refused() -> None:
+    refused = run("-c", PRINTED, CELERY_BROKER_URL="rediss://:s3cret@h/0?ssl_cert_reqs=no")
+    why = "ssl_cert_reqs in CELERY_BROKER_URL must be required, optional or none; it is no."
+    assert (refused.returncode, refused.stderr.strip()) == (1, why)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -209,6 +263,8 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
         ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
         ("SPARK_MEMORY", "1t", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 1t."),
         ("SPARK_MEMORY", "256m", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 256m."),
+        ("PGQUEUE_IDLE_MINUTES", "0", "PGQUEUE_IDLE_MINUTES must be a number of minutes above 0; it is 0."),
+        ("PGQUEUE_SESSION_HOURS", "½", "PGQUEUE_SESSION_HOURS must be a number of hours above 0; it is ½."),
         ("PORT", "abc", "PORT must be a number from 1 to 65535; it is abc."),
         ("PORT", "65536", "PORT must be a number from 1 to 65535; it is 65536."),
         ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),

@@ -15,6 +15,7 @@ import httpx
 from django.conf import settings
 from django.test import Client
 
+from pgqueue_admin.config.environment import installation
 from pgqueue_admin.embedded import ports
 from tests.waiting import PATIENCE, until
 
@@ -31,7 +32,8 @@ class Site:
         """Somebody who is signed in."""
         client = Client()
         client.force_login(person)
-        cookies = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value}
+        named = f"sessionid_{installation(self.environment['SECRET_KEY'], self.environment['PUBLIC_URL'])}"
+        cookies = {named: client.cookies[settings.SESSION_COOKIE_NAME].value}
         return httpx.Client(base_url=self.url, cookies=cookies, timeout=httpx.Timeout(60))
 
     @contextmanager

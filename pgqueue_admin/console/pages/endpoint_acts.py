@@ -32,7 +32,7 @@ def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse
                     answers.refused(request, answers.NO_SUCH_CHANGE)
                 except endpoints.ActRefused as error:
                     answers.refused(request, str(error))
-            return answers.back(request, "/endpoints/")
+            return answers.back(request, "endpoints")
 
         return view
 

@@ -1,5 +1,6 @@
 """What is shown where there is no page, or no way to do what was asked; strangers learn nothing but that."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -9,10 +10,15 @@ from pgqueue_admin.console import answers
 
 STRANGERS = "pgqueue_admin/errors/nothing.html"
 SAYS_NOTHING = frozenset({"", "Resolver404", "Http404"})
+ELSEWHERE = """This console is below {0}, as PUBLIC_URL says, and the address that was asked for here is not.
+Where a proxy stands in front, it has to pass that part of the path on unchanged: docs/deployment.md.
+"""
 OLD_FORM = "Nothing was changed: the page was open from before you last signed in. It is fresh now: press it again."
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if not request.path.startswith(start := reverse("overview")):
+        return HttpResponse(ELSEWHERE.format(start), status=404, content_type="text/plain")
     said = str(exception.args[0]) if exception.args and isinstance(exception.args[0], str) else ""
     reason = "No page has this address." if said in SAYS_NOTHING else said
     inside = request.user.is_authenticated
@@ -29,13 +35,13 @@ def only_acts(request: HttpRequest) -> str:
 
 def _above(path: str) -> str:
     """The nearest page whose address this one lies below."""
-    while (path := path.rstrip("/").rpartition("/")[0] + "/") != "/":
+    while (path := path.rstrip("/").rpartition("/")[0] + "/") != (start := reverse("overview")):
         try:
             resolve(path)
         except Resolver404:
             continue
         return path
-    return path
+    return start
 
 
 def old_form(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -43,7 +49,7 @@ def old_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
     Only where the browser says that the page was ours, and keeps cookies: else it could be sent around for ever.
     """
-    page = answers.page_before(request) if "csrftoken" in request.COOKIES else ""
+    page = answers.page_before(request) if settings.CSRF_COOKIE_NAME in request.COOKIES else ""
     if not page:
         return render(request, "403_csrf.html", status=403)
     if request.path != reverse("sign_in"):  # who has signed in in another tab is simply let in

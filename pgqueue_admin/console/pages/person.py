@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console.answers import back
@@ -16,7 +16,8 @@ def choose(request: HttpRequest) -> HttpResponse:
     response = back(request)
     for name, allowed in CHOICES.items():
         if request.POST.get(name) in allowed:
-            response.set_cookie(name, request.POST[name], max_age=YEAR, samesite="Lax", secure=request.is_secure())
+            secure, start = request.is_secure(), reverse("overview")
+            response.set_cookie(name, request.POST[name], max_age=YEAR, path=start, samesite="Lax", secure=secure)
     return response
 
 

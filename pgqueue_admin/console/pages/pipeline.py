@@ -79,7 +79,7 @@ def run_now(request: HttpRequest) -> HttpResponse:
     else:
         history.read_now(request.user, "console")
         answers.done(request, "Asked for: what has finished until now is read next.")
-    return answers.back(request, "/pipeline/")
+    return answers.back(request, "pipeline")
 
 
 @require_POST
@@ -90,7 +90,7 @@ def cancel(request: HttpRequest) -> HttpResponse:
         answers.done(request, f"Cancelled: {said}. Nothing is lost{_rests(ended)}.")
     else:
         answers.refused(request, "Nothing was cancelled: no batch is open.")
-    return answers.back(request, "/pipeline/")
+    return answers.back(request, "pipeline")
 
 
 def _then(found: history.Open) -> str:
@@ -136,7 +136,7 @@ def recompute(request: HttpRequest) -> HttpResponse:
         _recompute(request, *days)
     else:
         answers.refused(request, _NAME_DAYS)
-    return answers.back(request, "/pipeline/")
+    return answers.back(request, "pipeline")
 
 
 def _recompute(request: HttpRequest, since: date, until: date) -> None:

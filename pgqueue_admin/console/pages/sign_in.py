@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView, PasswordChangeView
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
-from django.urls import path, reverse_lazy
+from django.urls import path, reverse, reverse_lazy
 from django.utils import timezone
 
 from pgqueue_admin.console import answers, frame
@@ -16,7 +17,8 @@ from pgqueue_admin.console.pages.person import YEAR
 from pgqueue_admin.records import clock, sign_ins
 from pgqueue_admin.wording.durations import duration
 
-KNOWN = "known"  # the cookie of a browser in which somebody has signed in
+KNOWN = "known"
+COOKIE = f"{KNOWN}_{settings.INSTALLATION}"  # of a browser in which somebody has signed in
 
 
 class NameAndPassword(AuthenticationForm):
@@ -53,7 +55,7 @@ class NameAndPassword(AuthenticationForm):
     def attempt(self) -> sign_ins.Attempt:
         """The address is the proxy's where uvicorn was not told to trust it (docs/deployment.md)."""
         name = self.cleaned_data["username"]
-        cookie = self.request.COOKIES.get(KNOWN, "") if self.request else ""
+        cookie = self.request.COOKIES.get(COOKIE, "") if self.request else ""
         address = self.request.META.get("REMOTE_ADDR") or "" if self.request else ""
         return sign_ins.Attempt(name, address, cookie if _named(cookie) == name else "")
 
@@ -82,7 +84,9 @@ class SignIn(LoginView):
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         answer = super().form_valid(form)
         known, secure = signing.dumps(form.get_user().get_username(), salt=KNOWN), self.request.is_secure()
-        answer.set_cookie(KNOWN, known, max_age=YEAR, path="/sign-in/", secure=secure, httponly=True, samesite="Lax")
+        answer.set_cookie(
+            COOKIE, known, max_age=YEAR, path=reverse("sign_in"), secure=secure, httponly=True, samesite="Lax"
+        )
         return answer
 
     def form_invalid(self, form: Any) -> HttpResponse:

@@ -47,14 +47,14 @@ def page(request: HttpRequest) -> HttpResponse:
 def give_up(request: HttpRequest, host: str) -> HttpResponse:
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing was changed: {refusal}.")
-        return answers.back(request, "/workers/")
+        return answers.back(request, "workers")
     try:
         hosts.give_up(host, request.user, "console")
     except ActRefused as error:
         answers.refused(request, str(error))
     else:
         answers.done(request, f"{host} is given up: nobody misses it any more. Heard from again, it is back here.")
-    return answers.back(request, "/workers/")
+    return answers.back(request, "workers")
 
 
 urlpatterns = [

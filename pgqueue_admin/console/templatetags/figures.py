@@ -118,7 +118,7 @@ def act(
     ``next``, so that the answer is a 303 back to the same filter and place.
     """
     request = context.get("request")
-    fields.setdefault("next", request.get_full_path() if request else "/")
+    fields.setdefault("next", request.get_full_path() if request else navigation.path_of("overview"))
     return {
         "label": label, "url": url, "refusal": str(refusal) if refusal else "", "icon_name": icon, "kind": kind,
         "ident": ident, "key": key, "fields": fields.items(), "csrf_token": context.get("csrf_token"),

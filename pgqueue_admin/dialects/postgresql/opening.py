@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -70,6 +70,17 @@ def options(
         "application_name": application_name,
         **whereto,
     }
+
+
+def not_understood(url: str) -> str:
+    """The first parameter behind the ``?`` that libpq does not know; empty if it knows all of them.
+
+    Where an ``@`` comes after it, what looks like parameters may be a password.
+    """
+    _, _, asked = url.partition("?")
+    known = {each.keyword.decode() for each in psycopg.pq.Conninfo.get_defaults()}
+    names = [] if "@" in asked else [name for name, _ in parse_qsl(asked, keep_blank_values=True)]
+    return next((name for name in names if name not in known), "")
 
 
 def said_by(dsn: str) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""The console below https://host/queues/, behind a real nginx with TLS: no address leads outside of that path."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from pgqueue_admin.embedded import ports
+from tests.journeys import nginx
+from tests.journeys.conftest import Complaints, ready
+from tests.journeys.product import ROOT, Product
+from tests.waiting import PATIENCE, until
+
+pytestmark = pytest.mark.journey
+DOCUMENTED = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/deployment.md").read_text(encoding="utf-8"), re.DOTALL)
+STRIPPED = "location /stripped/ {{ proxy_pass http://127.0.0.1:{port}/; proxy_set_header Host $http_host; }}"
+ADDRESS = re.compile(
+    r"""(?:href|src|action|hx-get|hx-post|data-(?!key)[a-z-]+|value|content)=["'](/[^"'/][^"']*|/)["']"""
+)
+PAGES = (
+    "", "queues/", "queues/public/Billing/", "queues/public/Billing/messages/", "alerts/", "alerts/mail/", "archive/",
+    "operations/", "endpoints/", "workers/", "settings/", "trends/", "subscriptions/", "delayed/", "messages/?q=x",
+    "me/password/", "pipeline/", "no-such-page/", "admin/", "admin/pgqueue/archivedmessage/",
+    "admin/auth/user/",
+)  # fmt: skip
+
+
+class Below:
+    def __init__(self, product: Product, origin: str):
+        self.product, self.origin, self.url = product, origin, f"{origin}/queues"
+
+
+@pytest.fixture(scope="module")
+def below() -> Iterator[Below]:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-journey-"))
+    folder.chmod(0o755)
+    origin = f"https://127.0.0.1:{(front := ports.free())}"
+    more = {"PUBLIC_URL": f"{origin}/queues/", "ALERT_TO": "oncall@example.org"}
+    product = Product(folder / "var", ports.free(), **more)
+    (documented,) = DOCUMENTED
+    locations = documented.replace(":8000", f":{product.port}") + STRIPPED.format(port=product.port)
+    try:
+        product.start()
+        until(lambda: ready(product), 180, what="the first samples")
+        with nginx.before(folder / "nginx", front, locations):
+            yield Below(product, origin)
+    finally:
+        product.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def page(browser: Browser, below: Below, complaints: Complaints) -> Iterator[Page]:
+    """Signed in through nginx, on Overview; nothing was missing or refused until the end."""
+    context = browser.new_context(ignore_https_errors=True, timezone_id="UTC", locale="en-GB")
+    context.set_default_timeout(PATIENCE * 1000)
+    page = context.new_page()
+    complaints.watch(page)
+    name, password = below.product.login
+    page.goto(f"{below.url}/queues/")
+    expect(page).to_have_url(f"{below.url}/sign-in/?next=/queues/queues/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{below.url}/queues/")
+    page.goto(f"{below.url}/")
+    yield page
+    context.close()
+    assert not complaints
+
+
+def test_pages_are_live_and_followed_by_links_keys_and_forms(page: Page, below: Below) -> None:
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    expect(page.locator("aside, nav").get_by_role("link", name="Overview").first).to_have_attribute(
+        "aria-current", "page"
+    )
+    for word in ("Queues", "Archive", "Warnings", "Settings", "Workers"):
+        page.locator("nav").get_by_role("link", name=re.compile(f"^{word}")).first.click()
+        page.wait_for_url(re.compile(rf"^{re.escape(below.url)}/[a-z]+/"))
+        expect(page.locator("[data-live-word]")).to_have_text("Live")
+    page.goto(f"{below.url}/archive/?q=state:dead")
+    page.locator("main tbody th a").first.click()
+    page.wait_for_url(re.compile(rf"^{re.escape(below.url)}/archive/\d+/"))
+    page.get_by_role("button", name=re.compile("^Discard")).first.click()
+    page.wait_for_url(re.compile(rf"^{re.escape(below.url)}/"))
+    page.goto(f"{below.url}/admin/pgqueue/archivedmessage/")
+    expect(page.locator("input.action-select").first).to_be_visible()
+
+
+def test_cookies_stay_below_it(page: Page, below: Below) -> None:
+    cookies = {each["name"].rpartition("_")[0] or each["name"]: each for each in page.context.cookies()}
+    assert {name: each["path"] for name, each in cookies.items()} == {
+        "sessionid": "/queues/",
+        "csrftoken": "/queues/",
+        "known": "/queues/sign-in/",
+        "zone": "/queues/",
+    }
+    assert cookies["sessionid"]["secure"]
+    assert page.request.post(f"{below.url}/me/", form={"theme": "dark"}).status == 403, "no token, no change"
+
+
+def test_no_address_of_any_page_leads_elsewhere(page: Page, below: Below) -> None:
+    seen = set()
+    for each in PAGES:
+        html = page.request.get(f"{below.url}/{each}").text()
+        found = ADDRESS.findall(html)
+        assert found, each
+        assert [address for address in found if not address.startswith("/queues/")] == [], each
+        seen |= {address for address in found if "/static/" in address}
+    for file in seen:
+        assert page.request.get(below.origin + file).status == 200
+
+
+def test_a_mail_leads_to_its_page(page: Page, below: Below) -> None:
+    page.goto(f"{below.url}/alerts/mail/")
+    page.get_by_role("button", name=re.compile("test mail", re.IGNORECASE)).click()
+    mails = until(lambda: [each.read_text() for each in (below.product.var / "mail").glob("*")], what="a mail")
+    whole = "".join(mails).replace("=\n", "")
+    links = set(re.findall(r"https?://127[^\s\"<>]+", whole))
+    assert links
+    assert all(link.startswith(f"{below.url}/") and "/queues/queues/alerts" not in link for link in links)
+    page.goto(next(link for link in links if "alerts" in link or link.endswith("/")))
+    expect(page.locator("main")).to_be_visible()
+
+
+def test_a_proxy_that_cuts_the_path_off_is_told(below: Below) -> None:
+    with httpx.Client(verify=False) as stranger:
+        answer = stranger.get(f"{below.origin}/stripped/", headers={"X-Forwarded-Proto": "https"})
+        assert answer.status_code in {301, 404}
+        inside = stranger.get(f"{below.product.url}/", headers={"X-Forwarded-Proto": "https"})
+        assert inside.status_code == 404
+        assert "below /queues/" in inside.text
+        assert stranger.get(f"{below.url}/healthz").status_code == 200
+        assert stranger.get(f"{below.product.url}/healthz").status_code == 200
