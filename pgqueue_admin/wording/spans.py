@@ -1,4 +1,4 @@
-"""A length of time as a person types it: ``1h``, ``90 m``, ``2d``, ``500ms``, ``1 min 30 s``."""
+"""A length of time as a person types it: ``1h``, ``90 m``, ``2d``, ``500ms``, ``1 min 30 s``, ``5 days``."""
 
 import re
 
@@ -6,8 +6,10 @@ from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import NBSP
 
 _UNITS = {
-    "ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800,
+    "ms": 0.001, "msec": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60,
+    "h": 3_600, "hr": 3_600, "hour": 3_600, "d": 86_400, "day": 86_400, "w": 604_800, "wk": 604_800, "week": 604_800,
 }  # fmt: skip
+_UNITS |= {f"{unit}s": size for unit, size in _UNITS.items() if len(unit) > 1 and unit != "ms"}  # days, mins, hrs
 _PART = re.compile(r"\s*(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]+)\s*", re.ASCII)
 
 

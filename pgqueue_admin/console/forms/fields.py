@@ -20,7 +20,7 @@ class Span(forms.CharField):
             return None
         found = spans.seconds(text, "s")
         if found is None:
-            raise forms.ValidationError(f"“{text}” is not a duration. Try 500 ms, 1 s or 2 min.")
+            raise forms.ValidationError(f"“{text}” is not a duration. Try 500 ms, 1 s, 2 min or 5 days.")
         return round(found * self.per_second)
 
     def prepare_value(self, value: Any) -> Any:
