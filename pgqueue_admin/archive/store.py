@@ -85,6 +85,11 @@ def show(connection: Connection, archive_id: int) -> ArchivedMessage | None:
     return _one(connection, _sql().show, archive_id)
 
 
+def followed(connection: Connection, archive_id: int) -> Any | None:
+    """What may change of it: state, became_by, became_at, ended_at; with its queue and type."""
+    return connection.one(_sql().followed(), {"id": archive_id})
+
+
 def _one(connection: Connection, statement: Any, archive_id: int) -> ArchivedMessage | None:
     row = connection.one(statement(facts=_sql().facts, is_queue=_sql().is_queue), {"id": archive_id})
     return ArchivedMessage(row) if row else None

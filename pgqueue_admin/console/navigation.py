@@ -24,6 +24,11 @@ GROUPS = (
     ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
     ("Watch", (("trends", "Trends", ""), ("settings", "Settings", ""))),
 )
+# behind "g", each in its entry's word
+KEYS = {
+    "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "subscriptions": "s", "archive": "a",
+    "operations": "p", "endpoints": "e", "workers": "k", "trends": "t", "settings": "n",
+}  # fmt: skip
 QUICK = ("overview", "queues", "archive", "alerts")
 
 
@@ -36,6 +41,10 @@ class Entry:
     count: str = ""
     counts: bool = False  # whether it has a count, which may be none at the moment
     tone: str = ""  # "", mild (attention) or hot (unacknowledged trouble)
+
+    @property
+    def key(self) -> str:
+        return KEYS[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,12 @@ def live(_: str) -> dict[str, str]:
     tones = {f"nav.{name}.tone": f"n {getattr(counts, count)[1]}" for name, count in named}
     why = str(conditional_escape(counts.why_stale))
     return {"@at": times.iso(newest) if newest else "", "frame.why": why, **said, **tones}
+
+
+def keys() -> list[tuple[str, str]]:
+    """Each letter with the word that it leads to: ``("p", "oPerations")``."""
+    words = {name: word.lower() for _, entries in GROUPS for name, word, _ in entries if path_of(name)}
+    return [(KEYS[name], word.replace(KEYS[name], KEYS[name].upper(), 1)) for name, word in words.items()]
 
 
 def quick(rail: list[Group]) -> list[Entry]:

@@ -8,6 +8,7 @@ from pgqueue_admin.console.operation import progress
 from pgqueue_admin.console.overview import live as overview
 from pgqueue_admin.console.queue import view as queue
 from pgqueue_admin.console.queues import table
+from pgqueue_admin.console.reading import following
 from pgqueue_admin.live.topics import Render, register
 from pgqueue_admin.records import notify
 from pgqueue_admin.wording import times
@@ -44,6 +45,14 @@ def register_all() -> None:
     register("warnings", alerts.live_rows, notify.ALERT, argument=alerts.shown)
     register("alert", untitled(alerts.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)))
     register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number)
+    register(
+        "message",
+        following.archived,
+        notify.OPERATION,
+        notify.SAMPLE,
+        argument=following.archived_argument,
+    )
+    register("waiting", following.waiting, notify.SAMPLE, argument=following.waiting_argument)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("endpoints", untitled(process_cells.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("endpoint", process_cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import together
@@ -66,6 +66,11 @@ def message(
     """One message by its row id; None where it is not there any more."""
     found = _rows(connection, table, "message", {"id": row_id, "now": now})
     return found[0] if found else None
+
+
+def is_there(connection: Connection, address: Address, row_id: str) -> bool:
+    """Whether a row of this id is in the table. Raises DatabaseError."""
+    return bool(connection.value(postgresql().browse.there(table=address), {"id": row_id}))
 
 
 def messages(

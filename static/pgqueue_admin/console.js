@@ -52,6 +52,8 @@
   const age = () => (serverNow() - sampledAt) / 1000;
   let stream = null; // the open EventSource
   let outside = false; // signed out while the page was open
+  const follows = body.dataset.topics; // L9
+  if (!follows) one(".dot").replaceWith("◷");
   let paused = sessionStorage.getItem("paused") === "yes";
 
   function tick() {
@@ -59,8 +61,9 @@
     one("[data-clock]").textContent = clock(serverNow());
     body.classList.toggle("figures-stale", stale || paused);
     one("#freshness").hidden = !(stale || paused || outside);
-    one("[data-live-word]").textContent = paused ? "Paused" : stream ? "Live" : outside ? "Signed out" : "Cut off";
-    one("[data-live-age]").textContent = sampledAt ? `${duration(Math.max(0.1, Math.round(age() * 10) / 10))} ago` : "no sample";
+    const word = follows ? "Live" : `As of ${short(new Date(body.dataset.now))}`;
+    one("[data-live-word]").textContent = paused ? "Paused" : stream ? word : outside ? "Signed out" : "Cut off";
+    one("[data-live-age]").textContent = !follows ? "" : sampledAt ? `${duration(Math.max(0.1, Math.round(age() * 10) / 10))} ago` : "no sample";
     if (sampledAt && one("[data-fresh-at]")) {
       one("[data-fresh-at]").textContent = clock(new Date(sampledAt));
       one("[data-fresh-age]").textContent = duration(Math.max(0, age()));
@@ -274,7 +277,6 @@
   });
 
   // ---- keys: single ones only outside of fields, and not for who has turned them off
-  const GO = { o: "overview", w: "alerts", q: "queues", a: "archive", p: "operations", k: "workers" };
   let going = 0;
   function own_keys(list) { // keys that only this page has, named by what they press
     const places = all("[data-key]").filter((each) => each.offsetParent).map((each) => [each.dataset.key, each]);
@@ -333,7 +335,8 @@
     }
     if (body.dataset.keys === "off" || (event.repeat && !"jk".includes(event.key))) return; // a key held down acts once
     const own = own_place(event.key);
-    if (Date.now() - going < 1500 && GO[event.key]) one(`#nav a[data-page="${GO[event.key]}"]`)?.click();
+    const place = Date.now() - going < 1500 && one(`#nav a[data-go="${CSS.escape(event.key)}"]`);
+    if (place) place.click();
     else if (own) { own.focus(); own.click(); } // where focus comes back to
     else if (KEYS[event.key]) KEYS[event.key]();
     else return;

@@ -98,7 +98,7 @@ def overflow(page: Page, width: int) -> int:
 
 
 # what the bar on top says of the figures, among it what it says until the stream is open
-STATES = ("Live", "Cut off", "Paused", "Signed out")
+STATES = ("Live", "As of 12:50", "Cut off", "Paused", "Signed out")
 SAYS = """([environment, state]) => {
   document.querySelector(".env").lastChild.textContent = environment;
   document.querySelector("[data-live-word]").textContent = state;

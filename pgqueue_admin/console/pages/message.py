@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console import navigation, trouble
-from pgqueue_admin.console.reading import acts, body, error, facts, kept_back, neighbours, reasons, timeline
+from pgqueue_admin.console.reading import acts, body, error, facts, following, kept_back, neighbours, reasons, timeline
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
@@ -24,6 +25,7 @@ TEMPLATE = "pgqueue_admin/message/page.html"
 class Waiting(NamedTuple):
     facts: facts.Facts
     body: body.Shown
+    topic: str
 
 
 class Archived(NamedTuple):
@@ -40,7 +42,8 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
     steps = timeline.steps(found.facts, [], clock.now())
-    return render(request, TEMPLATE, {"facts": found.facts, "body": found.body, "steps": steps})
+    about = {"facts": found.facts, "body": found.body, "steps": steps, "topic": found.topic}
+    return render(request, TEMPLATE, about)
 
 
 @require_safe
@@ -53,6 +56,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "facts": known,
         "body": found.body,
         "steps": timeline.steps(known, found.events, clock.now()),
+        "topic": following.archived_topic(archive_id, str(timezone.get_current_timezone())),
         "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
         "acts": acts.of_archived(request.user, known),
         "beside": found.beside,
@@ -71,7 +75,8 @@ def _read_waiting(connection: Connection, address: Address, row_id: str, request
     known = _facts(connection, table, row_id) if table else None
     if table is None or known is None:
         return None
-    return Waiting(known, body.of_waiting(connection, table, known, request.GET.dict()))
+    shown = body.of_waiting(connection, table, known, request.GET.dict())
+    return Waiting(known, shown, following.waiting_topic(table, row_id))
 
 
 def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.Facts | None:

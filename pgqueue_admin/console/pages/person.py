@@ -5,6 +5,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from pgqueue_admin.console import navigation
 from pgqueue_admin.console.answers import back
 
 CHOICES = {"theme": ("system", "light", "dark"), "utc": ("on", "off"), "keys": ("on", "off")}
@@ -24,7 +25,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 @require_safe
 def keys(request: HttpRequest) -> HttpResponse:
     """The list of shortcuts, fetched when it is first opened: without scripts there are no keys to explain."""
-    return render(request, "pgqueue_admin/frame/keys.html")
+    return render(request, "pgqueue_admin/frame/keys.html", {"goes": navigation.keys()})
 
 
 urlpatterns = [path("me/", choose, name="person"), path("me/keys/", keys, name="keys")]

@@ -31,6 +31,12 @@ class Shown:
     def views(self) -> list[tuple[str, str]]:
         return list(WORDS.items())
 
+    @property
+    def next_view(self) -> str:
+        """The one that a key goes on to, round and round."""
+        names = list(WORDS)
+        return names[(names.index(self.view) + 1) % len(names)]
+
 
 def of_waiting(connection: Connection, table: QueueTable, facts: Facts, asked: Asked) -> Shown:
     """Of a message that lies in a table of its endpoint."""

@@ -140,6 +140,10 @@ select {facts}, left(a.headers, 65536) as headers, length(a.headers) as headers_
     length(a.stack_trace) as stack_trace_length, left(a.failed_queue, 1000) as failed_queue, left(a.details, 1000) as details
 from messages.message_archive a where a.id = %(id)s
 
+-- name: followed
+-- For an open page, each second: what may change of a message, by its key.
+select id, state, queue, message_type, became_by, became_at, ended_at from messages.message_archive where id = %(id)s
+
 -- name: page
 -- Newest first, from a key on. Stack traces and headers are left to the message's own page.
 select a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,

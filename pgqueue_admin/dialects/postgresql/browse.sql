@@ -45,6 +45,10 @@ select {columns} from {table} where seq = any(%(seqs)s::bigint[]) order by seq
 -- All of a message but its body.
 select {columns} from {table} where id = %(id)s::uuid
 
+-- name: there
+-- For an open page, each second: whether the row is still there. Asked only of tables that have a primary key.
+select exists (select from {table} where id = %(id)s::uuid)
+
 -- name: body
 -- Cut in the database, so that a large body never travels whole.
 select substring(body from %(offset)s::int + 1 for %(length)s::int) as part, octet_length(body) as size
