@@ -1,5 +1,9 @@
-"""How an act answers: a sentence that stays until the next page, and a 303 back to where the person came from."""
+"""How an act answers: a sentence that stays until the next page, the ways on and back, and a 303 to the page before."""
 
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -10,7 +14,23 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from pgqueue_admin.operations import guard
 
+_WAYS = "ways-"
 NO_SUCH_CHANGE = "Nothing was changed: that change does not exist, or belongs to another endpoint or queue."
+
+
+class Way(NamedTuple):
+    """A link in an answer; with ``fields`` a button that posts them, and then leads back to this page."""
+
+    word: str
+    url: str
+    fields: Mapping[str, str] | None = None
+
+
+class Said(NamedTuple):
+    """What an act answers when it was done."""
+
+    sentence: str
+    ways: tuple[Way, ...] = ()
 
 
 class SeeOther(HttpResponseRedirect):
@@ -53,8 +73,21 @@ def reason(request: HttpRequest) -> str:
     return guard.reason(request.POST.get("reason", ""))
 
 
-def done(request: HttpRequest, sentence: str) -> None:
-    messages.success(request, sentence, extra_tags="good")
+def done(request: HttpRequest, sentence: str, *ways: Way) -> None:
+    """``ways`` to what came of it, and back to how it was."""
+    messages.success(request, sentence, extra_tags=" ".join(["good", *_packed(ways)]))
+
+
+def ways(tags: str) -> list[Way]:
+    """Those that an answer was given, out of the tags that it was kept with."""
+    packed = next((tag for tag in tags.split() if tag.startswith(_WAYS)), "")
+    return [Way(*each) for each in json.loads(base64.urlsafe_b64decode(packed.removeprefix(_WAYS)))] if packed else []
+
+
+def _packed(given: Sequence[Way]) -> list[str]:
+    """As one word: a message is kept as its text and its tags, whose text Django admin shows, too."""
+    ways = json.dumps(list(given), separators=(",", ":"))
+    return [f"{_WAYS}{base64.urlsafe_b64encode(ways.encode()).decode()}"] if given else []
 
 
 def refused(request: HttpRequest, sentence: str) -> None:

@@ -8,7 +8,7 @@ from django.test import Client
 
 from pgqueue_admin.console.forms.endpoint_groups import ALLOWED
 from pgqueue_admin.records import endpoint_faults, endpoints
-from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
 from tests.console.pages import Answer, Connect, matched
@@ -197,3 +197,56 @@ def test_the_column_allowed_has_the_numbers_that_refuse(name: str) -> None:
     refused = endpoint_faults.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
     (span,) = re.findall(r" from (.* to .*);", refused)
     assert ALLOWED[name].startswith(span)
+
+
+def effect(client: Client, **typed: str) -> str:
+    return " ".join(said(client.post(f"{PAGE}settings/effect/", {**SETTINGS, **typed})).split())
+
+
+def test_three_fields_stand_first_and_the_others_are_folded(as_operator: Client, orders: Endpoint) -> None:
+    form = matched(r'<form class="sheet form"(.*?)</form>', text(as_operator, f"{PAGE}?edit=1"), re.DOTALL)
+    first, _, others = form.partition('<details class="rest">')
+    assert re.findall(r'<input id="id_(\w+)"', first) == ["peek_delay_ms", "max_records_to_peek", "concurrency"]
+    assert "All settings" in others
+    assert 'id="id_batch_size"' in others
+    assert f'hx-post="{PAGE}settings/effect/"' in first
+
+
+def test_the_effect_is_said_as_it_is_typed_and_nothing_is_saved(as_operator: Client, orders: Endpoint) -> None:
+    html = effect(as_operator, peek_delay_ms="5 days", concurrency="8")
+    assert "Peek delay is from 1 ms to 1 d; 5 d is not." in html
+    html = effect(as_operator, peek_delay_ms="12 seconds", concurrency="8")
+    assert "An idle Shop.Orders is looked at every 12 s (now 1 s)." in html
+    assert "up to 8 messages at once (now 2)" in html
+    assert "Peek delay is 12 s, allowed is 100 ms to 10 s." in html  # before anybody saves
+    assert "is not a duration. Try" in effect(as_operator, peek_delay_ms="soon")
+    orders.refresh_from_db()
+    assert (orders.peek_delay_ms, orders.concurrency) == (1000, 2)
+    assert not AuditEntry.objects.exists()
+
+
+def test_without_scripts_a_button_says_it(as_operator: Client, orders: Endpoint) -> None:
+    assert '<noscript><button class="b" name="look">' in text(as_operator, f"{PAGE}?edit=1")
+    response = save(as_operator, orders, concurrency="8", look="1")
+    assert response.status_code == 200
+    assert "up to 8 messages at once (now 2)" in " ".join(said(response).split())
+    orders.refresh_from_db()
+    assert orders.concurrency == 2
+
+
+def test_the_form_stays_on_the_page_that_it_stands_on(as_operator: Client, orders: Endpoint) -> None:
+    """Also where something is wrong with it, or it asks again."""
+    Queue.objects.create(schema=orders.schema, table=orders.table, kind="input")
+    place = f"/queues/{orders.schema}/{orders.table}/"
+    for typed, status in (("soon", 422), ("12 s", 422)):
+        response = save(as_operator, orders, peek_delay_ms=typed, next=f"{place}#settings")
+        assert response.status_code == status
+        assert "Head and tail" in said(response)
+        assert f'value="{typed}"' in said(response)
+        assert f'name="next" value="{place}#settings"' in said(response)
+    response = save(as_operator, orders, peek_delay_ms="2 s", next=f"{place}#settings")
+    assert response["Location"] == f"{place}#settings"
+
+
+def test_a_fault_among_the_folded_ones_is_not_hidden(as_operator: Client, orders: Endpoint) -> None:
+    assert '<details class="rest" open>' in said(save(as_operator, orders, batch_size="0"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from pgqueue_admin.console.forms.endpoint_groups import ALLOWED, DECLARED, GROUPS
+from pgqueue_admin.console.forms.endpoint_groups import ALLOWED, DECLARED, GROUPS, PEEK
 from pgqueue_admin.console.forms.fields import Span
 from pgqueue_admin.records.endpoint_faults import faults
 from pgqueue_admin.records.models import Endpoint
@@ -64,6 +64,22 @@ class EndpointSettings(forms.Form):
         """What is different from how the endpoint stands."""
         given = self.cleaned_data
         return {name: given[name] for name in self.fields if name in given and given[name] != self._stands(name)}
+
+    @property
+    def peek(self) -> list[forms.BoundField]:
+        """The three that are changed most."""
+        return [self[name] for name in DECLARED]
+
+    @property
+    def rest(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """All others, by group."""
+        return [(title, fields) for title, fields in self.groups if title != PEEK]
+
+    @property
+    def rest_is_open(self) -> bool:
+        """Whether one of the others needs to be seen: it was changed, or cannot stay so."""
+        shown = {*self.errors, *self.changes} if self.is_bound else set()
+        return bool(shown - set(DECLARED))
 
     @property
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:

@@ -2,11 +2,14 @@
 
 from pgqueue_admin.records.endpoint_faults import allowed
 
+PEEK = "Peek and concurrency"
 GROUPS = {
-    "Receiving": {
+    PEEK: {
         "peek_delay_ms": f"{allowed('peek_delay_ms')}; outside of 100 ms to 10 s with a warning",
         "max_records_to_peek": f"{allowed('max_records_to_peek')}; empty: as many as one peek counts",
         "concurrency": f"{allowed('concurrency')} in each process",
+    },
+    "Receiving": {
         "batch_size": f"{allowed('batch_size')}; above 1 one commit ends them all, and one that fails is undone alone",
         "transaction_mode": "what is one commit with the end of a message",
         "repeek_after": "the second waits for the slowest handler",
@@ -35,7 +38,7 @@ GROUPS = {
 }
 ALLOWED = {name: said for group in GROUPS.values() for name, said in group.items()}
 # of a foreign endpoint only these are declared: they are what warnings judge
-DECLARED = ("peek_delay_ms", "max_records_to_peek", "concurrency")
+DECLARED = tuple(GROUPS[PEEK])
 
 
 def shown(ours: bool) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from pgqueue_admin.alerts import acknowledging, mailbox, trial
 from pgqueue_admin.console import access, alerts, answers, paging
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.existing import existing
 from pgqueue_admin.records.models import Alert, AlertMail
 
@@ -57,10 +58,18 @@ def acknowledgement(request: HttpRequest, number: int) -> HttpResponse:
     if why_not:
         answers.refused(request, why_not)
     elif "withdraw" in request.POST:
-        answers.done(request, "Put back among the open warnings.")
+        answers.done(request, "Put back among the open warnings.", *_ways(number, "Acknowledge again", {}))
     else:
-        answers.done(request, alerts.acknowledged(Alert.objects.get(pk=number)))
+        said = alerts.acknowledged(Alert.objects.get(pk=number))
+        answers.done(request, said, *_ways(number, "Undo", {"withdraw": "yes"}))
     return answers.back(request, reverse("alert", args=[number]))
+
+
+def _ways(number: int, back: str, fields: dict[str, str]) -> list[Way]:
+    return [
+        Way("See the warning", reverse("alert", args=[number])),
+        Way(back, reverse("alert_acknowledgement", args=[number]), fields),
+    ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,17 +1,23 @@
 """One endpoint: its processes, its settings with what they risk, and every change with the way back (C1, C5)."""
 
+from urllib.parse import urlsplit
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.console import access, answers, service, settings_table, settings_words
+from pgqueue_admin.console import access, answers, paths, service, settings_table, settings_words
 from pgqueue_admin.console.existing import existing
 from pgqueue_admin.console.forms.endpoint import EndpointSettings
+from pgqueue_admin.console.forms.endpoint_effect import Effect
 from pgqueue_admin.console.forms.endpoint_risks import Risk, risks, seen
 from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.console.pages import queue as queue_page
+from pgqueue_admin.console.pages.endpoint_acts import settings_changed
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import endpoints, fatal, processes
-from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.wording.figures import counted
 
 HISTORY = 20
@@ -28,6 +34,14 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @require_http_methods(["POST"])
+def effect(request: HttpRequest, name: str) -> HttpResponse:
+    """What the form would do as it is typed; nothing is saved."""
+    endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
+    typed = Effect(service.service(endpoint), EndpointSettings(endpoint, request.POST))
+    return render(request, "pgqueue_admin/endpoints/effect.html", {"effect": typed, "endpoint": endpoint})
+
+
+@require_http_methods(["POST"])
 def save(request: HttpRequest, name: str) -> HttpResponse:
     """Values that risk messages are shown with what they risk first, and saved when sent again."""
     endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
@@ -36,10 +50,12 @@ def save(request: HttpRequest, name: str) -> HttpResponse:
         return answers.SeeOther(_place(name))
     form = EndpointSettings(endpoint, request.POST)
     if not form.is_valid():
-        return _page(request, endpoint, form, status=422)
+        return _again(request, endpoint, form, status=422)
+    if "look" in request.POST:
+        return _again(request, endpoint, form)
     found = risks(service.service(endpoint), form.wanted)
     if found and request.POST.get("seen") != seen(found):
-        return _page(request, endpoint, form, found, status=422)
+        return _again(request, endpoint, form, found, status=422)
     return _save(request, endpoint, form)
 
 
@@ -51,22 +67,33 @@ def _save(request: HttpRequest, endpoint: Endpoint, form: EndpointSettings) -> H
     except endpoints.FaultySettings as error:
         for field, fault in error.faults.items():
             form.add_error(field if field in form.fields else None, fault)
-        return _page(request, endpoint, form, status=422)
+        return _again(request, endpoint, form, status=422)
     except endpoints.ActRefused as error:
         answers.refused(request, str(error))
     else:
-        answers.done(request, _saved(endpoint, form))
+        answers.done(request, _saved(endpoint, form), *(settings_changed(endpoint.name) if form.changes else ()))
     return answers.back(request, _place(endpoint.name))
 
 
 def _saved(endpoint: Endpoint, form: EndpointSettings) -> str:
     if not form.changes:
-        return f"Nothing was different. {endpoint.name} stays as it is."
+        return f"No change. {endpoint.name} stays as it is."
     said = settings_words.change({name: getattr(endpoint, name) for name in form.changes}, form.changes)
     if not endpoint.ours:
         return f"{endpoint.name} is declared with {said}. It runs elsewhere: its own code decides."
     have = service.service(endpoint).staff.have
     return f"{endpoint.name}: {said}. {counted(have, 'process takes', 'processes take')} it within a second."
+
+
+def _again(
+    request: HttpRequest, endpoint: Endpoint, form: EndpointSettings, found: list[Risk] | None = None, status: int = 200
+) -> HttpResponse:
+    """The form once more, on the page that it stands on: the endpoint's, or its queue's."""
+    place = urlsplit(answers.came_from(request)).path
+    queue = Queue.objects.select_related("latest").filter(schema=endpoint.schema, table=endpoint.table).first()
+    if queue and place == paths.queue(Address(queue.schema, queue.table)):
+        return queue_page.show(request, queue, form, {"risks": found, "seen": seen(found or [])}, status)
+    return _page(request, endpoint, form, found, status)
 
 
 def _page(
@@ -86,9 +113,10 @@ def _page(
         "settings": settings_table.groups(endpoint, last),
         "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
         "form": form,
+        "effect": Effect(service.service(endpoint), form) if form else None,
         "risks": found,
         "seen": seen(found or []),
-        "back_to": answers.came_from(request),  # the form may have stood on the queue's page
+        "back_to": answers.came_from(request),
         "refusal": access.may(request.user, "set"),
         "run_refusal": access.may(request.user, "run"),
     }
@@ -109,4 +137,5 @@ def _place(name: str) -> str:
 urlpatterns = [
     path("endpoints/<name:name>/", page, name="endpoint"),
     path("endpoints/<name:name>/settings/", save, name="endpoint_settings"),
+    path("endpoints/<name:name>/settings/effect/", effect, name="endpoint_effect"),
 ]

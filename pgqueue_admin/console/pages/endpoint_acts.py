@@ -5,21 +5,24 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from pgqueue_admin.console import access, answers, settings_words
+from pgqueue_admin.console.answers import Said, Way
 from pgqueue_admin.console.numbers import whole
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import declarations, endpoints
 from pgqueue_admin.records.endpoint_faults import MOST_PROCESSES
-from pgqueue_admin.records.models import AuditEntry
+from pgqueue_admin.records.models import AuditEntry, Endpoint
+from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.figures import counted
 
 
-def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse]]:
+def act(right: str) -> Callable[[Callable[..., Said]], Callable[..., HttpResponse]]:
     """A view of what does it and says so: the right, the act, its sentence, and back to where the person was."""
 
-    def view_of(do: Callable[..., str]) -> Callable[..., HttpResponse]:
+    def view_of(do: Callable[..., Said]) -> Callable[..., HttpResponse]:
         @require_POST
         @wraps(do)
         def view(request: HttpRequest, name: str, **about: Any) -> HttpResponse:
@@ -27,7 +30,8 @@ def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse
                 answers.refused(request, f"Nothing was changed: {refusal}.")
             else:
                 try:
-                    answers.done(request, do(request, name, **about))
+                    said = do(request, name, **about)
+                    answers.done(request, said.sentence, *said.ways)
                 except AuditEntry.DoesNotExist:
                     answers.refused(request, answers.NO_SUCH_CHANGE)
                 except endpoints.ActRefused as error:
@@ -40,58 +44,106 @@ def act(right: str) -> Callable[[Callable[..., str]], Callable[..., HttpResponse
 
 
 @act("run")
-def start(request: HttpRequest, name: str) -> str:
+def start(request: HttpRequest, name: str) -> Said:
+    before = _wanted(name)
     row = endpoints.start(name, request.user, "console")
-    return f"{name} starts: {counted(row.desired_processes, 'process', 'processes')} wanted, within 2 s."
+    count = counted(row.desired_processes, "process", "processes")
+    undo = () if before else (_post("Undo", "endpoint_stop", name),)
+    return Said(f"{name} starts: {count} wanted, within 2 s.", (_processes(name), *undo))
 
 
 @act("run")
-def stop(request: HttpRequest, name: str) -> str:
+def stop(request: HttpRequest, name: str) -> Said:
+    before = _wanted(name)
     row = endpoints.stop(name, request.user, "console")
     within = settings_words.value("drain_seconds", row.drain_seconds)
-    return f"{name} stops. What is in hand is finished within {within}."
+    sentence = f"{name} stops. What is in hand is finished within {within}."
+    return Said(sentence, (_processes(name), *_scaled_back(name, before)))
 
 
 @act("run")
-def scale(request: HttpRequest, name: str) -> str:
+def scale(request: HttpRequest, name: str) -> Said:
     processes = whole(request.POST.get("processes", ""), MOST_PROCESSES)
     if not processes:
         given = f"Nothing was changed. Enter a number of processes from 1 to {MOST_PROCESSES}."
         raise endpoints.ActRefused(f"{given} Stop ends them all, and asks first.")
+    before = _wanted(name)
     endpoints.scale(name, processes, request.user, "console")
-    return f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
+    sentence = f"{name} is scaled to {counted(processes, 'process', 'processes')}, within 2 s."
+    undo = (_post("Undo", "endpoint_stop", name),) if before == 0 else _scaled_back(name, before)
+    return Said(sentence, (_processes(name), *(undo if before != processes else ())))
 
 
 @act("run")
-def pause(request: HttpRequest, name: str) -> str:
+def pause(request: HttpRequest, name: str) -> Said:
     endpoints.pause(name, request.user, "console")
-    return f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
+    sentence = f"{name} is paused: its processes stay and receive nothing. Whoever else receives goes on."
+    return Said(sentence, (_processes(name), _post("Resume", "endpoint_resume", name)))
 
 
 @act("run")
-def resume(request: HttpRequest, name: str) -> str:
+def resume(request: HttpRequest, name: str) -> Said:
     endpoints.resume(name, request.user, "console")
-    return f"{name} receives again."
+    return Said(f"{name} receives again.", (_processes(name), _post("Pause again", "endpoint_pause", name)))
 
 
 @act("set")
-def undo(request: HttpRequest, name: str, entry_id: int) -> str:
+def undo(request: HttpRequest, name: str, entry_id: int) -> Said:
     endpoints.undo(name, entry_id, request.user, "console")
     entry = AuditEntry.objects.get(pk=entry_id)
-    return f"{name} is back: {settings_words.change(entry.after, entry.before)}."
+    return Said(f"{name} is back: {settings_words.change(entry.after, entry.before)}.", settings_changed(name))
 
 
 @act("run")
-def restart(request: HttpRequest, name: str) -> str:
+def restart(request: HttpRequest, name: str) -> Said:
     row = endpoints.restart(name, request.user, "console")
     count = counted(row.desired_processes, "process", "processes")
-    return f"{name} restarts one by one: {count}, the next when the new one is well."
+    sentence = f"{name} restarts one by one: {count}, the next when the new one is well."
+    return Said(sentence, (_processes(name),))
 
 
 @act("set")
-def withdraw(request: HttpRequest, name: str) -> str:
+def withdraw(request: HttpRequest, name: str) -> Said:
+    row = Endpoint.objects.filter(name=name, ours=False).first()
     declarations.withdraw(name, request.user, "console")
-    return f"{name} is no longer declared. Nothing was changed where it runs."
+    return Said(f"{name} is no longer declared. Nothing was changed where it runs.", _declared_again(row))
+
+
+def settings_changed(name: str) -> tuple[Way, ...]:
+    """To its history, and back to what its newest change replaced."""
+    last = endpoints.history(name).first()
+    history = Way("History", f"{_page(name)}#history")
+    return (history, Way("Undo", reverse("endpoint_undo", args=[name, last.pk]), {})) if last else (history,)
+
+
+def _declared_again(row: Endpoint | None) -> tuple[Way, ...]:
+    if row is None:
+        return ()
+    queue = source().dialect.canonical(Address(row.schema, row.table))
+    told = {"name": row.name, "queue": queue, "peek_delay_ms": f"{row.peek_delay_ms} ms"}
+    return (Way("Declare again", reverse("endpoints"), told),)
+
+
+def _wanted(name: str) -> int | None:
+    """How many processes, before the act."""
+    found: int | None = Endpoint.objects.filter(name=name).values_list("desired_processes", flat=True).first()
+    return found
+
+
+def _scaled_back(name: str, before: int | None) -> tuple[Way, ...]:
+    return (_post("Undo", "endpoint_scale", name, processes=str(before)),) if before else ()
+
+
+def _processes(name: str) -> Way:
+    return Way("See its processes", f"{_page(name)}#processes")
+
+
+def _post(word: str, view: str, name: str, **fields: str) -> Way:
+    return Way(word, reverse(view, args=[name]), fields)
+
+
+def _page(name: str) -> str:
+    return reverse("endpoint", args=[name])
 
 
 urlpatterns = [

@@ -6,6 +6,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
 from pgqueue_admin.console import access, answers, service
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.forms.declaration import Declaration
 from pgqueue_admin.records import endpoints
 from pgqueue_admin.wording.figures import in_words
@@ -42,7 +43,9 @@ def _tell(request: HttpRequest, form: Declaration) -> None:
         endpoints.declare(given["name"], given["address"], peek_delay, request.user, "console")
     except endpoints.ActRefused as error:
         return answers.refused(request, str(error))
-    answers.done(request, f"{given['name']} is declared. Its peek delay is used for warnings only.")
+    name = given["name"]
+    ways = Way("See it", reverse("endpoint", args=[name])), Way("Undo", reverse("endpoint_withdraw", args=[name]), {})
+    answers.done(request, f"{name} is declared. Its peek delay is used for warnings only.", *ways)
 
 
 def _verdict(found: list[service.Service]) -> str:

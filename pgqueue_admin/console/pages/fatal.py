@@ -9,7 +9,8 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.console import access, answers, processes, trouble
+from pgqueue_admin.console import access, answers, paths, processes, trouble
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.monitor.message import Message
 from pgqueue_admin.operations import moving_out
@@ -50,7 +51,12 @@ def move_out(request: HttpRequest, row_id: UUID) -> HttpResponse:
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     halt = _halt(found)
     state = halt.why if halt else "goes on"
-    answers.done(request, f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} {state}.")
+    said = f"Moved out of {found.address.table}. It lies dead in the archive; {found.endpoint} {state}."
+    ways = (
+        Way("See the message", reverse("archived_message", args=[moved.archive_id])),
+        Way("See the queue", paths.queue(found.address)),
+    )
+    answers.done(request, said, *ways)
     if halt:  # there stands the act that makes it go on
         return answers.SeeOther(reverse("fatal", args=[row_id]))
     return answers.SeeOther(reverse("archived_message", args=[moved.archive_id]))

@@ -8,6 +8,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import navigation, paging, trouble
+from pgqueue_admin.console.queue.known import Known
 from pgqueue_admin.console.reading import kept_back, waiting
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import discovery
@@ -40,7 +41,14 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     if isinstance(found, kept_back.Found):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)
-    about = {"address": address, "queue": queue, "asked": waiting.asked(request.GET.dict()), "trouble": problem}
+    known = Known(address) if gone else None
+    about = {
+        "address": address,
+        "queue": queue,
+        "known": known,
+        "asked": waiting.asked(request.GET.dict()),
+        "trouble": problem,
+    }
     template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"
     return render(request, template, {**about, "found": found, **_cursors(found)}, status=404 if gone else 200)
 

@@ -6,8 +6,9 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.model import Filter, Outcome
 from pgqueue_admin.console import answers, archive_query, operation_words, paging
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.operations import service
@@ -17,6 +18,7 @@ from pgqueue_admin.wording.acts import past
 
 ROWS = 50
 MOST_IDS = 10_000
+UNDO = {"discard": "restore", "restore": "discard"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -53,9 +55,23 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
     outcome = service.act(kind, archive_id, request.user, "console", answers.reason(request))
-    say = answers.done if outcome.result == "done" else answers.refused
-    say(request, operation_words.result(kind, outcome))
+    said = operation_words.result(kind, outcome)
+    if outcome.result == "done":
+        answers.done(request, said, *_ways(kind, outcome))
+    else:
+        answers.refused(request, said)
     return answers.back(request, reverse("archived_message", args=[archive_id]))
+
+
+def _ways(kind: str, outcome: Outcome) -> list[Way]:
+    """What is put back into its queue is somebody else's from then on: a retry has no undo."""
+    ways = [Way("See the message", reverse("archived_message", args=[outcome.archive_id]))]
+    if outcome.operation:
+        ways.append(Way(f"Operation {outcome.operation}", reverse("operation", args=[outcome.operation])))
+    if undo := UNDO.get(kind):
+        once_more = {"act": undo, "id": str(outcome.archive_id), "at_once": "yes"}
+        ways.append(Way("Undo", reverse("operations"), once_more))
+    return ways
 
 
 def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:

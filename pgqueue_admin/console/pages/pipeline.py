@@ -6,12 +6,13 @@ from django.conf import settings
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.alerts.kinds import history_stalled
 from pgqueue_admin.console import access, answers, navigation
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.history_state import HistoryState
 from pgqueue_admin.pipeline.files.places import folder
 from pgqueue_admin.pipeline.freshness import Freshness
@@ -87,7 +88,8 @@ def cancel(request: HttpRequest) -> HttpResponse:
     if refusal := access.may(request.user, "run"):
         answers.refused(request, f"Nothing was cancelled: {refusal}.")
     elif said := _said(ended := history.cancel(request.user, "console")):
-        answers.done(request, f"Cancelled: {said}. Nothing is lost{_rests(ended)}.")
+        read_now = Way("Read now", reverse("pipeline_run"), {})
+        answers.done(request, f"Cancelled: {said}. Nothing is lost{_rests(ended)}.", read_now)
     else:
         answers.refused(request, "Nothing was cancelled: no batch is open.")
     return answers.back(request, "pipeline")

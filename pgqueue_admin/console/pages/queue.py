@@ -1,6 +1,7 @@
 """One queue: what is in it, and why does it not move?"""
 
 import json
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,9 +11,12 @@ from django.views.decorators.http import require_safe
 from pgqueue_admin.console import access, service, settings_table
 from pgqueue_admin.console.board.consumers import Team
 from pgqueue_admin.console.forms.endpoint import EndpointSettings
+from pgqueue_admin.console.forms.endpoint_effect import Effect
 from pgqueue_admin.console.overview import changes
 from pgqueue_admin.console.queue import ends, series
+from pgqueue_admin.console.queue.known import Known
 from pgqueue_admin.console.queue.view import View
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.records import clock, endpoints
 from pgqueue_admin.records.models import Queue
@@ -21,7 +25,20 @@ from pgqueue_admin.transport.tables.table_checks import Fault
 
 @require_safe
 def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
-    queue = _queue(schema, table)
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    if queue is None:
+        return _never_seen(request, Address(schema, table))
+    return show(request, queue)
+
+
+def show(
+    request: HttpRequest,
+    queue: Queue,
+    form: EndpointSettings | None = None,
+    more: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """``form``: of its endpoint, as it was typed, with what is said ``more`` of it."""
     view = View(queue)
     window = request.GET.get("w", "")
     drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", clock.now())
@@ -33,14 +50,23 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "windows": series.WORDS.items(),
         "team": view.row.team,
         "processes": _processes(view.row.team),
+        "known": Known(view.address) if queue.gone_since else None,
         "settings": _settings(view),
         "changes": [changes.of_entry(entry) for entry in view.history],
         "refusal": access.may(request.user, "set"),
         "settings_path": f"{view.row.path}#settings",
-        **(_form(view) if "edit" in request.GET else {}),
+        **(_form(view, form) if form or "edit" in request.GET else {}),
         **(_looked(view) if "ends" in request.GET else {}),
+        **(more or {}),
     }
-    return render(request, "pgqueue_admin/queue/page.html", about)
+    return render(request, "pgqueue_admin/queue/page.html", about, status=status)
+
+
+def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
+    """Messages may name a queue that was gone, or is not watched, before anybody looked."""
+    known = Known(address)
+    status = 200 if known.is_anything else 404
+    return render(request, "pgqueue_admin/queue/never_seen.html", {"address": address, "known": known}, status=status)
 
 
 @require_safe
@@ -74,11 +100,12 @@ def _unfit(view: View) -> list[Fault]:
     return [] if view.queue.gone_since else ends.faults(view.address, view.queue.kind)
 
 
-def _form(view: View) -> dict[str, object]:
-    """The endpoint's settings as a form, in place; what its values risk is said before anything is saved."""
+def _form(view: View, typed: EndpointSettings | None) -> dict[str, object]:
+    """The endpoint's settings as a form, in place; what its values do is said before anything is saved."""
     if view.endpoint is None:
         return {}
-    return {"form": EndpointSettings(view.endpoint), "service": service.service(view.endpoint)}
+    form, known = typed or EndpointSettings(view.endpoint), service.service(view.endpoint)
+    return {"form": form, "service": known, "effect": Effect(known, form)}
 
 
 def _processes(team: Team | None) -> list[object]:

@@ -5,7 +5,8 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from pgqueue_admin.console import access, answers, settings_list, settings_words
+from pgqueue_admin.console import access, answers, paths, settings_list, settings_words
+from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.forms.queue import QueueSettings
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.address import Address
@@ -58,7 +59,16 @@ def _apply(request: HttpRequest, found: Queue, form: QueueSettings) -> None:
         return answers.refused(request, _meanwhile(error))
     except ActRefused as error:
         return answers.refused(request, str(error))
-    answers.done(request, f"{found.table}: {said}." if changes else f"Nothing was different. {found.table} stays.")
+    if changes:
+        return answers.done(request, f"{found.table}: {said}.", *_changed(found))
+    return answers.done(request, f"No change. {found.table} stays as it is.")
+
+
+def _changed(found: Queue) -> list[Way]:
+    """To the queue, and back to what its newest change replaced."""
+    last = queues.history(found).first()
+    ways = [Way("See the queue", paths.queue(Address(found.schema, found.table)))]
+    return [*ways, Way("Undo", _undo_url(found, last), {})] if last else ways
 
 
 def _meanwhile(error: ChangedMeanwhile) -> str:
@@ -74,12 +84,12 @@ def undo(request: HttpRequest, schema: str, table: str, entry_id: int) -> HttpRe
             answers.refused(request, f"Nothing was changed: {refusal}.")
         else:
             queues.undo(found, entry_id, request.user, "console")
-            answers.done(request, f"{found.table} is back as it was before.")
+            answers.done(request, f"{found.table} is back as it was before.", *_changed(found))
     except AuditEntry.DoesNotExist:
         answers.refused(request, answers.NO_SUCH_CHANGE)
     except ActRefused as error:
         answers.refused(request, str(error))
-    return answers.SeeOther(_place(found))
+    return answers.back(request, _place(found))
 
 
 def _queue_page(
@@ -103,7 +113,11 @@ def _history(found: Queue) -> list[tuple[AuditEntry, str]]:
 
 
 def _undo_path(found: Queue, entry: AuditEntry) -> str:
-    return reverse("queue_settings_undo", args=[found.schema, found.table, entry.pk]) if _stands(found, entry) else ""
+    return _undo_url(found, entry) if _stands(found, entry) else ""
+
+
+def _undo_url(found: Queue, entry: AuditEntry) -> str:
+    return reverse("queue_settings_undo", args=[found.schema, found.table, entry.pk])
 
 
 def _stands(found: Queue, entry: AuditEntry) -> bool:

@@ -11,7 +11,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive.store import Capped
-from pgqueue_admin.console import operation_words, parts, process_cells, settings_words
+from pgqueue_admin.console import answers, operation_words, parts, process_cells, settings_words
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row, ended
 from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
@@ -30,6 +30,18 @@ CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
 def pieces(drawn: Iterable[Piece]) -> SafeString:
     """Pieces of a body, each kind in its colour."""
     return mark_safe("".join(_piece(piece) for piece in drawn))
+
+
+@register.filter
+def tone(tags: str) -> str:
+    """Of an answer: the first of the tags that it was kept with."""
+    return tags.partition(" ")[0]
+
+
+@register.filter
+def ways(tags: str) -> list[answers.Way]:
+    """Where an answer leads on, and back."""
+    return answers.ways(tags)
 
 
 @register.filter
