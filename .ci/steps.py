@@ -22,8 +22,10 @@ RESULTS = ROOT / "var" / "ci"
 BIN = ".venv/bin"
 DEPLOYED = (
     "SECRET_KEY=$(head -c 64 /dev/urandom | base64 -w0) PUBLIC_URL=https://queues.example.com ENVIRONMENT=production "
-    "DATABASE_URL=postgresql://console@db.example.com/console QUEUES_URL=postgresql://reader@db.example.com/shop "
-    "CELERY_BROKER_URL=redis://broker.example.com/0 EMAIL_URL=smtp://mail.example.com:25 ALERT_TO=oncall@example.com"
+    "DATABASE_URL=postgresql://console@db.example.com/console?sslmode=verify-full "
+    "QUEUES_URL=postgresql://reader@db.example.com/shop?sslmode=verify-full "
+    "CELERY_BROKER_URL=rediss://broker.example.com/0 EMAIL_URL=smtp+tls://mail.example.com:587 "
+    "ALERT_TO=oncall@example.com"
 )
 
 QUICK = "not journey and not chaos and not spark and not fresh"

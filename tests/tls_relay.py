@@ -13,11 +13,11 @@ _SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 
 
 class Relay:
-    def __init__(self, target: int, as_postgresql: bool):
+    def __init__(self, target: int, as_postgresql: bool, host: str):
         self._target, self._as_postgresql = target, as_postgresql
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, 0))
         self.port = int(self._listener.getsockname()[1])
         self.told = 0  # bytes that clients said once they had accepted the certificate
         threading.Thread(target=self._accept, daemon=True).start()
@@ -58,8 +58,8 @@ class Relay:
 
 
 @contextmanager
-def before(port: int, as_postgresql: bool = False) -> Iterator[Relay]:
-    relay = Relay(port, as_postgresql)
+def before(port: int, as_postgresql: bool = False, host: str = "127.0.0.1") -> Iterator[Relay]:
+    relay = Relay(port, as_postgresql, host)
     try:
         yield relay
     finally:

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import django.db
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as CheckWarning
 
 from pgqueue_admin.alerts import mailbox, peek
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds import smtp_missing
+from pgqueue_admin.alerts.wires import Wire
+from pgqueue_admin.alerts.wires import all_of_them as every_wire
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport.tables.table_checks import Fault
 from pgqueue_admin.wording import warnings
@@ -31,6 +33,17 @@ def environment(**options: Any) -> list[CheckMessage]:
     if not box.environment:
         found.insert(0, Found("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment()))
     return [said(each) for each in found]
+
+
+@register("pgqueue")
+def wires(**options: Any) -> list[CheckMessage]:
+    """What is verified on the way to each server elsewhere. Needs no database."""
+    found = ((wire, f"{wire.variable}, {wire.host}: {wire.said}.") for wire in every_wire())
+    return [Info(said, id="pgqueue.I010") if wire.verified else _bare(wire, said) for wire, said in found]
+
+
+def _bare(wire: Wire, said: str) -> CheckMessage:
+    return CheckWarning(said, hint=f"Whoever stands between could read and change it; {wire.cure}.", id="pgqueue.W010")
 
 
 @register(Tags.database)

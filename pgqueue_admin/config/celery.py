@@ -12,6 +12,9 @@ from pgqueue_admin.config import environment
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
 
+if os.environ.get("CELERY_BROKER_URL"):  # Celery takes it from there, not from the settings, which verify more
+    os.environ["CELERY_BROKER_URL"] = environment.broker("CELERY_BROKER_URL")
+
 STATEMENT_SECONDS = 300.0  # on the console's own tables: what takes longer holds one of a worker's two threads in vain
 
 app = Celery("pgqueue")

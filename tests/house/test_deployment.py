@@ -9,10 +9,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DEPLOYED = {
     "SECRET_KEY": "fo1-ty+rM3xq9w_0vd8bn2kLZpyQ6AeXhjCsUgRtWiaB5VmNfD4",
     "PUBLIC_URL": "https://queues.example.com",
-    "DATABASE_URL": "postgresql://console@db.example.com/console",
-    "QUEUES_URL": "postgresql://reader@db.example.com/shop",
-    "CELERY_BROKER_URL": "redis://broker.example.com/0",
-    "EMAIL_URL": "smtp://mail.example.com:25",
+    "DATABASE_URL": "postgresql://console@db.example.com/console?sslmode=verify-full",
+    "QUEUES_URL": "postgresql://reader@db.example.com/shop?sslmode=verify-full",
+    "CELERY_BROKER_URL": "rediss://broker.example.com/0",
+    "EMAIL_URL": "smtp+tls://mail.example.com:587",
     "ALERT_TO": "oncall@example.com",
     "ENVIRONMENT": "production",
 }
@@ -51,6 +51,32 @@ def test_check_deploy_has_nothing_to_say_to_a_deployment() -> None:
 def test_a_deployment_without_a_key_of_its_own_is_told() -> None:
     without = {name: value for name, value in DEPLOYED.items() if name != "SECRET_KEY"}
     assert "security.W009" in run("manage.py", "check", "--deploy", **without).stderr
+
+
+def test_check_says_what_is_verified_on_each_wire_that_leaves_this_machine() -> None:
+    verified = "encrypted, its certificate and name are verified"
+    said = run("manage.py", "check", **DEPLOYED).stderr
+    for wire in ("DATABASE_URL, db", "QUEUES_URL, db", "CELERY_BROKER_URL, broker", "EMAIL_URL, mail"):
+        assert f"(pgqueue.I010) {wire}.example.com: {verified}." in said
+    bare = {name: url.split("?")[0].replace("rediss", "redis").replace("+tls", "") for name, url in DEPLOYED.items()}
+    said = run("manage.py", "check", **bare, HISTORY_URL="postgresql://r@standby/shop?sslmode=require").stderr
+    assert said.count("pgqueue.W010") == 5
+    assert (
+        "DATABASE_URL, db.example.com: encrypted if the server offers it, nobody is verified (sslmode=prefer)." in said
+    )
+    assert "HISTORY_URL, standby: encrypted, nobody is verified (sslmode=require)." in said
+    assert "CELERY_BROKER_URL, broker.example.com: not encrypted (redis://)." in said
+    assert "EMAIL_URL, mail.example.com: not encrypted (smtp://)." in said
+
+
+def test_check_says_nothing_of_wires_that_stay_on_this_machine() -> None:
+    here = {
+        "DATABASE_URL": "postgresql://u@%2Frun%2Fpostgresql/x",
+        "QUEUES_URL": "postgresql://u@[::1],127.0.0.1/x",
+        "CELERY_BROKER_URL": "redis://localhost/0",
+        "EMAIL_URL": "smtp://localhost:25",
+    }
+    assert "pgqueue.W010" not in run("manage.py", "check", **{**DEPLOYED, **here}).stderr
 
 
 def test_what_loopback_relaxes_is_what_the_documentation_lists() -> None:
