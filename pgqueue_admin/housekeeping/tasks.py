@@ -10,7 +10,7 @@ from pgqueue_admin.operations import service
 from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.figures import cut_steps, folding, forgetting
 from pgqueue_admin.pipeline.judging import seen
-from pgqueue_admin.records import clock, depths, samples
+from pgqueue_admin.records import clock, depths, samples, sign_ins
 
 A_WHILE = 10.0  # seconds; then the worker is free for others
 
@@ -48,6 +48,12 @@ def thin_samples() -> int:
     now = clock.now()
     depths.fold(now)
     return samples.thin(now)
+
+
+@shared_task
+def forget_sign_ins() -> int:
+    """Those that failed a month ago, and sessions that are over."""
+    return sign_ins.forget()
 
 
 @shared_task

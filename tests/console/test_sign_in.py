@@ -5,10 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
+from django.contrib.sessions.models import Session
 from django.test import Client
 
-from pgqueue_admin.records import sign_ins
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.records import clock, sign_ins
 from pgqueue_admin.records.models import AuditEntry, FailedSignIn
 
 WAIT = r"You are not signed in: too many passwords were wrong\. Try again in \d+\s\S+, at \d\d:\d\d:\d\d"
@@ -36,7 +38,8 @@ def test_guessing_has_to_wait_and_is_told_how_long(viewer: User) -> None:
     assert right.status_code == 429
     older(1.1)
     assert sign_in("ivo", "looks").status_code == 302
-    assert not FailedSignIn.objects.exists()
+    assert FailedSignIn.objects.count() == 5
+    assert guess("ivo", 6) == [200] * 5 + [429], "counted from the start"
 
 
 def test_it_is_the_same_for_a_name_that_nobody_has(viewer: User) -> None:
@@ -81,6 +84,49 @@ def test_many_names_from_one_address_have_to_wait(viewer: User) -> None:
     assert sign_in("ivo", "looks").status_code == 302
 
 
+def everywhere(name: str, times: int) -> list[int]:
+    """One guess an address."""
+    return [guess(name, 1, f"198.51.100.{number}")[0] for number in range(times)]
+
+
+def test_guessing_from_a_thousand_addresses_is_slow_too(viewer: User) -> None:
+    known = Client()
+    assert sign_in("ivo", "looks", HERE, known).status_code == 302
+    known.post("/sign-out/")
+    assert everywhere("ivo", sign_ins.FREE_ANYWHERE) == [200] * sign_ins.FREE_ANYWHERE
+    assert guess("ivo", 1, "203.0.113.9") == [429]
+    assert sign_in("ivo", "looks", HERE).status_code == 429
+    assert sign_in("ivo", "looks", HERE, known).status_code == 302, "a browser that is known is held up by nobody"
+    assert guess("tomas", 1, "203.0.113.9") == [200]
+    older(1.1)
+    assert guess("ivo", 1, "203.0.113.9") == [200]
+    assert guess("ivo", 1, "203.0.113.10") == [429], "one a minute, from wherever"
+    older(60)
+    assert sign_in("ivo", "looks", "203.0.113.9").status_code == 302
+
+
+def test_what_failed_is_forgotten_after_a_month_and_what_ended_at_once(viewer: User) -> None:
+    guess("ivo", 2)
+    FailedSignIn.objects.filter(pk=FailedSignIn.objects.earliest("at").pk).update(at=clock.now() - timedelta(days=31))
+    here, ended = Client(), Client()
+    here.force_login(viewer)
+    ended.force_login(viewer)
+    Session.objects.filter(pk=ended.session.session_key).update(expire_date=clock.now() - timedelta(hours=1))
+    assert tasks.forget_sign_ins() == 2
+    assert (FailedSignIn.objects.count(), Session.objects.get().pk) == (1, here.session.session_key)
+
+
+def test_who_may_act_does_not_see_what_was_typed_as_a_name(operator: User, viewer: User) -> None:
+    guess("a password that slipped", 1)
+    listed, client = "/admin/pgqueue/failedsignin/", Client()
+    operator.user_permissions.remove(*Permission.objects.filter(codename="view_failedsignin"))
+    client.force_login(User.objects.get(pk=operator.pk))
+    assert client.get(listed).status_code == 403
+    operator.user_permissions.add(Permission.objects.get(codename="view_failedsignin"))
+    page = client.get(listed)
+    assert "a password that slipped" in page.content.decode()
+
+
 def test_a_provider_gives_its_customers_half_of_ipv6() -> None:
     assert (
         sign_ins.network("2001:db8::1") == sign_ins.network("2001:db8::ffff:0:0:2") != sign_ins.network("2001:db9::1")
@@ -88,7 +134,9 @@ def test_a_provider_gives_its_customers_half_of_ipv6() -> None:
     assert sign_ins.network("::ffff:192.0.2.1") == "192.0.2.1"
 
 
-def test_sign_ins_are_in_the_log_and_in_the_audit(viewer: User, caplog: pytest.LogCaptureFixture) -> None:
+def test_sign_ins_are_in_the_log_and_in_the_audit_failed_ones_apart(
+    viewer: User, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "pgqueue.sign_in")
     sign_in("n" * 150, "secret one")
     sign_in("ivo", "looks")
@@ -96,9 +144,10 @@ def test_sign_ins_are_in_the_log_and_in_the_audit(viewer: User, caplog: pytest.L
         (entry.who, entry.verb, entry.noun, entry.subject, entry.after) for entry in AuditEntry.objects.order_by("id")
     ]
     assert said == [
-        ("somebody", "fail to sign in", "person", "n" * 150, {"address": HERE}),
         ("ivo", "sign in", "person", "ivo", {"address": HERE}),
     ]
+    failed = [(row.name, row.address, row.place) for row in FailedSignIn.objects.all()]
+    assert failed == [("n" * 150, HERE, HERE)]
     assert f"A sign-in as '{'n' * 150}' from {HERE} failed." in caplog.messages
     assert f"'ivo' signed in from {HERE}." in caplog.messages
     assert "secret one" not in caplog.text

@@ -13,8 +13,10 @@ _CALLS = (
 _READ = re.compile(rf'\b(?:{_CALLS}|environ\[)"([A-Z][A-Z_]+)"')
 _NOT_OURS = {
     "PYTHONPATH",
-    "DJANGO_SETTINGS_MODULE",
-}  # Python's and Django's own, handed on to processes that are started
+    "DJANGO_SETTINGS_MODULE",  # Python's and Django's own, handed on to processes that are started
+    "PGSSLMODE",
+    "PGSSLROOTCERT",  # libpq's own: what it takes where a URL says nothing
+}
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
 
 
