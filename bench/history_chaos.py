@@ -206,9 +206,9 @@ def told(dsn: str, folder: Path, drivers: Drivers) -> dict[str, Any]:
     """What was committed, against what the manifest's files and the figures say."""
     with postgresql().connect(dsn, for_handlers=True) as connection:
         ledger = {
-            "batches": "select count(*) from pgqueue_historybatch where state = 'done'",
-            "attempts": "select sum(attempt) from pgqueue_historybatch",
-            "compacted": "select count(*) from pgqueue_historycompaction where state = 'done'",
+            "batches": "select count(*) from pgqueue_console.pgqueue_historybatch where state = 'done'",
+            "attempts": "select sum(attempt) from pgqueue_console.pgqueue_historybatch",
+            "compacted": "select count(*) from pgqueue_console.pgqueue_historycompaction where state = 'done'",
         }
         figures = compared(connection)
         return {
@@ -228,7 +228,10 @@ def in_files(connection: Connection, folder: Path) -> dict[str, int]:
     import pyarrow.dataset
 
     committed = {row.seq for row in connection.all("select seq from committed")}
-    paths = [row.path for row in connection.all("select path from pgqueue_historyfile where dataset = 'history'")]
+    paths = [
+        row.path
+        for row in connection.all("select path from pgqueue_console.pgqueue_historyfile where dataset = 'history'")
+    ]
     history = pyarrow.dataset.dataset([str(folder / path) for path in paths])
     found = Counter(history.to_table(["seq"])["seq"].to_pylist())
     return {

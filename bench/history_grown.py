@@ -21,12 +21,13 @@ ARCHIVED = 500_000
 _LATER = f"(n / {A_DAY} * 86400 + mod(n, {A_DAY}) * 2040) * interval '1 s'"
 _OF_BATCH = "'id', nextval(pg_get_serial_sequence('{table}', 'id')), 'batch_id', batch_id + n"
 _MADE = {
-    "pgqueue_historybatch": f"'id', id + n, 'token', gen_random_uuid(), 'seq_lo', seq_lo + n * {BATCH},"
+    "pgqueue_console.pgqueue_historybatch": f"'id', id + n, 'token', gen_random_uuid(), 'seq_lo', seq_lo + n * {BATCH},"
     f" 'seq_hi', seq_hi + n * {BATCH}, 'sum_seq', sum_seq + n::numeric * {BATCH} * rows",
-    "pgqueue_rollup": f"{_OF_BATCH}, 'at', date_trunc(grain, at + {_LATER})",
-    "pgqueue_failurerollup": f"{_OF_BATCH}, 'at', at + {_LATER}, 'first_at', first_at + {_LATER},"
+    "pgqueue_console.pgqueue_rollup": f"{_OF_BATCH}, 'at', date_trunc(grain, at + {_LATER})",
+    "pgqueue_console.pgqueue_failurerollup": f"{_OF_BATCH}, 'at', at + {_LATER}, 'first_at', first_at + {_LATER},"
     f" 'last_at', last_at + {_LATER}",
-    "pgqueue_storypart": f"{_OF_BATCH}, 'message_id', md5(message_id || n)::uuid, 'first_at', first_at + {_LATER},"
+    "pgqueue_console.pgqueue_storypart": f"{_OF_BATCH}, 'message_id', md5(message_id || n)::uuid,"
+    f" 'first_at', first_at + {_LATER},"
     f" 'last_failed_at', last_failed_at + {_LATER}, 'last_succeeded_at', last_succeeded_at + {_LATER}",
 }
 _COPY = """
@@ -34,22 +35,24 @@ insert into {table} select made.* from {table} one, generate_series(1, %(copies)
   lateral jsonb_populate_record(one, jsonb_build_object({changes})) made
 """
 _FIRST = """
-select path, day, file.rows, batch_id as batch from pgqueue_historyfile file
-join pgqueue_historypart part on part.file_id = file.id
+select path, day, file.rows, batch_id as batch from pgqueue_console.pgqueue_historyfile file
+join pgqueue_console.pgqueue_historypart part on part.file_id = file.id
 """
 _FILE = """
 with file as (
-  insert into pgqueue_historyfile (source_id, dataset, path, day, rows, bytes, added_at)
-  select id, 'history', %(path)s, %(day)s::date, %(rows)s::int8, %(bytes)s::int8, now() from pgqueue_historysource
+  insert into pgqueue_console.pgqueue_historyfile (source_id, dataset, path, day, rows, bytes, added_at)
+  select id, 'history', %(path)s, %(day)s::date, %(rows)s::int8, %(bytes)s::int8, now()
+  from pgqueue_console.pgqueue_historysource
   returning id
 )
-insert into pgqueue_historypart (file_id, batch_id, rows)
+insert into pgqueue_console.pgqueue_historypart (file_id, batch_id, rows)
 select file.id, batch, %(each)s::int8 from file, unnest(%(batches)s::int8[]) batch
 """
 _READ = """
-update pgqueue_historysource set snapshot = pg_current_snapshot()::text, ahead = '', seq_done = 0,
+update pgqueue_console.pgqueue_historysource set snapshot = pg_current_snapshot()::text, ahead = '', seq_done = 0,
   complete_to = clock_timestamp();
-select setval(pg_get_serial_sequence('pgqueue_historybatch', 'id'), max(id)) from pgqueue_historybatch
+select setval(pg_get_serial_sequence('pgqueue_console.pgqueue_historybatch', 'id'), max(id))
+from pgqueue_console.pgqueue_historybatch
 """
 _RENUMBER = "alter table messages.message_archive alter column seq restart with {}"
 _SILENT = "alter table messages.message_archive {} trigger dead_message_trigger"

@@ -56,7 +56,7 @@ def driver() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def ask(connection: Connection) -> None:
-    connection.run("update pgqueue_historysource set wanted_at = now(), held_until = null")
+    connection.run("update pgqueue_console.pgqueue_historysource set wanted_at = now(), held_until = null")
 
 
 def ages(connection: Connection, until: float) -> Iterator[float]:
@@ -68,7 +68,11 @@ def ages(connection: Connection, until: float) -> Iterator[float]:
 def age(connection: Connection) -> float:
     """Seconds; of what was never read to its end, many."""
     since = "coalesce(min(complete_to), to_timestamp(0))"
-    return float(connection.value(f"select extract(epoch from clock_timestamp() - {since}) from pgqueue_historysource"))
+    return float(
+        connection.value(
+            f"select extract(epoch from clock_timestamp() - {since}) from pgqueue_console.pgqueue_historysource"
+        )
+    )
 
 
 def feed(archive: history.Archive, over: threading.Event) -> None:

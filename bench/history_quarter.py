@@ -7,7 +7,8 @@ DAYS = 90
 HOURS, COMPARED = 63, 160  # days of hours, and of days: a week's hours and a quarter's days have others to compare with
 _GRAINS = f"('hour', interval '1 hour', {HOURS}), ('day', interval '1 day', {COMPARED})"
 _FIGURES = """
-insert into pgqueue_rollup (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
+insert into pgqueue_console.pgqueue_rollup
+  (batch_id, grain, at, queue, endpoint, type, result, exception, messages, skewed, critical,
   critical_n, processing, processing_n, delivery, delivery_n)
 select %(batch)s, grain, at, '"public"."Endpoint' || mod(kind, %(endpoints)s::int) || '"',
   'Endpoint' || mod(kind, %(endpoints)s::int),
@@ -26,13 +27,15 @@ with failed as (
     'Endpoint' || mod(n, %(endpoints)s::int) as endpoint, 'Shop.Message' || mod(n / 7, %(types)s::int) as type
   from generate_series(1, %(days)s::int * 86400 / 25) n
 ), failures as (
-  insert into pgqueue_failurerollup (batch_id, at, fingerprint, queue, endpoint, type, exception, message, messages,
+  insert into pgqueue_console.pgqueue_failurerollup
+    (batch_id, at, fingerprint, queue, endpoint, type, exception, message, messages,
     first_at, last_at)
   select %(batch)s, date_trunc('minute', at), lpad(to_hex(mod(n, 40)), 16, '0'), queue, endpoint, type,
     'Shop.CardRefused', 'Card <n> was refused', 1, at, at
   from failed
 )
-insert into pgqueue_storypart (batch_id, message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
+insert into pgqueue_console.pgqueue_storypart
+  (batch_id, message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
   last_failed_at, last_succeeded_at)
 select %(batch)s, md5('failed ' || n)::uuid::text, queue, endpoint, type, 'Shop.CardRefused', 1, (mod(n, 3) = 0)::int,
   at, at, case when mod(n, 3) = 0 then at + interval '1 minute' end
@@ -42,12 +45,14 @@ from failed
 # each input queue and all of them together: what samples told of it
 _DEPTHS = """
 with queues as (
-  insert into pgqueue_queue (schema, "table", kind, reason, first_seen_at, target_age_seconds, ingest, endpoint)
+  insert into pgqueue_console.pgqueue_queue
+    (schema, "table", kind, reason, first_seen_at, target_age_seconds, ingest, endpoint)
   select 'public', 'Endpoint' || n, 'input', '', now(), 60, false, 'Endpoint' || n
   from generate_series(0, %(endpoints)s::int - 1) n
   returning id
 )
-insert into pgqueue_depthstep (grain, at, queue, low, median, high, in_per_second, out_per_second, rated_minutes,
+insert into pgqueue_console.pgqueue_depthstep
+  (grain, at, queue, low, median, high, in_per_second, out_per_second, rated_minutes,
   oldest_seconds, oldest_at_least, unread, how)
 select grain, at, id, 10, 200, 3000, 50, 50, extract(epoch from step) / 60, 4, false, 0, 'counted'
 from (select id from queues union all select 0) each,
@@ -66,13 +71,19 @@ def lay_out(connection: Connection) -> None:
     from pgqueue_admin.pipeline.judging import seen
     from pgqueue_admin.records import clock
 
-    batch = connection.value("select min(id) from pgqueue_historybatch")
+    batch = connection.value("select min(id) from pgqueue_console.pgqueue_historybatch")
     known = {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS}
     for made in (_FIGURES, _FAILED, _DEPTHS):
         connection.run(made.replace("{grains}", _GRAINS), known)
-    connection.run("update pgqueue_historybatch set summed_at = null")
-    connection.run("vacuum analyze pgqueue_rollup, pgqueue_failurerollup, pgqueue_storypart, pgqueue_depthstep")
+    connection.run("update pgqueue_console.pgqueue_historybatch set summed_at = null")
+    connection.run(
+        "vacuum analyze pgqueue_console.pgqueue_rollup, pgqueue_console.pgqueue_failurerollup,"
+        " pgqueue_console.pgqueue_storypart, pgqueue_console.pgqueue_depthstep"
+    )
     while cut_steps.cut(ledger.complete_to()):
         pass
     seen.see(clock.now())
-    connection.run("vacuum analyze pgqueue_countedstep, pgqueue_timedstep, pgqueue_failurestep, pgqueue_seenstep")
+    connection.run(
+        "vacuum analyze pgqueue_console.pgqueue_countedstep, pgqueue_console.pgqueue_timedstep,"
+        " pgqueue_console.pgqueue_failurestep, pgqueue_console.pgqueue_seenstep"
+    )

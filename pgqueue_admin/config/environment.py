@@ -3,6 +3,7 @@
 import hmac
 import os
 import re
+import sys
 from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,26 @@ from pgqueue_admin.dialects.postgresql.opening import (
     started_with,
 )
 from pgqueue_admin.embedded import state
+from pgqueue_admin.records import schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 VAR = Path(env("PGQUEUE_VAR", default="") or ROOT / "var").resolve()
 STATE = state.read(VAR)
 CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
+
+
+def _program() -> str:
+    """As `manage.py` or Celery were told: `migrate`, `supervise`, `celery worker`. A web server has no such word."""
+    file = Path(sys.argv[0])
+    started = (file.parent if file.stem == "__main__" else file).stem
+    words = [word for word in sys.argv[1:] if word.isidentifier()]
+    if started in {"manage", "django", "django-admin"}:
+        return words[0] if words else started
+    return f"celery {words[0]}" if started == "celery" and words else started
+
+
+PROGRAM = _program()
 
 DATABASE_URL: str = env("DATABASE_URL", default="")
 QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
@@ -199,6 +214,16 @@ def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto, "application_name": "pgqueue-admin models"}}
 
 
+def for_console(entry: dict[str, Any]) -> dict[str, Any]:
+    """The console's own tables are found by a path on which nobody else may create anything, whatever the URL says."""
+    return called(PROGRAM, _beginning_with(entry, "-c search_path=" + schema.PATH.replace(" ", r"\ ")))
+
+
+def called(program: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """So that the server's administrators see whose sessions these are."""
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "application_name": f"pgqueue-admin {program}"}}
+
+
 def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:
     """No statement takes longer, unless its URL says so. Not for who migrates or makes history: that may take hours."""
     said = entry.get("URL_OPTIONS", "")
@@ -210,7 +235,8 @@ def _at_most(seconds: float) -> str:
 
 
 def _beginning_with(entry: dict[str, Any], ours: str) -> dict[str, Any]:
-    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": started_with(entry.get("URL_OPTIONS", ""), ours)}}
+    """What comes last wins."""
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": f"{entry['OPTIONS'].get('options', '')} {ours}"}}
 
 
 def one_of(name: str, *words: str) -> str:

@@ -22,7 +22,7 @@ INSTALLED_APPS = [
 ]
 MIGRATION_MODULES = {"pgqueue": "pgqueue_admin.records.migrations"}
 DATABASES = {
-    "default": given.database(given.DATABASE_URL, "DATABASE_URL"),
+    "default": given.for_console(given.database(given.DATABASE_URL, "DATABASE_URL")),
     "queues": given.for_looking(given.database(given.QUEUES_URL, "QUEUES_URL")),
 }
 DATABASE_ROUTERS = ["pgqueue_admin.records.router.Router"]

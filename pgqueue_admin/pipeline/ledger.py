@@ -79,7 +79,7 @@ def _same(source: HistorySource) -> QuerySet[HistorySource]:
 def to_go_on(source: HistorySource, where: str = "nothing was lost (pg_upgrade, a switchover)") -> str:
     """What somebody says there, to be copied."""
     change, table = "cluster = ''" if source.way == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
-    statement = f"""update pgqueue_historysource set {change} where "table" = '{table}';"""
+    statement = f"""update pgqueue_console.pgqueue_historysource set {change} where "table" = '{table}';"""
     return f"Where {where}, run this on the console's database: {statement}"
 
 

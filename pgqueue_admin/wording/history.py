@@ -40,7 +40,7 @@ def reader_silent(age: float, threshold: float, name: str, reader: str) -> Said:
 
 def statement(why: str) -> str:
     """What somebody is asked to run, as ``why`` has it; empty: nothing."""
-    found = re.search(r"update pgqueue_\w+ .*?;", why)
+    found = re.search(r"update pgqueue_console\.\w+ .*?;", why)
     return found[0] if found else ""
 
 

@@ -97,7 +97,7 @@ def test_an_outage_of_the_consoles_own_database_stays_one(sign_in: SignIn, slow:
     client, asked = sign_in("ana"), {"action": "retry", "_selected_action": [dead(exception=REFUSED)[0].id]}
     short = connections["queues"].settings_dict["OPTIONS"]
     with elsewhere("default", OPTIONS=short), slow.transaction():
-        slow.run("lock table pgqueue_operation in access exclusive mode")
+        slow.run("lock table pgqueue_console.pgqueue_operation in access exclusive mode")
         answer = client.post(LIST, asked)
     assert answer.status_code == 503
     assert "The console's own database does not answer" in html.unescape(text(answer))

@@ -154,7 +154,9 @@ def test_what_the_console_database_refuses_is_not_called_its_absence(
     settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": ""}
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
     with connections["default"].cursor() as cursor:
-        cursor.execute("alter table pgqueue_alert add constraint no_such_kind check (kind <> 'peek_range')")
+        cursor.execute(
+            "alter table pgqueue_console.pgqueue_alert add constraint no_such_kind check (kind <> 'peek_range')"
+        )
     Alerter().turn()
     assert "The warning peek_range cannot be judged" in caplog.text
     assert "does not answer" not in caplog.text

@@ -125,7 +125,7 @@ def test_a_mail_in_another_senders_hands_is_left_to_it(
 ) -> None:
     mail, other = waiting(), connect(console_database)
     with other.transaction():
-        other.run("select from pgqueue_alertmail where id = %(id)s for update", {"id": mail.pk})
+        other.run("select from pgqueue_console.pgqueue_alertmail where id = %(id)s for update", {"id": mail.pk})
         assert post.deliver(NOW) == 0
     assert mailbox.mails == []
     assert post.deliver(NOW) == 1

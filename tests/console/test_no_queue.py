@@ -48,7 +48,7 @@ def test_after_the_last_queue_was_dropped_nothing_is_stale(console_database: str
     queues.run('drop table "Q"')
     sample()
     assert not Queue.objects.filter(gone_since=None).exists()
-    queues.run("update pgqueue_latestsample set at = at - interval '1 hour'")
+    queues.run("update pgqueue_console.pgqueue_latestsample set at = at - interval '1 hour'")
     assert ready() == "ok"
     assert 'class="figures-stale"' not in signed_in().get("/").content.decode()
 

@@ -73,7 +73,7 @@ def test_what_somebody_is_to_run_can_be_copied(as_viewer: Client, batch: History
     why = f"A standby was promoted. {ledger.to_go_on(source)} Nothing of it is read before that."
     HistorySource.objects.update(complete_to=clock.now() - timedelta(minutes=20), note=why)
     page = as_viewer.get("/pipeline/").content.decode()
-    said = """update pgqueue_historysource set oid = null where "table" = '"public"."audit"';"""
+    said = """update pgqueue_console.pgqueue_historysource set oid = null where "table" = '"public"."audit"';"""
     assert f'data-copy="{escape(said)}"' in page
     (warned,) = history_stalled.stalled(clock.now())
     assert said in warned.said.meaning

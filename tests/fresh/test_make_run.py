@@ -72,7 +72,8 @@ def test_one_command_and_ten_minutes(tmp_path: Path) -> None:
 
 
 def is_read(database: Any) -> bool:
-    known = 'select exists (select from pgqueue_historysource where "table" = \'"demo"."audit"\' and seq_done > 0)'
+    known = """select exists (select from pgqueue_console.pgqueue_historysource
+        where "table" = '"demo"."audit"' and seq_done > 0)"""
     return bool(database.value(known) and is_whole(database))
 
 

@@ -11,10 +11,10 @@ from pgqueue_admin.records.source import source
 def test_both_aliases_and_the_source_are_one_database(console_database: str) -> None:
     Queue.objects.create(schema="public", table="Sales", kind="input")
     with connections["queues"].cursor() as cursor:
-        cursor.execute("select count(*) from pgqueue_queue")
+        cursor.execute("select count(*) from pgqueue_console.pgqueue_queue")
         assert cursor.fetchone() == (1,)
     with source().reading() as session:
-        assert session.value("select count(*) from pgqueue_queue") == 1
+        assert session.value("select count(*) from pgqueue_console.pgqueue_queue") == 1
 
 
 def test_the_next_test_finds_nothing_of_the_one_before(console_database: str) -> None:
@@ -31,9 +31,9 @@ def test_a_reading_session_cannot_write_and_a_writing_one_can(console_database: 
 def test_an_act_waits_for_nobody_for_long(console_database: str) -> None:
     """A table that somebody has locked holds up neither a page nor, through what the act holds itself, others."""
     with source().writing() as locking, locking.transaction():
-        locking.run("lock table pgqueue_queue")
+        locking.run("lock table pgqueue_console.pgqueue_queue")
         with source().writing() as session, pytest.raises(errors.TimedOut):
-            session.run("select from pgqueue_queue")
+            session.run("select from pgqueue_console.pgqueue_queue")
         with source().writing() as session:
             for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 assert session.value(f"show {limit}") not in ("0", None)

@@ -69,7 +69,8 @@ def ready(product: Product) -> bool:
 
 def sampled(connection: Connection, table: str) -> Any:
     """How many messages the sampler has seen ready there; None before it has seen the queue."""
-    asked = """select l.ready from pgqueue_latestsample l join pgqueue_queue q on q.id = l.queue_id
+    asked = """select l.ready from pgqueue_console.pgqueue_latestsample l
+        join pgqueue_console.pgqueue_queue q on q.id = l.queue_id
                where q.schema = 'public' and q."table" = %(table)s"""
     return connection.value(asked, {"table": table})
 

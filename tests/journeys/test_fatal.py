@@ -15,7 +15,8 @@ from tests.journeys.test_pages import AXE, WINDOWS, overflow
 
 pytestmark = pytest.mark.journey
 HEADERS = '{"NServiceBus.EnclosedMessageTypes": "Shop.Billing.ChargeCard", "NServiceBus.MessageId": "deadly"}'
-DEATH = """insert into pgqueue_heldatdeath (endpoint, schema, "table", row_id, seq, message_id, message_type,
+DEATH = """insert into pgqueue_console.pgqueue_heldatdeath
+  (endpoint, schema, "table", row_id, seq, message_id, message_type,
     held_since, died_at, host, pid, start_ticks, exit_code, how, beside)
 values ('Demo.Billing', 'public', 'Billing', %(id)s, %(seq)s, 'deadly', 'Shop.Billing.ChargeCard',
     now() - interval '3 s', now(), 'app-1', %(pid)s, 1, -11, 'ended by SIGSEGV', 0)"""

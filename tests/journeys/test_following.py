@@ -11,7 +11,8 @@ from tests.journeys.test_live import NEXT_IS_KEPT_BACK
 from tests.waiting import NOISE
 
 pytestmark = pytest.mark.journey
-ONE = "select id, log from pgqueue_process where role = 'endpoint' and ended_at is null and log <> '' limit 1"
+ONE = """select id, log from pgqueue_console.pgqueue_process
+    where role = 'endpoint' and ended_at is null and log <> '' limit 1"""
 AT_THE_END = "log => log.scrollTop > 0 && log.scrollTop + log.clientHeight > log.scrollHeight - 4"
 
 

@@ -30,7 +30,7 @@ def test_seven_rows_by_somebody_else_are_seen_within_two_seconds(page: Page, pro
 
 
 READ = """
-insert into pgqueue_historysource
+insert into pgqueue_console.pgqueue_historysource
     ("table", way, snapshot, ahead, seq_done, writers, cluster, note, first_seen_at, is_there)
 values ('"public"."Elsewhere"', 'numbers', '', '', 0, '{}', '', 'A transaction that writes to it is open.', now(), true)
 """
@@ -55,7 +55,7 @@ def test_what_keeps_history_back_is_seen_without_a_reload_unless_paused(page: Pa
             expect(button).to_be_focused()
             page.keyboard.press(".")
         finally:
-            connection.run("delete from pgqueue_historysource where note like 'A transaction%'")
+            connection.run("delete from pgqueue_console.pgqueue_historysource where note like 'A transaction%'")
     assert page.evaluate(NEXT_IS_KEPT_BACK)
     expect(said).to_be_visible()
     page.keyboard.press(".")

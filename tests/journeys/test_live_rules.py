@@ -27,7 +27,7 @@ LISTEN = """
 window.told = {};
 document.addEventListener("pgqueue:figures", (event) => Object.assign(window.told, JSON.parse(event.detail)));
 """
-OPEN = "select count(*) from pgqueue_alert where resolved_at is null and acknowledged_at is null"
+OPEN = "select count(*) from pgqueue_console.pgqueue_alert where resolved_at is null and acknowledged_at is null"
 HIDE = """(hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -119,9 +119,8 @@ def test_a_message_that_left_stays_as_a_row_that_says_so(
 
 def test_a_process_that_ended_stays_as_a_row_that_says_so(page: Page, product: Product, database: Connection) -> None:
     """L4, and L3: its row is no longer sent, and would say for ever that it waits for its next start."""
-    asked = (
-        "select id, pid from pgqueue_process where endpoint = 'Demo.Web' and ended_at is null order by id desc limit 1"
-    )
+    asked = """select id, pid from pgqueue_console.pgqueue_process
+        where endpoint = 'Demo.Web' and ended_at is null order by id desc limit 1"""
     page.goto(f"{product.url}/workers/")
     found = database.one(asked)
     assert found is not None
@@ -147,8 +146,9 @@ def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database:
     key = needs.first.get_attribute("data-need")
     where = needs.first.locator(".where").inner_text()
     count = needs.count()
-    open_here = """update pgqueue_alert set acknowledged_at = {}, acknowledged_by = 'ana'
-                   where queue = (select '"' || schema || '"."' || "table" || '"' from pgqueue_queue where id = {})"""
+    open_here = """update pgqueue_console.pgqueue_alert set acknowledged_at = {}, acknowledged_by = 'ana'
+                   where queue = (select '"' || schema || '"."' || "table" || '"'
+                                  from pgqueue_console.pgqueue_queue where id = {})"""
     assert key
     gone = page.locator(f'[data-need="{key}"]')
     said = gone.get_by_text("Needs nobody any more")
@@ -223,7 +223,8 @@ def test_a_hidden_tab_closes_its_stream_and_catches_up(
 @contextmanager
 def no_samples(database: Connection) -> Iterator[None]:
     """The sampler stands still."""
-    asked = "select pid from pgqueue_process where role = 'sampler' and ended_at is null order by id desc limit 1"
+    asked = """select pid from pgqueue_console.pgqueue_process
+        where role = 'sampler' and ended_at is null order by id desc limit 1"""
     sampler = database.value(asked)
     os.kill(sampler, signal.SIGSTOP)
     try:

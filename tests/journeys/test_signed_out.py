@@ -67,9 +67,9 @@ def test_rights_that_were_taken_are_said_on_the_page(page: Page, product: Produc
 
 @contextmanager
 def superuser_no_more(product: Product) -> Iterator[None]:
-    with postgresql().connect(product.dsn, for_handlers=True) as connection:
-        connection.run("update auth_user set is_superuser = false where username = 'admin'")
+    with postgresql().connect(product.dsn) as connection:
+        connection.run("update pgqueue_console.auth_user set is_superuser = false where username = 'admin'")
         try:
             yield
         finally:
-            connection.run("update auth_user set is_superuser = true where username = 'admin'")
+            connection.run("update pgqueue_console.auth_user set is_superuser = true where username = 'admin'")

@@ -67,8 +67,9 @@ def as_clerk(but: str = "") -> Iterator[None]:
     """The console with the usual rights on its tables, which another role has made."""
     with connections["default"].cursor() as cursor:
         cursor.execute("create role clerk login password 'clerk'")
-        cursor.execute("grant select, insert, update, delete on all tables in schema public to clerk")
-        cursor.execute("grant usage on all sequences in schema public to clerk")
+        cursor.execute("grant usage on schema pgqueue_console to clerk")
+        cursor.execute("grant select, insert, update, delete on all tables in schema pgqueue_console to clerk")
+        cursor.execute("grant usage on all sequences in schema pgqueue_console to clerk")
         if but:
             cursor.execute(f"revoke {but} from clerk")
     try:
@@ -91,7 +92,7 @@ def test_numbers_of_another_console_are_passed_over_with_the_usual_rights(other:
 def test_a_right_that_is_missing_is_told_as_that(ana: User) -> None:
     client, (message,) = Client(), dead(1, exception=REFUSED)
     client.force_login(ana)
-    with as_clerk(but="insert on pgqueue_operation"):
+    with as_clerk(but="insert on pgqueue_console.pgqueue_operation"):
         with pytest.raises(CommandError, match="permission denied for table pgqueue_operation") as refused:
             call_command("dead", "discard", str(message.id), "--yes")
         page = client.post("/operations/", {"act": "discard", "id": message.id}, follow=True)

@@ -4,7 +4,8 @@ SQL that shares nothing with how history counts."""
 from collections import Counter
 from typing import Any, NamedTuple
 
-from pgqueue_admin.pipeline.figures.histogram import LOG_GAMMA
+from pgqueue_console.pgqueue_admin.pipeline.figures.histogram import LOG_GAMMA
+
 from tests.pipeline.shop_messages import ENDPOINTS, RETRIED
 
 _NOTED = """
@@ -68,11 +69,11 @@ _EXPECTED = {
 _FOUND = {
     "rollups": f"""
         select {_KIND}, exception, sum(messages) as messages, sum(skewed) as skewed
-        from pgqueue_rollup where queue = any(%(queues)s) group by {_KIND}, exception
+        from pgqueue_console.pgqueue_rollup where queue = any(%(queues)s) group by {_KIND}, exception
     """,
     "histograms": f"""
         select {_KIND}, exception, measure, bucket, sum(number) as number
-        from pgqueue_rollup, lateral (values
+        from pgqueue_console.pgqueue_rollup, lateral (values
             ('critical', critical, critical_n), ('processing', processing, processing_n),
             ('delivery', delivery, delivery_n)
         ) as timed (measure, buckets, numbers), unnest(buckets, numbers) as histogram (bucket, number)
@@ -81,13 +82,13 @@ _FOUND = {
     "failures": f"""
         select at, {_NAMES}, exception, message, sum(messages) as messages, min(first_at) as first_at,
             max(last_at) as last_at
-        from pgqueue_failurerollup where queue = any(%(queues)s)
+        from pgqueue_console.pgqueue_failurerollup where queue = any(%(queues)s)
         group by at, {_NAMES}, exception, message, fingerprint
     """,
     "stories": f"""
         select message_id, {_NAMES}, sum(failed) as failed, sum(succeeded) as succeeded, min(first_at) as first_at,
             max(last_failed_at) as last_failed_at, max(last_succeeded_at) as last_succeeded_at
-        from pgqueue_storypart where queue = any(%(queues)s) group by message_id, {_NAMES}
+        from pgqueue_console.pgqueue_storypart where queue = any(%(queues)s) group by message_id, {_NAMES}
     """,
 }
 

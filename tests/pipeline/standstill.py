@@ -24,7 +24,7 @@ begin
 end $$;
 create or replace function stand_still_after_the_first() returns trigger language plpgsql as $$
 begin
-    if exists (select from pgqueue_historybatch where state = 'done') then
+    if exists (select from pgqueue_console.pgqueue_historybatch where state = 'done') then
         perform pg_advisory_xact_lock({GATE});
     end if;
     return new;
@@ -37,7 +37,7 @@ class Point(NamedTuple):
 
     name: str
     when: str = ""
-    on: str = "pgqueue_historybatch"
+    on: str = "pgqueue_console.pgqueue_historybatch"
     calls: str = "stand_still"
 
 
@@ -47,15 +47,15 @@ POINTS = [
     Point("written", "before update of step on {on} for each row when (new.step = 'written')"),
     Point("read back", "before update of step on {on} for each row when (new.step = 'compared')"),
     Point("before the commit", "before update of step on {on} for each row when (new.step = 'counted')"),
-    Point("inside the ending transaction", "after insert on {on} for each statement", "pgqueue_rollup"),
+    Point("inside the ending transaction", "after insert on {on} for each statement", "pgqueue_console.pgqueue_rollup"),
     Point("after the commit", "before insert on {on} for each row", calls="stand_still_after_the_first"),
 ]
 
-RECOMPUTED = Point("inside a recompute", "after insert on {on} for each statement", "pgqueue_rollup")
+RECOMPUTED = Point("inside a recompute", "after insert on {on} for each statement", "pgqueue_console.pgqueue_rollup")
 COMPACTED = Point(
     "before a compaction's commit",
     "before update of state on {on} for each row when (new.state = 'done')",
-    "pgqueue_historycompaction",
+    "pgqueue_console.pgqueue_historycompaction",
 )
 
 

@@ -32,7 +32,7 @@ def nobody(server: PostgreSQL, connect: Connect) -> Iterator[Any]:
 
 def test_files_that_were_named_stay(nobody: Any, database: Any, driver: Callable[..., Driver], history: Path) -> None:
     """Of a batch, and of a compaction; both are done, whoever heard of it."""
-    who_inserts_waits(database, "pgqueue_historyfile")
+    who_inserts_waits(database, "pgqueue_console.pgqueue_historyfile")
     for _ in range(2):
         died(database)
         answer_lost(database, driver())

@@ -150,7 +150,8 @@ def test_a_file_goes_after_its_row_has(database: Any, planned: HistoryBatch, tmp
     ended(planned, filed(planned, tmp_path, "a", TODAY - timedelta(days=31)))
     database.run("""
         create function refused() returns trigger language plpgsql as 'begin raise exception ''disk full''; end';
-        create trigger refused before delete on pgqueue_historyfile for each row execute function refused()
+        create trigger refused before delete on pgqueue_console.pgqueue_historyfile
+            for each row execute function refused()
     """)
     with pytest.raises(django.db.Error, match="disk full"):
         retain(tmp_path, 30, TODAY)

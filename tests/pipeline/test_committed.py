@@ -86,19 +86,28 @@ def test_what_history_says_is_what_was_committed(shop: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("update pgqueue_rollup set messages = 2 where grain = 'hour' and result = 'failed'", {"rollups"}),
-        ("update pgqueue_rollup set skewed = 1 where grain = 'minute' and result = 'failed'", {"rollups"}),
-        ("update pgqueue_rollup set type = '' where grain = 'day'", {"rollups", "histograms"}),
-        ("delete from pgqueue_rollup where grain = 'minute' and result = 'failed'", {"rollups", "histograms"}),
-        ("update pgqueue_rollup set critical_n = '{2}' where grain = 'minute'", {"histograms"}),
-        ("update pgqueue_rollup set processing = '{1}' where grain = 'day'", {"histograms"}),
-        ("update pgqueue_failurerollup set messages = 2", {"failures"}),
-        ("update pgqueue_failurerollup set exception = 'Torture.TooLate'", {"failures"}),
-        ("update pgqueue_failurerollup set at = at - interval '1 minute'", {"failures"}),
-        ("delete from pgqueue_failurerollup", {"failures"}),
-        ("update pgqueue_storypart set failed = 2 where failed = 1", {"stories"}),
-        ("delete from pgqueue_storypart where succeeded = 1", {"stories"}),
-        ("update pgqueue_storypart set message_id = 'n' where failed = 1", {"stories"}),
+        (
+            "update pgqueue_console.pgqueue_rollup set messages = 2 where grain = 'hour' and result = 'failed'",
+            {"rollups"},
+        ),
+        (
+            "update pgqueue_console.pgqueue_rollup set skewed = 1 where grain = 'minute' and result = 'failed'",
+            {"rollups"},
+        ),
+        ("update pgqueue_console.pgqueue_rollup set type = '' where grain = 'day'", {"rollups", "histograms"}),
+        (
+            "delete from pgqueue_console.pgqueue_rollup where grain = 'minute' and result = 'failed'",
+            {"rollups", "histograms"},
+        ),
+        ("update pgqueue_console.pgqueue_rollup set critical_n = '{2}' where grain = 'minute'", {"histograms"}),
+        ("update pgqueue_console.pgqueue_rollup set processing = '{1}' where grain = 'day'", {"histograms"}),
+        ("update pgqueue_console.pgqueue_failurerollup set messages = 2", {"failures"}),
+        ("update pgqueue_console.pgqueue_failurerollup set exception = 'Torture.TooLate'", {"failures"}),
+        ("update pgqueue_console.pgqueue_failurerollup set at = at - interval '1 minute'", {"failures"}),
+        ("delete from pgqueue_console.pgqueue_failurerollup", {"failures"}),
+        ("update pgqueue_console.pgqueue_storypart set failed = 2 where failed = 1", {"stories"}),
+        ("delete from pgqueue_console.pgqueue_storypart where succeeded = 1", {"stories"}),
+        ("update pgqueue_console.pgqueue_storypart set message_id = 'n' where failed = 1", {"stories"}),
     ],
 )
 def test_a_figure_that_is_wrong_is_noticed(change: str, said: set[str], shop: Any) -> None:

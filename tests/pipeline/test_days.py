@@ -200,19 +200,22 @@ def test_what_goes_is_found_by_indexes() -> None:
 
 _NAMED = "'q', 'Sales', 'Bill', 'Refused'"
 YEARS = [
-    f"""insert into pgqueue_rollup (grain, at, queue, endpoint, type, exception, result, messages, skewed, critical,
+    f"""insert into pgqueue_console.pgqueue_rollup
+      (grain, at, queue, endpoint, type, exception, result, messages, skewed, critical,
         critical_n, processing, processing_n, delivery, delivery_n)
     select grain, %(begin)s::timestamptz - n * interval '1 hour', {_NAMED}, 'failed', 1, 0, b, b, b, b, b, b
     from generate_series(1, 8000) n, unnest(array['minute', 'hour']) grain, (select '{{}}'::int[] as b) empty""",
-    f"""insert into pgqueue_failurerollup (at, queue, endpoint, type, exception, fingerprint, message, messages,
+    f"""insert into pgqueue_console.pgqueue_failurerollup
+      (at, queue, endpoint, type, exception, fingerprint, message, messages,
         first_at, last_at)
     select at, {_NAMED}, 'f', '', 1, at, at
     from generate_series(%(begin)s::timestamptz - interval '8000 hours', %(begin)s, interval '1 hour') at""",
-    f"""insert into pgqueue_storypart (message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
+    f"""insert into pgqueue_console.pgqueue_storypart
+      (message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
         last_failed_at)
     select md5(at::text), {_NAMED}, 1, 0, at, at
     from generate_series(%(begin)s::timestamptz - interval '8000 hours', %(begin)s, interval '1 hour') at""",
-    "analyze pgqueue_rollup, pgqueue_failurerollup, pgqueue_storypart",
+    "analyze pgqueue_console.pgqueue_rollup, pgqueue_console.pgqueue_failurerollup, pgqueue_console.pgqueue_storypart",
 ]
 WAITS = """select count(*) from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())"""

@@ -32,7 +32,9 @@ from tests.pipeline.test_killed import start
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("one_day")
-NAMED = Point("named", "before insert on {on} for each row when (new.dataset = 'events')", "pgqueue_historyfile")
+NAMED = Point(
+    "named", "before insert on {on} for each row when (new.dataset = 'events')", "pgqueue_console.pgqueue_historyfile"
+)
 
 
 @pytest.fixture
@@ -179,10 +181,10 @@ def test_killed_between_file_and_manifest(database: Connection, console_database
 def test_file_and_place_are_one_transaction(database: Connection, archive: HistorySource, tmp_path: Path) -> None:
     """Where the manifest is not written the ledger has not moved on."""
     event(database, buried(database))
-    database.run("alter table pgqueue_historyfile add constraint full_disk check (rows = 0)")
+    database.run("alter table pgqueue_console.pgqueue_historyfile add constraint full_disk check (rows = 0)")
     with pytest.raises(django.db.IntegrityError):
         event_files.keep(database, tmp_path)
-    database.run("alter table pgqueue_historyfile drop constraint full_disk")
+    database.run("alter table pgqueue_console.pgqueue_historyfile drop constraint full_disk")
     assert kept(database, tmp_path) == 1
     assert filed(tmp_path) == {day(-2): [(1, "discarded")]}
 

@@ -152,4 +152,4 @@ def going_on(way: str, database: Any) -> tuple[HistorySource, Callable[..., None
         table, source = '"public"."audit"', audit(database)
     comes = died if way == "the archive" else put
     change = "cluster = ''" if way == "the archive" else "oid = null"
-    return source, comes, f"""update pgqueue_historysource set {change} where "table" = '{table}';"""
+    return source, comes, f"""update pgqueue_console.pgqueue_historysource set {change} where "table" = '{table}';"""

@@ -77,7 +77,7 @@ def test_a_plan_waits_for_a_batch_that_is_just_ending(database: Any, console_dat
 
     planning_it = threading.Thread(target=plan)
     with ending.transaction():
-        ending.run("update pgqueue_historysource set snapshot = '9:9:'")
+        ending.run("update pgqueue_console.pgqueue_historysource set snapshot = '9:9:'")
         planning_it.start()
         until(lambda: database.value(WAITS), what="the plan waits")
     planning_it.join(PATIENCE)

@@ -118,7 +118,7 @@ ARCHIVED = "select seq from messages.message_archive where kind <> 'control'"
 ALL_FILES_ARE_OLD = """
 create function long_ago() returns trigger language plpgsql as
     'begin new.added_at := now() - interval ''2 hours''; return new; end';
-create trigger old before insert on pgqueue_historyfile for each row execute function long_ago()
+create trigger old before insert on pgqueue_console.pgqueue_historyfile for each row execute function long_ago()
 """
 MORE_OF_A_DAY = """
 insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, headers, body, died_at)

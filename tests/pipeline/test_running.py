@@ -16,7 +16,7 @@ from tests.workers.tree import free_port, none_left, processes
 
 pytestmark = pytest.mark.spark
 (WRITTEN,) = (point for point in POINTS if point.name == "written")
-DRIVER = "select pid from pgqueue_process where role = 'pipeline' and ended_at is null"
+DRIVER = "select pid from pgqueue_console.pgqueue_process where role = 'pipeline' and ended_at is null"
 MORE = "insert into audit (id, headers, body) select gen_random_uuid(), headers, body from audit limit 3"
 
 
@@ -32,18 +32,22 @@ def test_history_fills_and_heals(tmp_path: Path) -> None:
             until(lambda: is_whole(database), 300, "everything audited is in history")
             with held_at(WRITTEN, holder):
                 database.run(MORE)
-                database.run("update pgqueue_historysource set wanted_at = now()")
+                database.run("update pgqueue_console.pgqueue_historysource set wanted_at = now()")
                 until(lambda: is_waited_for(database), 300, "its next batch is read and written, and not compared")
-                batch = database.value("select id from pgqueue_historybatch where state = 'running'")
+                batch = database.value("select id from pgqueue_console.pgqueue_historybatch where state = 'running'")
                 killed = database.value(DRIVER)
                 os.kill(killed, signal.SIGKILL)
                 until(lambda: database.value(DRIVER) not in (None, killed), 60, "the supervisor starts another")
             there = database.value("select max(seq) from demo.audit")
-            database.run("update pgqueue_historysource set wanted_at = now()")
+            database.run("update pgqueue_console.pgqueue_historysource set wanted_at = now()")
             until(lambda: is_whole(database, there), 300, "a new driver goes on")
-            (again,) = database.all("select state, attempt from pgqueue_historybatch where id = %(id)s", {"id": batch})
+            (again,) = database.all(
+                "select state, attempt from pgqueue_console.pgqueue_historybatch where id = %(id)s", {"id": batch}
+            )
             assert tuple(again) == ("done", 2), "with the very batch, and it counts once"
-            begun = "select array_agg(distinct code_version) from pgqueue_historybatch where attempt > 0"
+            begun = (
+                "select array_agg(distinct code_version) from pgqueue_console.pgqueue_historybatch where attempt > 0"
+            )
             assert database.value(begun) == ["2026.11-rc1"], "each says which code read it, also after a kill"
     finally:
         product.stop()
@@ -58,8 +62,8 @@ def is_whole(database: Any, live: int = 1) -> bool:
     """
     counted: bool = database.value(
         f"""
-        with live as (select seq_done from pgqueue_historysource where "table" = '"demo"."audit"')
-        select (select sum(messages) from pgqueue_rollup where grain = 'day' and result = 'success')
+        with live as (select seq_done from pgqueue_console.pgqueue_historysource where "table" = '"demo"."audit"')
+        select (select sum(messages) from pgqueue_console.pgqueue_rollup where grain = 'day' and result = 'success')
              = (select count(*) from audit) + (select count(*) from demo.audit, live where seq <= seq_done)
            and (select seq_done from live) >= {live}
         """

@@ -98,10 +98,10 @@ def test_an_empty_ledger_takes_nothing_away(
 
 def test_a_ledger_that_was_put_back_takes_nothing_away(database: Any, tmp_path: Path) -> None:
     """A backup of the console's database is in place again: it gives out the same numbers of batches once more."""
-    number = database.value("select nextval('pgqueue_historybatch_id_seq')")
+    number = database.value("select nextval('pgqueue_console.pgqueue_historybatch_id_seq')")
     named = ended(open_batch(), tmp_path)
     HistorySource.objects.all().delete()
-    database.run("select setval('pgqueue_historybatch_id_seq', %(number)s)", {"number": number})
+    database.run("select setval('pgqueue_console.pgqueue_historybatch_id_seq', %(number)s)", {"number": number})
     again = open_batch()
     assert named.parents[1].name.startswith(f"batch-{again.pk:08}-")
     killed = attempt(again, tmp_path)[1]

@@ -10,12 +10,13 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import samples
 from pgqueue_admin.records.models import Queue, Sample
+from pgqueue_admin.records.schema import PATH
 from tests.plans import BY_INDEX, executed
 
 NOW = datetime(2026, 11, 14, 12, 0, tzinfo=UTC)
 QUEUES, MINUTES = 300, 20
 _FILL = """
-insert into pgqueue_sample (queue_id, at, depth, how, delayed_how, oldest_how, error)
+insert into pgqueue_console.pgqueue_sample (queue_id, at, depth, how, delayed_how, oldest_how, error)
 select queue, %(since)s + step * interval '10 s', step, 'counted', 'counted', 'exact', ''
 from generate_series(0, %(steps)s - 1) step, unnest(%(queues)s) queue
 """
@@ -30,7 +31,7 @@ def queues(console_database: str, connect: Callable[..., Connection]) -> list[in
     about: dict[str, Any] = {"since": began, "steps": steps, "queues": ids}
     connection = connect(console_database)
     connection.run(_FILL, about)
-    connection.run("analyze pgqueue_sample")
+    connection.run("analyze pgqueue_console.pgqueue_sample")
     return ids
 
 
@@ -46,6 +47,8 @@ def test_a_chunk_is_found_and_goes_by_index(
     queues: list[int], console_database: str, connect: Callable[..., Connection]
 ) -> None:
     about = {"queues": queues[:10], "since": NOW - timedelta(days=1), "until": NOW - samples.FINE_FOR}
-    plan = executed(connect(console_database), postgresql().samples.thin(), about)
+    looking = connect(console_database)
+    looking.run(f"set search_path = {PATH}")
+    plan = executed(looking, postgresql().samples.thin(), about)
     assert plan.reads("pgqueue_sample") <= BY_INDEX
     assert plan.blocks < 4 * 10 * MINUTES * 6

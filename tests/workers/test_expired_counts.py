@@ -52,7 +52,7 @@ def test_each_is_added_once(tmp_path: Path) -> None:
 ENDS_ITS_SESSION = """
 create function ends_its_session() returns trigger language plpgsql as
     $$ begin perform pg_terminate_backend(pg_backend_pid()); return new; end $$;
-create trigger ends before insert on pgqueue_expiredcount
+create trigger ends before insert on pgqueue_console.pgqueue_expiredcount
     for each row when (new.message_type = 'Shop.Mail') execute function ends_its_session()
 """
 
@@ -66,7 +66,7 @@ def test_a_session_lost_between_two_types_counts_neither_twice(
     with pytest.raises(django.db.Error):
         ttbrs.lost(endpoint, seen, {})
     connections["default"].close()
-    look.run("drop trigger ends on pgqueue_expiredcount")
+    look.run("drop trigger ends on pgqueue_console.pgqueue_expiredcount")
     told = ttbrs.lost(endpoint, seen, {})
     assert ttbrs.lost(endpoint, seen, told) == seen
     assert dict(ExpiredCount.objects.values_list("message_type").annotate(Sum("number"))) == seen

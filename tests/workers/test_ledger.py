@@ -129,7 +129,7 @@ def test_what_is_noted_while_it_writes_is_written_next(tables: Connection) -> No
     """A process that ends at that instant would be shown as running until its host is given up."""
     ledger = Ledger()
     ledger.note(ME, role="endpoint", state=State.RUNNING)
-    with being_written(ledger, tables, "pgqueue_process"):
+    with being_written(ledger, tables, "pgqueue_console.pgqueue_process"):
         ledger.note(ME, state=State.STOPPED, ended_at=datetime.now(UTC))
     ledger.write()
     assert (Process.objects.get().state, ledger.pending) == (State.STOPPED, False)
@@ -139,7 +139,7 @@ def test_what_is_held_while_it_writes_is_written_next(tables: Connection) -> Non
     """A message that ends one process after another would be counted too low, and tried once more."""
     ledger = Ledger()
     ledger.hold(dead("a"))
-    with being_written(ledger, tables, "pgqueue_heldatdeath"):
+    with being_written(ledger, tables, "pgqueue_console.pgqueue_heldatdeath"):
         ledger.hold(dead("b"))
     ledger.write()
     assert sorted(HeldAtDeath.objects.values_list("message_id", flat=True)) == ["a", "b"]

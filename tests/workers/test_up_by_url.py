@@ -92,11 +92,16 @@ def test_queues_by_url_are_sampled_and_nothing_is_written_there(var: Path, queue
 
 
 def samples(console: str) -> int:
-    return int(one(console, "select count(*) from pgqueue_latestsample"))
+    return int(one(console, "select count(*) from pgqueue_console.pgqueue_latestsample"))
 
 
 def sampled_again(console: str) -> bool:
-    return bool(one(console, "select count(*) > 0 from pgqueue_latestsample where at > changed_at + interval '2 s'"))
+    return bool(
+        one(
+            console,
+            "select count(*) > 0 from pgqueue_console.pgqueue_latestsample where at > changed_at + interval '2 s'",
+        )
+    )
 
 
 def nobody_was_made(console: str) -> bool:
@@ -104,8 +109,9 @@ def nobody_was_made(console: str) -> bool:
     return bool(
         one(
             console,
-            "select not exists (select from auth_user) and not exists (select from pgqueue_endpoint where ours)"
-            " and not exists (select from pgqueue_queue where ingest)",
+            "select not exists (select from pgqueue_console.auth_user)"
+            " and not exists (select from pgqueue_console.pgqueue_endpoint where ours)"
+            " and not exists (select from pgqueue_console.pgqueue_queue where ingest)",
         )
     )
 

@@ -1,0 +1,21 @@
+"""``manage.py migrate``: Django's, in a schema of the console's own."""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+
+from pgqueue_admin.records import schema
+
+
+class Command(migrate.Command):
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["plan"] or options["check_unapplied"] or options["database"] != "default":
+            return super().handle(*args, **options)
+        try:
+            with schema.for_migrating() as moved:
+                if moved and options["verbosity"]:
+                    self.stdout.write(f"Moved {moved} tables of an earlier version into the schema {schema.NAME}.")
+                super().handle(*args, **options)
+        except schema.NotReady as error:
+            raise CommandError(str(error)) from error
