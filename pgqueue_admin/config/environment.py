@@ -34,11 +34,11 @@ CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
 
 
 def _program() -> str:
-    """As `manage.py` or Celery were told: `migrate`, `supervise`, `celery worker`. A web server has no such word."""
+    """As `manage.py` or Celery were told: `migrate`, `supervise`, `celery worker`. A web server is told nothing."""
     file = Path(sys.argv[0])
     started = (file.parent if file.stem == "__main__" else file).stem
     words = [word for word in sys.argv[1:] if word.isidentifier()]
-    if started in {"manage", "django", "django-admin"}:
+    if started in {"manage", "django", "django-admin", "start"}:
         return words[0] if words else started
     return f"celery {words[0]}" if started == "celery" and words else started
 

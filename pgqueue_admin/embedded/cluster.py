@@ -11,27 +11,35 @@ from pgqueue_admin.embedded import binaries
 from pgqueue_admin.embedded.account import Account
 from pgqueue_admin.embedded.errors import ServerFailed
 
-ROLE = "pgqueue"
+SUPERUSER = "postgres"  # for administration; programs have a role of their own, that may no more than they need
 _INCLUDE = "include_if_exists 'pgqueue.conf'\n"
 
 
 class Cluster:
-    """The files below ``root``: data, password, socket folder."""
+    """The files below ``root``: data, and a password for each role."""
 
     def __init__(self, root: Path, account: Account):
         self.root, self.account = root, account
         self.data = root / "data"
-        self._password_file = root / "password"
+        self._superusers = self._password_file(SUPERUSER)
 
-    @property
-    def password(self) -> str:
-        return self._password_file.read_text(encoding="ascii")
+    def password(self, role: str) -> str:
+        """Made when it is first asked for, and kept."""
+        file = self._password_file(role)
+        if not file.exists():
+            self._write(file, secrets.token_urlsafe(24))
+        return file.read_text(encoding="ascii")
 
     def make(self, folder: Path) -> None:
         """Run initdb once; a killed one leaves no half cluster. Refuses a cluster of another major version."""
         version = self.data / "PG_VERSION"
         if not version.exists():
             self._initdb(folder)
+        if not self._superusers.exists():
+            raise ServerFailed(
+                f"The cluster in {self.data} is of an earlier version, whose programs were superusers there: "
+                "start afresh with `make reset`."
+            )
         made_by = version.read_text(encoding="ascii").strip()
         if made_by != binaries.major(folder):
             raise ServerFailed(
@@ -44,15 +52,18 @@ class Cluster:
         self._write(self.data / "pgqueue.conf", "".join(lines))
 
     def _initdb(self, folder: Path) -> None:
-        self._write(self._password_file, secrets.token_urlsafe(24))
+        self.password(SUPERUSER)
         half = self.root / "data.half"
         shutil.rmtree(half, ignore_errors=True)
-        options = ["-U", ROLE, "--pwfile", self._password_file, "--auth=scram-sha-256", "-E", "UTF8"]
+        options = ["-U", SUPERUSER, "--pwfile", self._superusers, "--auth=scram-sha-256", "-E", "UTF8"]
         # C.UTF-8: the wheel has no ICU; -N: a crash during initdb means initdb again, so fsync buys nothing
         self._run(folder / "initdb", "-D", half, *options, "--locale=C.UTF-8", "-N")
         with (half / "postgresql.conf").open("a", encoding="utf-8") as conf:
             conf.write(f"\n{_INCLUDE}")
         half.rename(self.data)
+
+    def _password_file(self, role: str) -> Path:
+        return self.root / f"{role}.password"
 
     def _write(self, path: Path, text: str) -> None:
         path.touch(mode=0o600)

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from pgqueue_admin.embedded import account, binaries, child, places, ports, postmaster
-from pgqueue_admin.embedded.cluster import ROLE, Cluster
+from pgqueue_admin.embedded.cluster import SUPERUSER, Cluster
 from pgqueue_admin.embedded.errors import ServerFailed
 
 _START = 60.0  # crash recovery of a large cluster takes a while
@@ -43,8 +43,10 @@ class PostgreSQL:
     def pid(self) -> int | None:
         return self._child.pid if self._child else None
 
-    def dsn(self, database: str = "postgres") -> str:
-        return f"postgresql://{ROLE}:{self._cluster.password}@127.0.0.1:{self.port}/{quote(database, safe='')}"
+    def dsn(self, database: str = "postgres", role: str = SUPERUSER) -> str:
+        """Any ``role`` has a password here before the server knows that role."""
+        who = f"{role}:{self._cluster.password(role)}"
+        return f"postgresql://{who}@127.0.0.1:{self.port}/{quote(database, safe='')}"
 
     def start(self) -> None:
         """Start and wait until it takes connections. Raises ServerFailed."""

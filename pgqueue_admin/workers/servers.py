@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -17,6 +18,7 @@ from pgqueue_admin.workers.backoff import Backoff
 from pgqueue_admin.workers.run_folder import plain_log
 
 DATABASE = "pgqueue"
+ROLE = "pgqueue"  # of all programs: it owns the database, and is no superuser
 # Killed, it is back in a moment: little to replay. Nobody streams from it, so no more is logged than a crash needs.
 _CONF = {"checkpoint_timeout": "1min", "wal_level": "minimal", "max_wal_senders": 0}
 
@@ -47,7 +49,7 @@ class Servers:
         if self.postgresql:
             self._all["PostgreSQL"] = self.postgresql
             self.postgresql.start()
-            _make_database(self.postgresql.dsn())
+            _make_database(self.postgresql)
         return self.postgresql
 
     def start_valkey(self) -> Valkey | None:
@@ -60,7 +62,7 @@ class Servers:
         """A key for sessions is kept in any case: one per process would sign everybody out at each restart."""
         known = replace(self._state, secret_key=self._state.secret_key or secrets.token_urlsafe(48))
         if self.postgresql:
-            known = replace(known, dsn=self.postgresql.dsn(DATABASE), postgresql_port=self.postgresql.port)
+            known = replace(known, dsn=self.postgresql.dsn(DATABASE, ROLE), postgresql_port=self.postgresql.port)
         if self.valkey:
             known = replace(known, broker_url=self.valkey.url, valkey_port=self.valkey.port)
         state.write(self._var, known)
@@ -107,8 +109,11 @@ def cluster_folder(var: Path) -> Path:
     return var / "postgresql"
 
 
-def _make_database(dsn: str) -> None:
-    dialect = postgresql()
-    with dialect.connect(dsn) as connection:
-        if not connection.value(dialect.server.database_exists(), {"name": DATABASE}):
-            connection.run(dialect.server.create_database(name=DATABASE))
+def _make_database(server: PostgreSQL) -> None:
+    sql = postgresql().server
+    with postgresql().connect(server.dsn()) as connection:
+        if not connection.value(sql.role_exists(), {"name": ROLE}):
+            password = urlsplit(server.dsn(DATABASE, ROLE)).password
+            connection.run(connection.value(sql.creation_of_role(), {"name": ROLE, "password": password}))
+        if not connection.value(sql.database_exists(), {"name": DATABASE}):
+            connection.run(sql.create_database(name=DATABASE, owner=ROLE))

@@ -12,7 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from psycopg import sql
 
+from pgqueue_admin.config import environment
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
 from pgqueue_admin.records import source
 from pgqueue_admin.records.models import Operation
 from tests.admin.test_archive import text
@@ -95,8 +97,8 @@ def test_an_act_whose_messages_were_not_read_was_not_done(sign_in: SignIn, slow:
 
 def test_an_outage_of_the_consoles_own_database_stays_one(sign_in: SignIn, slow: Connection) -> None:
     client, asked = sign_in("ana"), {"action": "retry", "_selected_action": [dead(exception=REFUSED)[0].id]}
-    short = connections["queues"].settings_dict["OPTIONS"]
-    with elsewhere("default", OPTIONS=short), slow.transaction():
+    short = environment.limited(connections["default"].settings_dict, LOOK_SECONDS)
+    with elsewhere("default", OPTIONS=short["OPTIONS"]), slow.transaction():
         slow.run("lock table pgqueue_console.pgqueue_operation in access exclusive mode")
         answer = client.post(LIST, asked)
     assert answer.status_code == 503

@@ -97,7 +97,7 @@ with look as (
         at, sum(depth) as depth, max(extract(epoch from at - oldest_at)) as waited,
         case when count(in_per_second) = count(*) then sum(in_per_second) end as entered,
         case when count(out_per_second) = count(*) then sum(out_per_second) end as went
-    from pgqueue_sample where queue_id = any(%(queues)s) group by 1
+    from pgqueue_console.pgqueue_sample where queue_id = any(%(queues)s) group by 1
 ), step as (
     select
         date_trunc('minute', at, 'UTC') as at, min(depth) as low,

@@ -116,6 +116,15 @@ def test_a_cluster_of_another_version_is_named_and_left_alone(server: PostgreSQL
         server.start()
 
 
+def test_a_cluster_whose_programs_were_superusers_is_named_and_left_alone(server: PostgreSQL) -> None:
+    """Of an earlier version: the role that made a cluster can never be less than superuser."""
+    server.stop()
+    (server.home / "postgres.password").rename(server.home / "password")
+    with pytest.raises(ServerFailed, match=r"superusers.*make reset"):
+        server.start()
+    assert not (server.home / "postgres.password").exists()
+
+
 def test_a_binary_folder_without_binaries_is_named(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     monkeypatch.setenv("PG_BIN", "/usr/share")
     with pytest.raises(ServerFailed, match="PG_BIN is /usr/share"):

@@ -4,8 +4,7 @@ SQL that shares nothing with how history counts."""
 from collections import Counter
 from typing import Any, NamedTuple
 
-from pgqueue_console.pgqueue_admin.pipeline.figures.histogram import LOG_GAMMA
-
+from pgqueue_admin.pipeline.figures.histogram import LOG_GAMMA
 from tests.pipeline.shop_messages import ENDPOINTS, RETRIED
 
 _NOTED = """

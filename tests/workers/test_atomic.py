@@ -22,19 +22,19 @@ def web(console_database: str) -> Iterator[Endpoint]:
     endpoint = Endpoint("Web", console_database)
     endpoint.create_queues()
     with endpoint.connect() as connection:
-        connection.run("create table orders (number int)")
+        connection.run("create table public.orders (number int)")
     yield endpoint
     endpoint.stop()
 
 
 def order(number: int) -> None:
     with connections["default"].cursor() as cursor:
-        cursor.execute("insert into orders values (%s)", [number])
+        cursor.execute("insert into public.orders values (%s)", [number])
 
 
 def orders() -> list[int]:
     with connections["default"].cursor() as cursor:
-        cursor.execute("select number from orders order by 1")
+        cursor.execute("select number from public.orders order by 1")
         return [number for (number,) in cursor.fetchall()]
 
 

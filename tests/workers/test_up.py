@@ -98,6 +98,28 @@ def test_the_supervisor_runs_without_celery_and_without_the_web(product: Product
     assert b"DJANGO_SETTINGS_MODULE=pgqueue_admin.config.worker_settings" in environment
 
 
+_SESSIONS = """
+select s.application_name, s.usename::text as role, r.rolsuper
+from pg_stat_activity s join pg_roles r on r.rolname = s.usename
+where s.datname = current_database() and s.backend_type = 'client backend' and s.pid <> pg_backend_pid()"""
+_PROGRAMS = {"web", "supervise", "celery worker", "celery beat", "sampler", "alerter", "ingester", "worker"}
+
+
+def test_no_program_is_a_superuser_and_each_session_names_its_program(product: Product) -> None:
+    """Until each has been seen: a program may have its sessions for a moment only."""
+    seen: set[tuple[str, str, bool]] = set()
+
+    def are_all_there() -> bool:
+        with postgresql().connect(product.dsn) as session:
+            seen.update((row.application_name, row.role, row.rolsuper) for row in session.all(_SESSIONS))
+        return {f"pgqueue-admin {program}" for program in _PROGRAMS} <= {name for name, *_ in seen}
+
+    with urllib.request.urlopen(f"{product.url}/sign-in/"):
+        until(are_all_there, what="a session of each program")
+    assert {(role, is_superuser) for _, role, is_superuser in seen} == {("pgqueue", False)}
+    assert all(name.startswith("pgqueue") for name, *_ in seen), seen
+
+
 def _one_of(product: Product, name: str) -> int | None:
     """None: it is not started yet, or not again."""
     try:

@@ -4,7 +4,15 @@ select exists(select from pg_database where datname = %(name)s)
 
 -- name: create_database
 -- beside the server's own, so that nothing of ours lies in "postgres"
-create database {name}
+create database {name} owner {owner}
+
+-- name: role_exists
+-- create role knows none, either
+select exists(select from pg_catalog.pg_roles where rolname = %(name)s)
+
+-- name: creation_of_role
+-- For programs: no superuser. A statement that has a password takes no parameters, so the server writes it.
+select pg_catalog.format('create role %%I login password %%L', %(name)s::text, %(password)s::text)
 
 -- name: checkpoint
 -- after much was written: a server killed a second later is back at once, with nothing to replay

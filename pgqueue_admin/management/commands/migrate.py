@@ -11,7 +11,8 @@ from pgqueue_admin.records import schema
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["plan"] or options["check_unapplied"] or options["database"] != "default":
-            return super().handle(*args, **options)
+            super().handle(*args, **options)
+            return
         try:
             with schema.for_migrating() as moved:
                 if moved and options["verbosity"]:
