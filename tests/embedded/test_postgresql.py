@@ -49,11 +49,11 @@ def is_gone(pid: int) -> bool:
 def test_started_again_it_keeps_its_port_and_its_data(server: PostgreSQL) -> None:
     port = server.port
     with postgresql().connect(server.dsn()) as session:
-        session.run("create table kept (x int)")
+        session.run("create table public.kept (x int)")
     server.stop()
     server.start()
     with postgresql().connect(server.dsn()) as session:
-        assert session.value("select count(*) from kept") == 0
+        assert session.value("select count(*) from public.kept") == 0
     assert server.port == port
 
 

@@ -23,9 +23,9 @@ def test_the_next_test_finds_nothing_of_the_one_before(console_database: str) ->
 
 def test_a_reading_session_cannot_write_and_a_writing_one_can(console_database: str) -> None:
     with source().reading() as session, pytest.raises(errors.ReadOnly):
-        session.run("create table t ()")
+        session.run("create table public.t ()")
     with source().writing() as session:
-        session.run("create table t ()")
+        session.run("create table public.t ()")
 
 
 def test_an_act_waits_for_nobody_for_long(console_database: str) -> None:

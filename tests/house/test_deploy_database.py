@@ -35,9 +35,9 @@ def server() -> Iterator[PostgreSQL]:
 
 def run_script(server: PostgreSQL) -> None:
     """As the entrypoint does."""
-    psql = [binaries.postgresql() / "psql", "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
+    psql = [str(binaries.postgresql() / "psql"), "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
     given = {"POSTGRES_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
-    done = subprocess.run([*psql, "-d", server.dsn(), "-f", SCRIPT], env=given, capture_output=True, text=True)
+    done = subprocess.run([*psql, "-d", server.dsn(), "-f", str(SCRIPT)], env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -12,6 +12,8 @@ from pgqueue_admin.embedded import account, binaries, places
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests import in_memory
 
+PASSWORD = "postgres.password"
+
 
 @contextmanager
 def following(server: PostgreSQL) -> Iterator[PostgreSQL]:
@@ -23,8 +25,8 @@ def following(server: PostgreSQL) -> Iterator[PostgreSQL]:
     copy = [binaries.runnable(binaries.postgresql(), whose, made.home) / "pg_basebackup", "-d", server.dsn()]
     copy += ["-D", made.home / "data", "-R", "-c", "fast"]
     subprocess.run(list(map(str, copy)), check=True, cwd=made.home, **whose.popen(made.home))
-    shutil.copy(server.home / "password", made.home / "password")
-    whose.own(made.home / "password")
+    shutil.copy(server.home / PASSWORD, made.home / PASSWORD)
+    whose.own(made.home / PASSWORD)
     made.start()
     yield made
     made.stop()

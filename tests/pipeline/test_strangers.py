@@ -14,6 +14,7 @@ from pgqueue_admin.pipeline import ledger
 from pgqueue_admin.pipeline.files import depth_files, strangers
 from pgqueue_admin.pipeline.files.places import of_attempt, of_compaction, of_events
 from pgqueue_admin.pipeline.files.sweep import sweep
+from pgqueue_admin.records import asking
 from pgqueue_admin.records.models import (
     DepthStep,
     HistoryBatch,
@@ -210,7 +211,7 @@ def test_what_was_named_before_files_were_noted_is_noted_by_the_migration(databa
     """Its row may go, by retention, and a kill leave it in its folder."""
     left = depth_of_a_day(tmp_path)
     HistoryToken.objects.all().delete()
-    database.run(import_module("pgqueue_admin.records.migrations.0034_files_noted").NOTED)
+    asking.run(import_module("pgqueue_admin.records.migrations.0034_files_noted").NOTED)
     HistoryFile.objects.all().delete()
     assert sweep(tmp_path) == 1
     assert not left.exists()

@@ -146,7 +146,7 @@ def test_a_second_one_on_the_same_folder_is_refused_and_names_the_first(product:
 
 def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: Product) -> None:
     with postgresql().connect(product.dsn, for_handlers=True) as session:
-        session.run("create table kept (x int)")
+        session.run("create table public.kept (x int)")
     assert product.stop() == 0
     none_left(product.var, 1)
     stylesheet = product.var / "static/pgqueue_admin/console.css"
@@ -156,7 +156,7 @@ def test_everything_ends_and_the_kept_data_is_up_again_in_ten_seconds(product: P
     within(HEALED, product.is_up, "up again on what was kept")
     assert stylesheet.read_bytes() == whole
     with postgresql().connect(product.dsn, for_handlers=True) as session:
-        assert session.value("select count(*) from kept") == 0
+        assert session.value("select count(*) from public.kept") == 0
 
 
 def test_one_that_hangs_does_not_hold_up_the_end(product: Product) -> None:
