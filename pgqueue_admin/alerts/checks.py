@@ -47,6 +47,15 @@ def _bare(wire: Wire, said: str) -> CheckMessage:
 
 
 @register(Tags.database)
+def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """``check --database default --database queues``: that no pooler lends other sessions with each transaction."""
+    from pgqueue_admin.records import own_sessions
+
+    asked = [alias for alias in ("default", "queues") if alias in (databases or ())]
+    return [Error(said, id="pgqueue.E002") for said in own_sessions.refusals(asked)]
+
+
+@register(Tags.database)
 def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default``: each endpoint's peek delay against its range and against what its queue holds."""
     return [said(found) for found in _faults()] if "default" in (databases or ()) else []

@@ -7,6 +7,7 @@ import time
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.records import own_sessions
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.workers import desired, identity, in_hand, vitals
 from pgqueue_admin.workers.console_link import ConsoleLink
@@ -36,13 +37,17 @@ class Office:
         self._start_now: set[Key] = set()
         self._guard = threading.Lock()
         self._scanned = _NEVER
+        self._shared = ""  # why no lock that is taken here holds
         self._ending = False
 
     # for the supervisor
 
     @property
     def refused(self) -> str | None:
-        return self._host_lock.refused
+        """Why nothing may be started here."""
+        holder = self._host_lock.refused
+        said = f"{holder} keeps the processes of this host." if holder else self._shared
+        return f"Nothing was started: {said}" if said else None
 
     def start(self) -> None:
         self._link.start()
@@ -74,18 +79,25 @@ class Office:
     def connected(self, connection: Connection) -> None:
         self._host_lock.use(connection)
         self._leader_lock.use(connection)
+        if self._roles is None:
+            self._refuse_shared_sessions()
         self._scanned = _NEVER
 
     def heard(self, names: list[str]) -> None:
         self._scanned = _NEVER
 
     def beat(self) -> None:
-        if not self._host_lock.held and not self._take_host():
+        if self._shared or (not self._host_lock.held and not self._take_host()):
             return
         self._note_myself()
         self.ledger.write()
         if time.monotonic() - self._scanned > (BEAT_SECONDS if self._rolling else SCAN_SECONDS):
             self._scan()
+
+    def _refuse_shared_sessions(self) -> None:
+        self._shared = " ".join(own_sessions.refusals(["default", "queues"]))
+        if self._shared:
+            self.wake_supervisor.set()
 
     def _take_host(self) -> bool:
         if not self._host_lock.take():

@@ -17,11 +17,10 @@ LOGS_EVERY = 5.0  # seconds
 
 
 def run(without: frozenset[str] = frozenset()) -> str | None:
-    """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host."""
+    """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host or its database is shared."""
     supervisor = Supervisor(Office(without))
     supervisor.run()
-    holder = supervisor.office.refused
-    return f"Nothing was started: {holder} keeps the processes of this host." if holder else None
+    return supervisor.office.refused
 
 
 class Supervisor:

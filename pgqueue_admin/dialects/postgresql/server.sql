@@ -21,3 +21,11 @@ checkpoint
 -- name: takes_writes
 -- A standby, a read-only role and a server whose disk is full answer everybody who asks.
 select not current_setting('transaction_read_only')::boolean
+
+-- name: note
+-- Kept by a session for as long as it lives, and by nobody else: a setting of no meaning.
+select set_config('pgqueue.noted', %(text)s, false)
+
+-- name: noted
+-- Empty, too, in a session that never noted anything.
+select coalesce(current_setting('pgqueue.noted', true), '')

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.management.starting import insist_on_own_sessions
 
 
 class Command(BaseCommand):
@@ -16,6 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--once", action="store_true", help="look, judge and send once, then end")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        insist_on_own_sessions()
         alerter = Alerter()
         if options["once"]:
             return alerter.turn()

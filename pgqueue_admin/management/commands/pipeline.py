@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from pgqueue_admin.management.starting import insist_on_own_sessions
 from pgqueue_admin.workers import pipelining
 
 DRIVER = (
@@ -27,6 +28,8 @@ class Command(BaseCommand):
         parser.add_argument("act", nargs="?", choices=["run", "tidy"], help=HELP)
 
     def handle(self, *, act: str | None, **options: Any) -> None:
+        if act != "tidy":
+            insist_on_own_sessions()
         if act == "run":
             self.stdout.write(f"Batches read and days recomputed: {pipelining.once()}.")
             for why in pipelining.held_back():

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import OperationalError
 
+from pgqueue_admin.management.starting import insist_on_own_sessions
 from pgqueue_admin.records.people import first_login
 
 
@@ -16,6 +17,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        insist_on_own_sessions()
         ours = settings.PGQUEUE["OURS"]
         if ours["console"]:
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True)

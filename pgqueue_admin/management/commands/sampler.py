@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from pgqueue_admin.management.starting import insist_on_own_sessions
 from pgqueue_admin.workers import sampling
 
 
@@ -12,4 +13,5 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        insist_on_own_sessions()
         sampling.run()

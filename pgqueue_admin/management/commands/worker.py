@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from pgqueue_admin.management.starting import insist_on_own_sessions
 from pgqueue_admin.workers import child
 
 
@@ -17,4 +18,5 @@ class Command(BaseCommand):
         parser.add_argument("endpoint")
 
     def handle(self, **options: Any) -> None:
+        insist_on_own_sessions()
         sys.exit(child.run(options["endpoint"]))
