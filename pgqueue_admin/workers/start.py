@@ -7,7 +7,7 @@ import signal
 import sys
 
 PARENT = "PGQUEUE_PARENT"
-_PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
@@ -18,7 +18,7 @@ def die_with_parent() -> None:
     expected = os.environ.get(PARENT)
     if not expected:
         return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(expected):
         sys.exit(f"process {expected}, which started this one, is gone")
 

@@ -105,8 +105,7 @@ def test_the_image_has_a_python_that_is_asked_for() -> None:
 
 
 def test_containers_keep_their_state_where_the_image_writes_it() -> None:
-    (user,) = in_image("USER")
-    made = re.search(rf"--home-dir (\S+) --create-home {user}$", " ".join(in_image("RUN")))
+    made = re.search(r"--home-dir (\S+) --create-home pgqueue-admin$", IMAGE, re.MULTILINE)
     var = re.search(r"PGQUEUE_VAR=(\S+)", " ".join(in_image("ENV")))
     assert made is not None
     assert var is not None
@@ -180,3 +179,11 @@ def test_the_console_finds_logs_and_is_found() -> None:
     assert published.rpartition(":")[0] == local
     (start,) = WEB["ExecStart"]
     assert "--host 127.0.0.1 --port 8000" in start, "the proxy's TLS comes first"
+
+
+def test_the_user_of_the_image_is_a_number_and_owns_its_state() -> None:
+    """A cluster that lets no root in refuses a name; the number is that of the account that was made."""
+    (made,) = re.findall(r"useradd --uid (\d+) --gid (\d+) --home-dir (\S+) --create-home", IMAGE)
+    assert in_image("USER") == [f"{made[0]}:{made[1]}"]
+    assert int(made[0]) >= 10_000, "no account of a host"
+    assert f"PGQUEUE_VAR={made[2]} " in in_image("ENV")[0]

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from pgqueue_admin.workers import supervisor
+from pgqueue_admin.workers import first_process, supervisor
 from pgqueue_admin.workers.role import singletons
 
 
@@ -18,5 +18,6 @@ class Command(BaseCommand):
         parser.add_argument("--without", action="append", default=[], choices=kinds, help="runs elsewhere")
 
     def handle(self, **options: Any) -> None:
+        first_process.stay_behind()
         if refusal := supervisor.run(frozenset(options["without"])):
             raise CommandError(refusal)

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+import threading
 import time
 from contextlib import suppress
 from importlib.util import find_spec
@@ -52,22 +53,28 @@ class Making:
     def __init__(self, scratch: Path):
         self._scratch, self._due_at = scratch, time.monotonic() + AFTER
         self._child: Popen[bytes] | None = None
+        self._is_closed = False
 
     def turn(self) -> None:
         if time.monotonic() >= self._due_at:
             self._due_at = math.inf
             with suppress(OSError):  # a full disk, for instance
                 wanted = place(self._scratch)
-                self._child = begin(self._scratch, wanted) if wanted and not wanted.exists() else None
-        elif self._child is not None and self._child.poll() is not None:
-            if self._child.returncode:
-                said = self._scratch / _LOG
-                log.warning("Spark has no archive of classes, and starts in twice the time. Why: the end of %s.", said)
-            self._child = None
+                if wanted and not wanted.exists():
+                    self._child = begin(self._scratch, wanted)
+                    threading.Thread(target=self._wait_for, args=[self._child], daemon=True).start()
+
+    def _wait_for(self, child: Popen[bytes]) -> None:
+        """Beside the turns: one of them may take as long as its batch, and the child would be a zombie until then."""
+        if child.wait() and not self._is_closed:
+            said = self._scratch / _LOG
+            log.warning("Spark has no archive of classes, and starts in twice the time. Why: the end of %s.", said)
 
     def close(self) -> None:
+        self._is_closed = True
         if self._child is not None:
-            kill_session(self._child)
+            with suppress(ProcessLookupError):  # it has just ended
+                kill_session(self._child)
 
 
 def begin(scratch: Path, wanted: Path) -> Popen[bytes]:
