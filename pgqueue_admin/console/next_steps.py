@@ -12,6 +12,7 @@ _PAGES = {  # kind: words and page
     "host_gone": ("See its processes", "workers"),
     "breaker_open": ("Open the endpoint", "endpoint"),
     "sampler_stale": ("See the processes", "workers"),
+    "deaf": ("See the process", "workers"),
     "nobody_receives": ("See who runs", "workers"),
     "mail_failing": ("See the mails", "alert_mails"),
 }

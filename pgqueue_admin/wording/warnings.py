@@ -1,5 +1,6 @@
 """How a warning is said: ⟨what⟩, ⟨value⟩ against ⟨threshold⟩[, since …]. ⟨What it means⟩. ⟨What to do next⟩."""
 
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pgqueue_admin.wording import unusual as words
@@ -32,22 +33,42 @@ def dead(count: int, cause: str, target: int | None) -> Said:
     )
 
 
-def queue_age(seconds: float, target: float, how: str = "exact", pace: Pace | None = None) -> Said:
+def queue_age(seconds: float, target: float, how: str = "exact", pace: Pace | None = None, deaf: int = 0) -> Said:
+    """``deaf``: processes that run and receive nothing."""
     age = about(how) + duration(seconds)
     return Said(
         f"Oldest ready message is {age} old, target {plain(target)}",
         age,
         plain(target),
-        f"{(pace or Pace()).said}; raise concurrency or start a process.",
+        _of_deaf(deaf) if deaf else f"{(pace or Pace()).said}; raise concurrency or start a process.",
     )
 
 
-def queue_depth(depth: int, how: str, target: int) -> Said:
+def queue_depth(depth: int, how: str, target: int, deaf: int = 0) -> Said:
     return Said(
         f"{figure(depth, how)} messages wait, target {integer(target)}",
         figure(depth, how),
         integer(target),
-        "The queue backs up, or holds what should not be there. Look at its messages and at who receives.",
+        _of_deaf(deaf)
+        if deaf
+        else "The queue backs up, or holds what should not be there. Look at its messages and at who receives.",
+    )
+
+
+def deaf(process: str, since: datetime, ready: int, how: str) -> Said:
+    return Said(
+        f"Deaf: process {process} has received nothing since {since:%d %b %H:%M} UTC while {figure(ready, how)} wait",
+        "nothing received",
+        "1 message",
+        "It runs and reports, and has slots free. Restart it on Endpoints, and read its log: the database, or what is "
+        "between them, gave no answer.",
+    )
+
+
+def _of_deaf(count: int) -> str:
+    return (
+        f"{counted(count, 'process is', 'processes are')} deaf: running, and receiving nothing. "
+        "More concurrency would not help: restart them on Endpoints, and read their log."
     )
 
 

@@ -24,6 +24,7 @@ class Figures:
     """Totals since the process began. T3: what expired is counted, with the time of the last."""
 
     received: int = 0
+    received_at: datetime | None = None
     handled: int = 0
     failed: int = 0
     retried: int = 0
@@ -51,6 +52,7 @@ class Counters:
     def received(self, message: IncomingMessage) -> None:
         with self._lock:
             self.figures.received += 1
+            self.figures.received_at = datetime.now(UTC)
 
     def handled(self, seconds: float) -> None:
         with self._lock:

@@ -192,6 +192,49 @@ def test_a_process_that_is_only_silent_is_not_to_be_started() -> None:
     assert "Start one on Endpoints." in gone.said.meaning
 
 
+HEARS = {"role": "endpoint", "endpoint": "Billing", "host": "h1", "pid": 7, "state": "running", "slots": 2}
+HEARS |= {"heartbeat_at": NOW, "started_at": ago(900), "received_at": ago(90)}
+BILLING = {"name": "Billing", "schema": "public", "table": "Billing"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "paused", "oldest", "is_deaf"),
+    [
+        ({}, False, 70, True),
+        ({"received_at": None}, False, 70, True),
+        ({"received_at": ago(30)}, False, 70, False),
+        ({"received_at": None, "started_at": ago(30)}, False, 70, False),
+        ({"settings_at": ago(30)}, False, 70, False),
+        ({"busy": 2}, False, 70, False),
+        ({"busy": 1}, False, 70, True),
+        ({"state": "draining"}, False, 70, False),
+        ({"heartbeat_at": ago(60)}, False, 70, False),
+        ({}, True, 70, False),
+        ({}, False, 30, False),
+    ],
+)
+def test_a_process_that_receives_nothing_is_deaf(
+    facts: dict[str, Any], paused: bool, oldest: int, is_deaf: bool
+) -> None:
+    """It runs, it reports, it has slots free, and what is ready waits: more of its kind would not help."""
+    waits = queue(sample={"ready": 40, "depth": 40, "oldest_at": ago(oldest)}, target_age_seconds=10, target_depth=5)
+    ours = Endpoint(**BILLING, paused=paused)
+    seen = look(queues=[waits], endpoints=[ours], processes=[Process(**{**HEARS, **facts})])
+    advice = [each.sentence for kind in ("queue_age", "queue_depth") for each in found(kind, seen)]
+    assert len(advice) == 2
+    assert bool(found("deaf", seen)) is is_deaf
+    assert [("is deaf" in each, "raise concurrency" in each) for each in advice] == (
+        [(True, False), (True, False)] if is_deaf else [(False, True), (False, False)]
+    )
+
+
+def test_who_is_deaf_is_named_with_since_when_and_what_waits() -> None:
+    waits = queue(sample={"ready": 40, "oldest_at": ago(70)})
+    (one,) = found("deaf", look(queues=[waits], endpoints=[Endpoint(**BILLING)], processes=[Process(**HEARS)]))
+    since = ago(90).strftime("%d %b %H:%M")
+    assert one.said.fact == f"Deaf: process h1 pid 7 has received nothing since {since} UTC while 40 wait"
+
+
 def test_peek_range_and_ttbr_conflict_of_each_endpoint() -> None:
     slow = Endpoint(name="Notifications", schema="public", table="Notifications", peek_delay_ms=12_000)
     declared = Endpoint(name="Mailer", ours=False, schema="public", table="Mailer", peek_delay_ms=5_000)

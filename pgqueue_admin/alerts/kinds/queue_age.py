@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds.deaf import deaf
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
 from pgqueue_admin.alerts.kinds.off_target import not_known, past
 from pgqueue_admin.alerts.look import Look
@@ -13,8 +14,8 @@ from pgqueue_admin.wording.pace import Pace
 
 def find(look: Look) -> Iterator[Found]:
     for queue, verdict in past(look, "age"):
-        address = look.address(queue)
-        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, queue.latest.oldest_how, _pace(look, queue))
+        address, how, silent = look.address(queue), queue.latest.oldest_how, len(deaf(look, queue))
+        said = warnings.queue_age(verdict.value or 0, verdict.target or 0, how, _pace(look, queue), silent)
         yield Found("queue_age", address, said, verdict.state, queue=address)
 
 

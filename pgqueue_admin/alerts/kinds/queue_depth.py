@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.kinds.deaf import deaf
 from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
 from pgqueue_admin.alerts.kinds.off_target import past
 from pgqueue_admin.alerts.look import Look
@@ -12,7 +13,8 @@ from pgqueue_admin.wording import warnings
 def find(look: Look) -> Iterator[Found]:
     for queue, verdict in past(look, "depth"):
         address = look.address(queue)
-        said = warnings.queue_depth(int(verdict.value or 0), queue.latest.how, int(verdict.target or 0))
+        waits, target, silent = int(verdict.value or 0), int(verdict.target or 0), len(deaf(look, queue))
+        said = warnings.queue_depth(waits, queue.latest.how, target, silent)
         yield Found("queue_depth", address, said, verdict.state, queue=address)
 
 

@@ -32,6 +32,7 @@ class Process(models.Model):
     busy = models.PositiveIntegerField(default=0)
     busy_share = models.FloatField(null=True, help_text="Of the last minute: slot time with a message in hand, 0 to 1.")
     received = models.BigIntegerField(default=0)
+    received_at = models.DateTimeField(null=True, help_text="When it last received a message.")
     handled = models.BigIntegerField(default=0)
     handled_per_second = models.FloatField(null=True)
     critical_p50_ms = models.FloatField(null=True)  # of the last minute, or of its last 2,000: sent until handled
