@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 import django.db
+from django.conf import settings
 from django.core.mail import DNS_NAME
 from django.db import connections, transaction
 from django.db.models.functions import Now
@@ -20,6 +21,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records import away, clock, notify
 from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.sessions.base import only_short_ones_here
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, ledger, vitals
 from pgqueue_admin.workers.pulse import Pulse
@@ -53,6 +55,7 @@ class Alerter:
 
     def run(self) -> None:
         str(DNS_NAME)  # what the mail server is greeted with: looked up once, and never while a mail waits
+        only_short_ones_here()
         pulse = Pulse()
         while not self._stopping:
             pulse.beat()
@@ -117,7 +120,12 @@ class Alerter:
             return
         try:
             of = source()
-            self._ears = of.dialect.connect(of.dsn, application_name="pgqueue-admin alerter", impatient=True)
+            self._ears = of.dialect.connect(
+                of.dsn,
+                application_name="pgqueue-admin alerter",
+                impatient=True,
+                answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"],
+            )
             self._ears.listen(CHANNEL)
             self._said.discard("ears")
         except DatabaseError as error:

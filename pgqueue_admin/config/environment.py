@@ -117,7 +117,8 @@ def database(url: str, name: str) -> dict[str, Any]:
     said = own.get("options", "")
     options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}
     from_url = {"URL_OPTIONS": said, "URL_TARGET": own.get("target_session_attrs", "")}
-    return {**parsed, "CONN_MAX_AGE": 0, **from_url, "OPTIONS": options}
+    engine = {"ENGINE": "pgqueue_admin.records.sessions", "CONN_MAX_AGE": 0}
+    return {**parsed, **engine, **from_url, "OPTIONS": options}
 
 
 def _refuse_parameters(url: str, name: str) -> None:

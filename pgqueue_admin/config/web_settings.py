@@ -8,6 +8,6 @@ _KEPT = {"connect_timeout": 2, "pool": {"max_size": 8}}  # a page does not wait 
 STATEMENT_SECONDS = 10.0  # longer no page waits for the console's own tables
 _CONSOLE = called("web", limited(_PLAIN["default"], STATEMENT_SECONDS))
 DATABASES = {
-    alias: {**entry, "ENGINE": "pgqueue_admin.records.sessions", "OPTIONS": {**entry["OPTIONS"], **_KEPT}}
+    alias: {**entry, "OPTIONS": {**entry["OPTIONS"], **_KEPT}}
     for alias, entry in {**_PLAIN, "default": _CONSOLE}.items()
 }

@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 
 from pgqueue_admin.config import environment as given
+from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
 from pgqueue_admin.wording.colours import COLOURS
 
 env = given.env
@@ -38,6 +39,7 @@ PGQUEUE = {
     "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
     "ENVIRONMENT_COLOUR": given.one_of("ENVIRONMENT_COLOUR", *COLOURS),
     "SAMPLE_SECONDS": given.seconds("SAMPLE_SECONDS", 1.0),
+    "ANSWER_SECONDS": given.seconds("ANSWER_SECONDS", ANSWER_SECONDS),
     "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0, or_never=True),
     "ALERT_TO": given.addresses("ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,

@@ -103,6 +103,12 @@ _GROUPS: list[tuple[str, list[Any]]] = [
                 lambda: plain(_given("HUNG_SECONDS")) if _given("HUNG_SECONDS") else "never",
                 "without a sign of life: killed",
             ),
+            (
+                "Given up without an answer after",
+                "ANSWER_SECONDS",
+                lambda: plain(_given("ANSWER_SECONDS")),
+                "a database session in which a short statement waits",
+            ),
             ("Applications with handlers", "HANDLER_APPS", lambda: os.environ.get("HANDLER_APPS") or "none"),
             ("Folder of logs", "PGQUEUE_VAR", lambda: str(_given("VAR") / "log")),
             ("Log level", "LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),

@@ -82,7 +82,14 @@ class Connection(Protocol):
 
     def notify(self, channel: str, payload: str = "") -> None: ...
     def notifications(self, timeout: float) -> Iterator[Notification]:
-        """Yield what arrives within ``timeout`` seconds, at once when something is there."""
+        """Yield what arrives within ``timeout`` seconds, at once when something is there.
+
+        Called again and again, it asks each ``ask_every`` seconds whether the server is still there.
+        """
+
+    @property
+    def ask_every(self) -> float:
+        """Half of what it waits for an answer at most; infinite where it waits for ever."""
 
     def ended(self) -> bool:
         """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
@@ -104,6 +111,9 @@ class Connection(Protocol):
     @property
     def was_closed(self) -> bool:
         """By somebody here: it was not lost."""
+
+    def lend(self, is_lent: bool) -> None:
+        """While somebody else asks in it his answers may take as long as they like, whatever ours may."""
 
     def close_if_busy(self) -> None:
         """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""

@@ -54,6 +54,7 @@ class Dialect(Protocol):
         prepared_statements: int = 100,
         impatient: bool = False,
         for_handlers: bool = False,
+        answer_seconds: float | None = None,
     ) -> Connection:
         """Open a session in UTC, in which names are looked up in the catalog alone. ``statement_timeout`` is in
         seconds. Raises DatabaseDown.
@@ -62,7 +63,8 @@ class Dialect(Protocol):
         says. Of our statements only those that name everything in full may be asked there.
 
         ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
-        ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
+        ``answer_seconds``: after so many without an answer the session is given up, whatever the server does; None:
+        never. ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
         """
 
     def borrow(self, raw: Any) -> Connection:
@@ -77,6 +79,7 @@ class Dialect(Protocol):
         statement_timeout: float | None = None,
         lock_timeout: float | None = None,
         max_size: int = 8,
+        answer_seconds: float | None = None,
     ) -> "Pool":
         """A pool of such sessions. ``lock_timeout``: seconds that a statement waits for somebody else's lock."""
 
@@ -84,7 +87,10 @@ class Dialect(Protocol):
 class Pool(Protocol):
     """Sessions kept open between uses."""
 
-    def connection(self) -> AbstractContextManager[Connection]:
-        """Borrow a session, waiting at most 5 s for one that is lent. Raises DatabaseDown, at once where refused."""
+    def connection(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
+        """Borrow a session, waiting at most 5 s for one that is lent. Raises DatabaseDown, at once where refused.
+
+        ``answer_seconds``: for this once, where it is not to be the pool's.
+        """
 
     def close(self) -> None: ...

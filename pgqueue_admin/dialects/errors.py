@@ -21,6 +21,15 @@ class DatabaseDown(DatabaseError):
     """The database does not answer."""
 
 
+class NoAnswer(DatabaseDown):
+    """The database gives no answer."""
+
+    def __init__(self, detail: str = "", sqlstate: str | None = None, seconds: float = 0.0):
+        """``seconds``: for how long none had come when the session was given up."""
+        super().__init__(detail, sqlstate)
+        self.seconds = seconds
+
+
 class UrlUnreadable(DatabaseError):
     """The URL of the database cannot be read: in its parts each % is written as %25, @ as %40, and / as %2F."""
 

@@ -1,5 +1,7 @@
 """Wake-ups on the console's own database. They carry names, never data: whoever hears one reads the rows."""
 
+from django.conf import settings
+
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.asking import run
@@ -19,6 +21,7 @@ def announce(channel: str, payload: str = "") -> None:
 
 def listen(*channels: str, application_name: str = "pgqueue-admin") -> Connection:
     """A session on ``default`` that hears these channels."""
-    connection = postgresql().connect(console_dsn(), application_name=application_name)
+    answer_seconds = settings.PGQUEUE["ANSWER_SECONDS"]
+    connection = postgresql().connect(console_dsn(), application_name=application_name, answer_seconds=answer_seconds)
     connection.listen(*channels)
     return connection

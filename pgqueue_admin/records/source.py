@@ -43,9 +43,9 @@ class Source:
         """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown."""
         return self._reading.connection()
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Borrow a session for an act. Raises DatabaseDown."""
-        return self._writing.connection()
+    def writing(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
+        """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown."""
+        return self._writing.connection(answer_seconds)
 
     def close(self) -> None:
         self._reading.close()
@@ -89,7 +89,8 @@ _made: list[Source] = []
 @lru_cache(maxsize=8)
 def _source(dsn: str, schemas: tuple[str, ...]) -> Source:
     dialect = dialect_for(dsn)
-    reading, writing = dialect.pool(dsn, **_READS), dialect.pool(dsn, **_ACTS)
+    reading = dialect.pool(dsn, **_READS, answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"])
+    writing = dialect.pool(dsn, **_ACTS, answer_seconds=_ACTS["statement_timeout"] + settings.PGQUEUE["ANSWER_SECONDS"])
     made = Source(dsn, schemas, settings.PGQUEUE["EMBEDDED"], dialect, reading, writing)
     _made.append(made)
     return made

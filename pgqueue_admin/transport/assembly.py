@@ -29,8 +29,6 @@ from pgqueue_admin.transport.sending.sender import Sender
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 
-PEEK_TIMEOUT_SECONDS = 30.0  # as the original: a table locked for longer is said, not waited for in silence
-
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
@@ -53,8 +51,8 @@ class Assembly:
     def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> Receiver:
         client, signals, low_water = self.client, Signals(), LowWater()
         breaker = client.breakers.new(f"Peeking at {queue}")
-        peeker = QueuePeeker(queue, partial(client.open, statement_timeout=PEEK_TIMEOUT_SECONDS), low_water, breaker)
-        slots = Slots(client.settings.concurrency, client.name, client.open, signals.changed)
+        peeker = QueuePeeker(queue, client.open_ours, low_water, breaker)
+        slots = Slots(client.settings.concurrency, client.name, client.open_short, signals.changed)
         work = self._work(queue, observer, signals, low_water)
         return Receiver(client.name, peeker, slots, work, client.settings, signals, paused)
 

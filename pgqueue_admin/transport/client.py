@@ -16,6 +16,7 @@ from pgqueue_admin.transport.sending.ways import Sending
 from pgqueue_admin.transport.sending.within import Within
 from pgqueue_admin.transport.sessions.breaker import Breakers
 from pgqueue_admin.transport.sessions.kept_session import Sessions
+from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS, SERVERS_SHARE
 from pgqueue_admin.transport.sessions.wake_ups import WakeUps, tell_with_commit
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
@@ -42,8 +43,13 @@ class Client(Sending):
         send_only: bool = False,
         serializers: Serializers | None = None,
         pipeline: Pipeline | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
     ):
-        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
+        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides.
+
+        ``answer_seconds``: a statement of the engine's that gets no answer for so long is given up with its session.
+        Those of handlers have no such limit.
+        """
         self.name = name
         self.dsn = dsn
         self.dialect = dialect_for(dsn)
@@ -51,6 +57,7 @@ class Client(Sending):
         self.addressing = Addressing(self.dialect, self.schema, schemas or {})
         self.settings = settings or EndpointSettings()
         self.send_only = send_only
+        self._answer_seconds = answer_seconds
         self._instance = instance
         unfit = addresses.name_faults(self.dialect, name, instance, send_only)
         if faults := [*unfit, *self._faults(self.settings)]:
@@ -61,9 +68,10 @@ class Client(Sending):
         super().__init__(self._made_outbound())
         self.alarm = Alarm()
         self.breakers = Breakers()
-        self.wake_ups = WakeUps(name, self.dialect, self.open, self.breakers.new(f"Waking by NOTIFY for {name}"))
+        waking = self.breakers.new(f"Waking by NOTIFY for {name}")
+        self.wake_ups = WakeUps(name, self.dialect, self.open_short, waking)
         self._sender = Sender(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
-        self._sessions = Sessions(self.open)
+        self._sessions = Sessions(self.open_short)
 
     def _made_outbound(self) -> Outbound:
         composer = Composer(self.name, None if self.send_only else str(self.queue), self.serializers)
@@ -85,14 +93,23 @@ class Client(Sending):
         return self.open(for_handlers=True, **options)
 
     def open(self, **options: Any) -> Connection:
-        """One for the engine's statements. Raises DatabaseDown."""
+        """One for the engine's statements, which may take as long as they take. Raises DatabaseDown."""
         return self.dialect.connect(self.dsn, application_name=f"pgqueue {self.name}", **options)
+
+    def open_short(self, **options: Any) -> Connection:
+        """A session in which each statement is short, and given up without an answer. Raises DatabaseDown."""
+        return self.open(answer_seconds=self._answer_seconds, **options)
+
+    def open_ours(self) -> Connection:
+        """As ``open_short``, where no handler asks: the server ends what is too slow. Raises DatabaseDown."""
+        return self.open_short(statement_timeout=self._answer_seconds * SERVERS_SHARE)
 
     def create_queues(self) -> None:
         """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
-        with self._sessions.one() as session:
-            if not self.send_only:
-                self._create(session)
+        if self.send_only:
+            return
+        with self.open() as session:  # a column that is added to a large table takes long
+            self._create(session)
 
     def purge(self, expired_only: bool = False) -> int:
         """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""

@@ -20,6 +20,7 @@ from pgqueue_admin.transport.handling.replies import Asked, Replies
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiving.receiver import Receiver
 from pgqueue_admin.transport.receiving.receivers import Receivers
+from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire import headers as h
@@ -50,8 +51,9 @@ class Endpoint(Client):
         send_only: bool = False,
         serializers: Serializers | None = None,
         pipeline: Pipeline | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
     ):
-        """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides."""
+        """As of ``Client``."""
         self.exhausted = exhausted
         super().__init__(
             name,
@@ -63,6 +65,7 @@ class Endpoint(Client):
             send_only=send_only,
             serializers=serializers,
             pipeline=pipeline,
+            answer_seconds=answer_seconds,
         )
         self.handlers = handlers or Handlers()
         self.observer = observer or Unobserved()
@@ -188,7 +191,7 @@ class Endpoint(Client):
     def _made_mover(self) -> DueMover:
         breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
         moved = partial(self._tell, {self.queue.address})
-        return DueMover(self.name, self.delayed, self.open, self.alarm, breaker, moved)
+        return DueMover(self.name, self.delayed, self.open_ours, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from django.conf import settings as django_settings
+
 from pgqueue_admin.embedded import garbage
 from pgqueue_admin.records.models import Endpoint as Row
 from pgqueue_admin.records.models import Process
@@ -68,6 +70,7 @@ class Child:
             instance=declared.instance,
             serializers=declared.serializers,
             pipeline=Pipeline(behaviours=(kept_usable,)) | declared.pipeline,
+            answer_seconds=django_settings.PGQUEUE["ANSWER_SECONDS"],
         )
         self.reporter.breakers = self.endpoint.breakers
 

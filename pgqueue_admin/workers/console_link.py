@@ -11,6 +11,7 @@ from django.db import connections
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.records import away, notify
+from pgqueue_admin.records.sessions.base import only_short_ones_here
 from pgqueue_admin.workers.waker import Waker
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class ConsoleLink(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
+        only_short_ones_here()
         while not self._stopped.is_set():
             try:
                 self._session()

@@ -4,6 +4,7 @@ import logging
 import time
 
 import django.db
+from django.conf import settings
 from django.db import connections
 from django.db.models.functions import Now
 
@@ -11,6 +12,7 @@ from pgqueue_admin.archive import ingester
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.records.ingestion import cannot_empty
+from pgqueue_admin.records.sessions.base import only_short_ones_here
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, vitals
 from pgqueue_admin.workers.ending import Ending
@@ -25,6 +27,7 @@ AT_MOST = 5.0  # seconds of one turn: a flood must not keep it from its heartbea
 
 def run() -> None:
     """Until SIGTERM or SIGINT."""
+    only_short_ones_here()
     ending, ingesting, pulse = Ending(), Ingesting(), Pulse()
     while not ending.asked:
         pulse.beat()
@@ -46,7 +49,7 @@ class Ingesting:
         self._report()
         more, until = False, time.monotonic() + AT_MOST
         try:
-            with source().writing() as connection:
+            with source().writing(settings.PGQUEUE["ANSWER_SECONDS"]) as connection:
                 for queue in self._choice.read(connection):
                     more |= self._empty(connection, queue, until)
             self._note(None, "")

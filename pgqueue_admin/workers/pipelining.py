@@ -27,6 +27,7 @@ from pgqueue_admin.pipeline.sources import resting
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.history import wanted_now
 from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.records.sessions.base import only_short_ones_here
 from pgqueue_admin.workers import identity, pulse, vitals
 from pgqueue_admin.workers.ending import Ending
 from pgqueue_admin.workers.ledger import record
@@ -158,6 +159,7 @@ class Pipelining:
             raise SystemExit(1) from lost
 
     def beat(self) -> None:
+        only_short_ones_here()
         while not self._ending.asked:
             self._processors.insist()
             try:

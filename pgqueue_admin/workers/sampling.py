@@ -16,6 +16,7 @@ from pgqueue_admin.monitor.sampler import QueueSample, Sampler
 from pgqueue_admin.monitor.track import Remembered
 from pgqueue_admin.records import away, clock, notify, samples
 from pgqueue_admin.records.models import LatestSample, Process
+from pgqueue_admin.records.sessions.base import only_short_ones_here
 from pgqueue_admin.records.source import source
 from pgqueue_admin.workers import identity, sample_rows, vitals
 from pgqueue_admin.workers.clocks import Ahead
@@ -39,6 +40,7 @@ MOST_STATEMENTS = 15_000
 
 def run() -> None:
     """Until SIGTERM or SIGINT."""
+    only_short_ones_here()
     ending, sampling, pulse = Ending(), Sampling(), Pulse()
     seconds = settings.PGQUEUE["SAMPLE_SECONDS"]
     while not ending.asked:
@@ -203,4 +205,5 @@ def _session() -> Connection:
         statement_timeout=STATEMENT_SECONDS,
         prepared_statements=MOST_STATEMENTS,
         impatient=True,
+        answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"],
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgqueue_admin.transport import Unrecoverable, assembly
+from pgqueue_admin.transport import Unrecoverable
 from tests.hostile.proxy import Proxy
 from tests.transport.conftest import QUICK
 from tests.transport.spy import insert, rows
@@ -56,10 +56,9 @@ def test_a_cut_wire_is_seen_and_mended(make_endpoint, handlers, wire, database, 
     assert spy.counts["failed"] == 0
 
 
-def test_a_locked_table_is_not_waited_for_in_silence(make_endpoint, handlers, connection, monkeypatch):
+def test_a_locked_table_is_not_waited_for_in_silence(make_endpoint, handlers, connection):
     """As the original ends a peek after half a minute; here sooner, so that nobody waits for it."""
-    monkeypatch.setattr(assembly, "PEEK_TIMEOUT_SECONDS", 0.2)
-    endpoint = make_endpoint(settings=ALONE)
+    endpoint = make_endpoint(settings=ALONE, answer_seconds=0.2)
     with connection.transaction():
         connection.run('lock table "Sales"')
         endpoint.start()

@@ -21,7 +21,6 @@ from pgqueue_admin.transport import (
     IncomingMessage,
     Unrecoverable,
 )
-from pgqueue_admin.transport.assembly import PEEK_TIMEOUT_SECONDS
 from pgqueue_admin.transport.delayed import table
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
@@ -30,6 +29,7 @@ from pgqueue_admin.transport.receiving.receives import Receives
 from pgqueue_admin.transport.recoverability.failures import MOST_REMEMBERED, Failures
 from pgqueue_admin.transport.recoverability.policy import decide, standard
 from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
+from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.serializers import Json, Raw, Serializers
@@ -165,7 +165,7 @@ def test_one_receive_is_tried_while_a_breaker_is_triggered(troubled, triggered, 
 
 def test_the_numbers_of_the_original_hold():
     """Wire sheet 3, 5, 6."""
-    assert (table.BATCH, MOST_REMEMBERED, PEEK_TIMEOUT_SECONDS) == (100, 10_000, 30)
+    assert (table.BATCH, MOST_REMEMBERED, ANSWER_SECONDS) == (100, 10_000, 30)
 
 
 @pytest.mark.parametrize("for_handlers", [False, True])

@@ -25,13 +25,13 @@ def answers(raw: Raw, seconds: float) -> bool:
         raw.pgconn.send_query(b"")
         poll = select.poll()  # select() takes no descriptor above 1023, and open streams use them up
         poll.register(raw.fileno(), select.POLLIN)
-        while raw.pgconn.is_busy():
-            if not poll.poll(seconds * 1000):
-                return False
-            raw.pgconn.consume_input()
-        while raw.pgconn.get_result():
-            pass
-        return is_at_rest(raw)
+        while True:
+            while raw.pgconn.is_busy():
+                if not poll.poll(seconds * 1000):
+                    return False
+                raw.pgconn.consume_input()
+            if not raw.pgconn.get_result():  # while busy it would wait for ever, and hold up all other threads
+                return is_at_rest(raw)
     except psycopg.Error:
         return False
 

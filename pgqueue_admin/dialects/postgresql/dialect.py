@@ -92,9 +92,10 @@ class PostgreSQL:
         statement_timeout: float | None = None,
         lock_timeout: float | None = None,
         max_size: int = 8,
+        answer_seconds: float | None = None,
     ) -> SessionPool:
         settings = opening.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
-        return SessionPool(dsn, settings, max_size)
+        return SessionPool(dsn, settings, max_size, answer_seconds)
 
 
 @cache

@@ -11,6 +11,7 @@ from psycopg.pq import TransactionStatus
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.libpq import COMMIT, Libpq
+from pgqueue_admin.dialects.postgresql.patience import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import RELEASE, Session, translate, translated
 
 _RELEASED = Filled([sql.SQL(RELEASE)])
@@ -19,14 +20,18 @@ _RELEASED = Filled([sql.SQL(RELEASE)])
 class DirectSession(Session):
     """A Connection (see dialects.connection)."""
 
-    def __init__(self, raw: psycopg.Connection[Any]):
+    def __init__(self, raw: PatientConnection):
         super().__init__(raw)
+        self._patience = raw.patience
         self._libpq = Libpq(raw)
         self._is_over = False
         self._took_writes = _takes_writes(raw)
 
     def _ask(self, query: Any, params: Params) -> Any:
-        return self._libpq.ask(query, params) if _is_ours(query) else super()._ask(query, params)
+        if _is_ours(query):
+            return self._libpq.ask(query, params)
+        self._patience.what = query
+        return super()._ask(query, params)
 
     def run(self, query: Any, params: Params = None) -> int:
         if not _is_ours(query):
@@ -69,6 +74,7 @@ class DirectSession(Session):
 
     def transaction(self) -> AbstractContextManager[Session]:
         if self.raw.pgconn.transaction_status == TransactionStatus.INTRANS:
+            self._patience.what = b"savepoint"
             return super().transaction()
         return Transaction(self, self._begin)
 

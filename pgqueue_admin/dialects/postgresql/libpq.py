@@ -23,6 +23,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.copying import CopyIn
 from pgqueue_admin.dialects.postgresql.filled import Filled
+from pgqueue_admin.dialects.postgresql.patience import PatientConnection
 
 AUTO, BINARY = PyFormat.AUTO, PyFormat.BINARY
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
@@ -74,10 +75,11 @@ class Answer(NamedTuple):
 class Libpq:
     """The statements of one session. psycopg prepares none in it: it would deallocate ours with its own."""
 
-    def __init__(self, raw: psycopg.Connection[Any]):
+    def __init__(self, raw: PatientConnection):
         raw.prepare_threshold = None
         self._raw = raw
         self._pg = raw.pgconn
+        self._patience = raw.patience
         self._values: Values = Transformer(raw)
         self._names: dict[tuple[Filled, Sequence[int]], bytes] = {}
         self._makers: dict[bytes, Maker] = {}
@@ -104,14 +106,17 @@ class Libpq:
         name = self._names.get((query, types))
         if not name:  # it is not prepared, or not yet
             return self.ask(query, values).rowcount
+        self._patience.what = query.numbered[0]
         result = self._pg.exec_prepared(name, given, self._values.formats)
         if result.status not in _FINE:
             return self._answer([result]).rowcount
+        self._patience.asked_at = 0.0
         self._heard = time.monotonic()
         return _touched(result)
 
     def say(self, word: bytes) -> None:
         """Begin, commit or rollback by itself: nothing to plan, and no values. Raises psycopg.Error."""
+        self._patience.what = word
         if self._may_block():
             self._answer([self._pg.exec_(word)])
         else:
@@ -150,6 +155,7 @@ class Libpq:
 
     def copy_in(self, query: Filled, chunks: Iterable[bytes]) -> None:
         """The server works on each while the next is made; what making raises undoes them. Raises psycopg.Error."""
+        self._patience.what = query.numbered[0]
         loading = CopyIn(self._raw, query.numbered[0])
         try:
             for chunk in chunks:
@@ -178,6 +184,7 @@ class Libpq:
     def _bound(self, query: Filled, values: Any) -> "Bound":
         """With the name it is prepared under, from the second time on, unless there are too many."""
         text, names = query.numbered
+        self._patience.what = text
         asked = list(map(values.__getitem__, names)) if names else []
         given, types = self._dumped(asked)
         name = self._names.get((query, types)) or self._name(query, text, types)
@@ -196,7 +203,11 @@ class Libpq:
         """
         if threading.get_ident() == _main:
             return False
-        return self._pg.transaction_status == TransactionStatus.IDLE or time.monotonic() < self._heard + _RECENTLY
+        now = time.monotonic()
+        if self._pg.transaction_status != TransactionStatus.IDLE and now >= self._heard + _RECENTLY:
+            return False
+        self._patience.asked_at = now
+        return True
 
     def _name(self, query: Filled, text: bytes, types: Sequence[int]) -> bytes:
         name = self._names.get((query, types))
@@ -212,11 +223,12 @@ class Libpq:
 
     def _answer(self, results: list[PGresult], name: bytes = b"") -> Answer:
         result = results[0]
+        self._patience.asked_at = 0.0
         if result.status in _FINE:
             self._heard = time.monotonic()
             return Answer(result, self._values, self._makers, name)
         if self._pg.status != ConnStatus.OK and not result.error_field(DiagnosticField.SQLSTATE):
-            raise psycopg.OperationalError(self._pg.get_error_message())
+            raise self._patience.error or psycopg.OperationalError(self._pg.get_error_message())
         error = error_from_result(result, encoding="utf-8")
         if error.sqlstate in _STALE:
             self._names.clear()

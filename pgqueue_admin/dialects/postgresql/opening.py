@@ -9,7 +9,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
-from pgqueue_admin.dialects.postgresql import answering, encodings, meaning
+from pgqueue_admin.dialects.postgresql import answering, encodings, meaning, patience
+from pgqueue_admin.dialects.postgresql.patience import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import translated
 
 LOOK_SECONDS = 5.0  # longer no statement of a page may take
@@ -131,9 +132,10 @@ def open_raw(
     prepared_statements: int = 100,
     impatient: bool = False,
     for_handlers: bool = False,
-) -> psycopg.Connection[Any]:
+    answer_seconds: float | None = None,
+) -> PatientConnection:
     with translated:
-        raw = psycopg.connect(
+        raw = PatientConnection.connect(
             dsn,
             autocommit=True,
             row_factory=namedtuple_row,
@@ -141,6 +143,7 @@ def open_raw(
             **on_the_wire(dsn),
             **options(dsn, application_name, read_only, statement_timeout, for_handlers=for_handlers),
         )
+        patience.limit(raw, answer_seconds)
         encodings.fit(meaning.fit(answering.first(raw) if impatient else raw))
     raw.prepared_max = prepared_statements
     return raw

@@ -1,7 +1,6 @@
 """An open psycopg session; the driver's errors come out as ours."""
 
-import os
-import socket
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
@@ -12,7 +11,7 @@ from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import copying, encodings
+from pgqueue_admin.dialects.postgresql import copying, encodings, patience
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -44,6 +43,8 @@ GUARD, RELEASE = "savepoint pgqueue_guard", "release savepoint pgqueue_guard"
 
 def translate(error: psycopg.Error) -> errors.DatabaseError:
     """Our error for the driver's. A lost session has no SQLSTATE, so an OperationalError without one is that."""
+    if isinstance(error, patience.NoAnswer):
+        return errors.NoAnswer(str(error), seconds=error.seconds)
     kind = _BY_SQLSTATE.get(error.sqlstate or "")
     if kind is None:
         lost = error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
@@ -72,6 +73,7 @@ class Session:
     def __init__(self, raw: psycopg.Connection[Any]):
         self.raw = raw
         self._is_watched = self._has_farewell = self._is_guarded = False
+        self._alive_at = time.monotonic()
 
     def _cursor(self) -> psycopg.Cursor[Any]:
         return self.raw.cursor()
@@ -224,10 +226,22 @@ class Session:
 
     def notifications(self, timeout: float) -> Iterator[Notification]:
         with translated:
+            self._ask_whether_alive()
             for notify in self.raw.notifies(timeout=timeout, stop_after=1):
                 yield Notification(notify.channel, notify.payload)
             for notify in self.raw.notifies(timeout=0):
                 yield Notification(notify.channel, notify.payload)
+
+    def _ask_whether_alive(self) -> None:
+        """Who only listens would never notice that nothing can come any more."""
+        if time.monotonic() - self._alive_at >= self.ask_every:
+            self.run("select 1")
+            self._alive_at = time.monotonic()
+
+    @property
+    def ask_every(self) -> float:
+        raw = self.raw
+        return raw.patience.seconds / 2 if isinstance(raw, patience.PatientConnection) else float("inf")
 
     def fileno(self) -> int:
         with translated:
@@ -265,10 +279,12 @@ class Session:
         self.raw.close()
 
     def cut(self) -> None:
-        """Close only the socket: closing libpq's session under a thread that uses it is not safe."""
         if not self.raw.closed:
-            with socket.socket(fileno=os.dup(self.raw.fileno())) as wire, suppress(OSError):
-                wire.shutdown(socket.SHUT_RDWR)
+            patience.hang_up(self.raw)
+
+    def lend(self, is_lent: bool) -> None:
+        if isinstance(self.raw, patience.PatientConnection):
+            self.raw.patience.is_lent = is_lent
 
     def __enter__(self) -> "Session":
         return self

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL, with sessions that are kept as those of the source are: see ``base``, a name Django asks for."""
+"""Django's PostgreSQL, with sessions as those of the source are: see ``base``, a name Django asks for."""

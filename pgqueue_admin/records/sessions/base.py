@@ -1,15 +1,29 @@
-"""The web server's database engine: while a database is down every page says so at once (docs/decisions/006)."""
+"""Django's sessions: in the web server, while a database is down, every page says so at once (docs/decisions/006);
+in programs that ask only what is short, an answer that does not come ends the session.
+"""
 
+import threading
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
+from pgqueue_admin.dialects.postgresql import patience
 from pgqueue_admin.dialects.postgresql.lender import Lender, connect_with
+
+_here = threading.local()
+
+
+def only_short_ones_here() -> None:
+    """What this thread asks through Django from now on is given up without an answer for ANSWER_SECONDS."""
+    _here.seconds = settings.PGQUEUE["ANSWER_SECONDS"]
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """``OPTIONS["pool"]["max_size"]``: how many sessions a process keeps at most."""
+
+    Database = patience.DRIVER  # type: ignore[assignment]
 
     _lenders: ClassVar[dict[str, Lender]] = {}
 
@@ -26,6 +40,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def close_pool(self) -> None:
         if lender := self._lenders.pop(self.alias, None):
             lender.close()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        made = super().get_new_connection(conn_params)
+        patience.limit(made, getattr(_here, "seconds", None))
+        return made
 
     def _open_session(self) -> Any:
         return connect_with(self.get_connection_params(), self._configure_connection)  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ class Handed:
     __slots__ = ("_session",)
 
     def __init__(self, session: Connection):
+        session.lend(True)
         self._session: Connection | _Over = session
 
     def __getattr__(self, name: str) -> Any:
@@ -28,6 +29,7 @@ class Handed:
     def take_back(self) -> None:
         """Its handlers are done. One may have left it so that nobody can ask anything more of it."""
         self._session.close_if_busy()
+        self._session.lend(False)
         self._session = _OVER
 
 
@@ -36,6 +38,7 @@ class _Over:
         raise MessageOver
 
     def close_if_busy(self) -> None: ...
+    def lend(self, is_lent: bool) -> None: ...
 
 
 _OVER = _Over()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pgqueue_admin.dialects.errors import Deadlock
+from pgqueue_admin.dialects.errors import Deadlock, NoAnswer
 from pgqueue_admin.transport.failure import message_of
 
 log = logging.getLogger("pgqueue_admin.transport")
@@ -42,12 +42,14 @@ class CircuitBreaker:
             return 0
         with self._lock:
             self._error = message_of(error)
+            is_first = self._armed_at is None
             if self._armed_at is None:
-                self._armed_at = self._clock()
-                log.warning("%s failed and is tried again each %g s: %s", self._what, ARMED_SECONDS, error)
-            elif not self.triggered and self._lasted() >= SECONDS_TO_TRIGGER:
+                self._armed_at = self._clock() - _waited(error)
+            if not self.triggered and self._lasted() >= SECONDS_TO_TRIGGER:
                 self.triggered = True
                 log.error("%s has failed for %.0f s, nothing is handled: %s", self._what, self._lasted(), error)
+            elif is_first:
+                log.warning("%s failed and is tried again each %g s: %s", self._what, ARMED_SECONDS, error)
             return TRIGGERED_SECONDS if self.triggered else ARMED_SECONDS
 
     def succeeded(self) -> None:
@@ -67,6 +69,11 @@ class CircuitBreaker:
 
     def _lasted(self) -> float:
         return self._clock() - (self._armed_at or 0)
+
+
+def _waited(error: BaseException) -> float:
+    """It has been failing since it was asked."""
+    return error.seconds if isinstance(error, NoAnswer) else 0.0
 
 
 class Breakers:

@@ -20,6 +20,7 @@ log = logging.getLogger("pgqueue_admin.transport")
 APART_SECONDS = 0.002  # what is committed within it shares a NOTIFY; the first after a pause is told at once
 RUSH_SECONDS = 0.02  # the same in a rush: receivers have enough to do until then
 RUSH = 2_000  # messages a second
+LONGEST_REST = 3600.0  # of a session that is never asked whether it lives; poll() takes no infinity
 LAST_SECONDS = 1.0  # for what is still to be told when an endpoint stops
 
 Heard = Callable[[], None]
@@ -141,7 +142,7 @@ class WakeUps:
             self._breaker.succeeded()
             if closing.is_set():
                 return
-            if poked in dict(poll.poll(apart * 1000 if self._to_tell else None)):
+            if poked in dict(poll.poll(1000 * (apart if self._to_tell else min(session.ask_every, LONGEST_REST)))):
                 os.read(poked, 4096)
 
     def _apart(self) -> float:
