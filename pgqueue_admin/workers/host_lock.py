@@ -12,6 +12,7 @@ PATIENCE_AFTER_OUTAGE = 60.0  # our own former session may have to time out on t
 class SessionLock:
     def __init__(self, name: str):
         self._name = {"name": name}
+        self._session: int | None = None  # in which it was taken last, by the server's number
         self.held = False
 
     def use(self, connection: Connection) -> None:
@@ -20,8 +21,19 @@ class SessionLock:
 
     def take(self) -> bool:
         """Try once, unless it is held already."""
-        self.held = self.held or bool(self._connection.value(postgresql().supervisor.try_lock(), self._name))
+        if not self.held:
+            taken = self._connection.one(postgresql().supervisor.try_lock(), self._name)
+            self.held = bool(taken and taken.taken)
+            if self.held and taken:
+                self._session = taken.session
+            else:
+                self._end_former()
         return self.held
+
+    def _end_former(self) -> None:
+        """What is between us and the server may keep our own former session open, and its lock, for ever."""
+        if self._session is not None:
+            self._connection.value(postgresql().supervisor.end_former(), {**self._name, "session": self._session})
 
     def release(self) -> None:
         """At once: a session that is closed ends a moment later, and its locks with it."""

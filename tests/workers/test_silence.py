@@ -1,0 +1,167 @@
+"""A database whose answers never come, in each program: said, given up, and taken up again when it is there."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import NoAnswer
+from pgqueue_admin.records import clock, notify
+from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.sessions.base import only_short_ones_here
+from pgqueue_admin.workers import identity
+from pgqueue_admin.workers.console_link import ConsoleLink
+from pgqueue_admin.workers.host_lock import SessionLock
+from pgqueue_admin.workers.ingesting import Ingesting
+from pgqueue_admin.workers.ledger import record
+from pgqueue_admin.workers.sampling import Sampling
+from tests.console.sampled import elsewhere
+from tests.relay import Relay
+from tests.waiting import until
+
+LIMIT = 1.0
+
+
+@pytest.fixture(autouse=True)
+def _sooner(settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "ANSWER_SECONDS": LIMIT}
+
+
+@pytest.fixture
+def relay(console_database: str) -> Iterator[Relay]:
+    made = Relay(console_database)
+    yield made
+    made.end()
+
+
+def again_until(act: Callable[[], object], seen: Callable[[], bool]) -> None:
+    def once_more() -> bool:
+        act()
+        return seen()
+
+    until(once_more)
+
+
+class Beating:
+    def __init__(self) -> None:
+        self.sessions = self.beats = 0
+        self.names: list[str] = []
+
+    def connected(self, connection: Connection) -> None:
+        self.sessions += 1
+
+    def heard(self, names: list[str]) -> None:
+        self.names += names
+
+    def beat(self) -> None:
+        record(identity.mine(), {"role": "endpoint", "heartbeat_at": clock.now()})
+        self.beats += 1
+
+
+def test_a_link_to_the_console(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    """The thread of a supervisor or of an endpoint's process: what it writes through Django, and what it hears."""
+    work = Beating()
+    with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
+        link = ConsoleLink("pgqueue test", work, seconds=0.05)
+        link.start()
+        until(lambda: work.beats > 2)
+        relay.stop()
+        until(lambda: "The console's database does not answer" in caplog.text)
+        assert "no answer for" in caplog.text
+        relay.go_on()
+        before = work.beats
+        until(lambda: work.beats > before + 2 and work.sessions > 1)
+        notify.announce(notify.ENDPOINT, "Sales")
+        until(lambda: "Sales" in work.names)
+        link.stop()
+
+
+def test_who_only_listens(relay: Relay) -> None:
+    with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
+        session = notify.listen("pgqueue_test")
+        relay.stop()
+        with pytest.raises(NoAnswer):
+            again_until(lambda: list(session.notifications(0)), lambda: False)
+        assert session.closed
+
+
+def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        sampling = Sampling()
+        sampling.turn()
+        relay.stop()
+        again_until(sampling.turn, lambda: "The queues' database does not answer" in caplog.text)
+        assert Process.objects.get(role="sampler").last_error
+        relay.go_on()
+        again_until(sampling.turn, lambda: "The queues' database answers again" in caplog.text)
+        sampling.close()
+
+
+def test_what_the_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    """And its lock as the only one: its own former session is ended where it would keep that."""
+
+    def run(work: Callable[[], Any]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+
+    def turns() -> None:
+        only_short_ones_here()
+        sampling = Sampling()
+        sampling.turn()
+        relay.stop()
+        again_until(sampling.turn, lambda: "The console's database does not answer" in caplog.text)
+        relay.replace()
+        again_until(sampling.turn, lambda: "The console's database answers again" in caplog.text)
+        sampling.close()
+        connections.close_all()
+
+    with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
+        run(turns)
+
+
+def test_a_lock_is_taken_again_though_the_former_session_lives_on(
+    console_database: str, relay: Relay, connect: Callable[..., Connection]
+) -> None:
+    """What is between us and the server has stopped, and keeps that session open: nobody else would ever end it."""
+    lock, name = SessionLock("of a test"), {"application_name": "pgqueue supervisor here pid 7"}
+    lock.use(connect(relay.dsn, **name))
+    assert lock.take()
+    relay.stop()
+    other = SessionLock("of a test")
+    other.use(connect(console_database, application_name="pgqueue supervisor here pid 8"))
+    assert not other.take()
+    lock.use(connect(console_database, **name))
+    until(lock.take)
+    assert not other.take()
+
+
+def test_the_alerters_ears_and_its_turns(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        alerter = Alerter(every=0.05)
+        alerter._open_ears()
+        alerter.turn()
+        relay.stop()
+        again_until(alerter._wait, lambda: alerter._ears is None)
+        relay.go_on()
+        alerter._ears_at = 0.0
+        alerter._open_ears()
+        assert alerter._ears is not None
+        alerter.turn()
+        alerter._close_ears()
+
+
+def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        ingesting = Ingesting()
+        ingesting.turn()
+        relay.stop()
+        again_until(ingesting.turn, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
+        relay.go_on()
+        caplog.clear()
+        again_until(ingesting.turn, lambda: "again" in caplog.text)
