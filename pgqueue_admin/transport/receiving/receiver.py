@@ -93,6 +93,7 @@ class Receiver:
         except Exception as error:  # whatever it is, an endpoint that no longer looks would be the worse fault
             return self._peeker.breaker.failed(error)
         if pending == 0:
+            self._work.breaker.succeeded()  # what could not be received is gone, as after a commit without an answer
             return self._settings.peek_delay
         return self._vain.after(self._receive(pending), self._settings.peek_delay)
 
