@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from pgqueue_admin.config import environment as given
-from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
+from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
 from pgqueue_admin.wording.colours import COLOURS
 
 env = given.env

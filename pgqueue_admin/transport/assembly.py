@@ -51,8 +51,8 @@ class Assembly:
     def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> Receiver:
         client, signals, low_water = self.client, Signals(), LowWater()
         breaker = client.breakers.new(f"Peeking at {queue}")
-        peeker = QueuePeeker(queue, client.open_ours, low_water, breaker)
-        slots = Slots(client.settings.concurrency, client.name, client.open_short, signals.changed)
+        peeker = QueuePeeker(queue, client.opening.ours, low_water, breaker)
+        slots = Slots(client.settings.concurrency, client.name, client.opening.short, signals.changed)
         work = self._work(queue, observer, signals, low_water)
         return Receiver(client.name, peeker, slots, work, client.settings, signals, paused)
 

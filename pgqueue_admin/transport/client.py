@@ -16,7 +16,7 @@ from pgqueue_admin.transport.sending.ways import Sending
 from pgqueue_admin.transport.sending.within import Within
 from pgqueue_admin.transport.sessions.breaker import Breakers
 from pgqueue_admin.transport.sessions.kept_session import Sessions
-from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS, SERVERS_SHARE
+from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS, Opening
 from pgqueue_admin.transport.sessions.wake_ups import WakeUps, tell_with_commit
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
@@ -57,7 +57,6 @@ class Client(Sending):
         self.addressing = Addressing(self.dialect, self.schema, schemas or {})
         self.settings = settings or EndpointSettings()
         self.send_only = send_only
-        self._answer_seconds = answer_seconds
         self._instance = instance
         unfit = addresses.name_faults(self.dialect, name, instance, send_only)
         if faults := [*unfit, *self._faults(self.settings)]:
@@ -68,10 +67,11 @@ class Client(Sending):
         super().__init__(self._made_outbound())
         self.alarm = Alarm()
         self.breakers = Breakers()
+        self.opening = Opening(self.dialect, dsn, name, answer_seconds)
         waking = self.breakers.new(f"Waking by NOTIFY for {name}")
-        self.wake_ups = WakeUps(name, self.dialect, self.open_short, waking)
+        self.wake_ups = WakeUps(name, self.dialect, self.opening.short, waking)
         self._sender = Sender(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
-        self._sessions = Sessions(self.open_short)
+        self._sessions = Sessions(self.opening.short)
 
     def _made_outbound(self) -> Outbound:
         composer = Composer(self.name, None if self.send_only else str(self.queue), self.serializers)
@@ -90,31 +90,19 @@ class Client(Sending):
 
     def connect(self, **options: Any) -> Connection:
         """A session for SQL of your own, with the search path of its address or role. Raises DatabaseDown."""
-        return self.open(for_handlers=True, **options)
-
-    def open(self, **options: Any) -> Connection:
-        """One for the engine's statements, which may take as long as they take. Raises DatabaseDown."""
-        return self.dialect.connect(self.dsn, application_name=f"pgqueue {self.name}", **options)
-
-    def open_short(self, **options: Any) -> Connection:
-        """A session in which each statement is short, and given up without an answer. Raises DatabaseDown."""
-        return self.open(answer_seconds=self._answer_seconds, **options)
-
-    def open_ours(self) -> Connection:
-        """As ``open_short``, where no handler asks: the server ends what is too slow. Raises DatabaseDown."""
-        return self.open_short(statement_timeout=self._answer_seconds * SERVERS_SHARE)
+        return self.opening.long(for_handlers=True, **options)
 
     def create_queues(self) -> None:
         """The tables it needs, where they are missing; none for one that only sends. Schemas are never created."""
         if self.send_only:
             return
-        with self.open() as session:  # a column that is added to a large table takes long
+        with self.opening.long() as session:  # a column that is added to a large table takes long
             self._create(session)
 
     def purge(self, expired_only: bool = False) -> int:
         """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
         self._needs_queue("purge")
-        with self.open() as session:  # it may take long, and others send meanwhile
+        with self.opening.long() as session:  # it may take long, and others send meanwhile
             return self.queue.purge(session, expired_only)
 
     def subscribe(self, topic: str) -> None:

@@ -20,7 +20,7 @@ from pgqueue_admin.transport.handling.replies import Asked, Replies
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiving.receiver import Receiver
 from pgqueue_admin.transport.receiving.receivers import Receivers
-from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
+from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire import headers as h
@@ -191,7 +191,7 @@ class Endpoint(Client):
     def _made_mover(self) -> DueMover:
         breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
         moved = partial(self._tell, {self.queue.address})
-        return DueMover(self.name, self.delayed, self.open_ours, self.alarm, breaker, moved)
+        return DueMover(self.name, self.delayed, self.opening.ours, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:

@@ -29,7 +29,7 @@ from pgqueue_admin.transport.receiving.receives import Receives
 from pgqueue_admin.transport.recoverability.failures import MOST_REMEMBERED, Failures
 from pgqueue_admin.transport.recoverability.policy import decide, standard
 from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
-from pgqueue_admin.transport.sessions.limits import ANSWER_SECONDS
+from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.serializers import Json, Raw, Serializers

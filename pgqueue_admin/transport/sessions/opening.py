@@ -1,0 +1,28 @@
+"""Sessions of one endpoint, by what is asked in them, and how long it waits for an answer."""
+
+from typing import Any
+
+from pgqueue_admin.dialects import Connection, Dialect
+
+ANSWER_SECONDS = 30.0  # as the original; what has no answer by then is said, not waited for in silence
+_SERVERS_SHARE = 5 / 6  # of it: where no handler asks the server itself ends what is too slow, and says why
+
+
+class Opening:
+    """Each raises DatabaseDown."""
+
+    def __init__(self, dialect: Dialect, dsn: str, name: str, answer_seconds: float):
+        self._dialect, self._dsn, self._name = dialect, dsn, f"pgqueue {name}"
+        self._answer_seconds = answer_seconds
+
+    def long(self, **options: Any) -> Connection:
+        """For what may take as long as it takes."""
+        return self._dialect.connect(self._dsn, application_name=self._name, **options)
+
+    def short(self, **options: Any) -> Connection:
+        """Each statement of the engine's is short in it, and without an answer the session is given up."""
+        return self.long(answer_seconds=self._answer_seconds, **options)
+
+    def ours(self) -> Connection:
+        """As ``short``, where no handler asks and nothing large is sent: the server, too, ends what is too slow."""
+        return self.short(statement_timeout=self._answer_seconds * _SERVERS_SHARE)
