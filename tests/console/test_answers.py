@@ -1,4 +1,4 @@
-"""What an act answers leads on, and back (C10)."""
+"""What an act answers leads on, and back."""
 
 import re
 from html import unescape
