@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.journeys.conftest import shoot, sign_in
 from tests.journeys.product import Product
+from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.journey
 
@@ -15,8 +16,14 @@ ORDERS = "/queues/demo/Demo.Orders/"
 
 def dead_message(page: Page, product: Product) -> str:
     """The address of one, by itself."""
-    page.goto(f"{product.url}/archive/?q=state:dead+queue:Billing")
-    page.locator("main tbody th a").first.click()
+    link = page.locator("main tbody th a").first
+
+    def listed() -> bool:  # a machine that is busy may be too slow for the first look
+        page.goto(f"{product.url}/archive/?q=state:dead+queue:Billing")
+        return bool(link.count())
+
+    until(listed, PATIENCE, "dead messages of Billing")
+    link.click()
     page.wait_for_url(re.compile(r"/archive/\d+/"))
     return page.url.partition("?")[0]
 

@@ -26,7 +26,6 @@ from pgqueue_admin.transport.wire.headers import short_type
 from pgqueue_admin.wording import times, visible
 
 GONE = "gone"  # removed from the archive
-AGAIN = "Its buttons are those of before."
 
 
 def archived_topic(archive_id: int, zone: str) -> str:
@@ -113,7 +112,7 @@ def _changed(state: str, told: str) -> dict[str, str]:
     said = {}
     for shown in archive_query.STATES:
         over = shown != state
-        said[f"message.was.{shown}"] = _notice(f"{told} {AGAIN}", "", "Load it again") if over else ""
+        said[f"message.was.{shown}"] = _notice(told, "", "Load it again") if over else ""
         said[f"message.acts.{shown}"] = "off" if over else "acts"
     return said
 
