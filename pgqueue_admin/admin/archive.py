@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import display_for_value
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -15,6 +16,7 @@ from django.utils.safestring import SafeString
 from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
+from pgqueue_admin.dialects.beyond import Beyond
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
 from pgqueue_admin.operations import service
@@ -26,20 +28,36 @@ from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording.durations import duration
 
 Chosen = QuerySet[ArchivedMessage]
+_TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
 _LONG = ("headers", "stack_trace")
 _NO_TABLES = "The engine's tables are not in this database. They are made by: manage.py engine_schema"
+
+
+def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
+    """Django would show one that no calendar holds as the end of the calendar."""
+
+    @admin.display(description=field.verbose_name)
+    def said(_: Any, message: ArchivedMessage) -> str:
+        instant = getattr(message, field.name)
+        return str(instant) if isinstance(instant, Beyond) else display_for_value(instant, "-")
+
+    return said
 
 
 @admin.register(ArchivedMessage)
 class ArchiveAdmin(ReadOnly):
     console_page = "archived_message"
-    list_display = ("id", "state", "died_at", "queue", "type", "exception", "endpoint", "became_by")
+    list_display = ("id", "state", "died", "queue", "type", "exception", "endpoint", "became_by")
     list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
     search_fields = ("message_id",)  # any id that was copied is understood: see get_search_results
     search_help_text = "Archive id, message id or row id, exactly."
     actions = ("retry", "discard", "restore")
-    exclude = ("seq",)
-    readonly_fields = ("history",)
+    fields = (
+        *(_TIMES.get(each.name, each.name) for each in ArchivedMessage._meta.fields if each.name != "seq"),
+        "history",
+    )
+    readonly_fields = (*_TIMES.values(), "history")
+    sent, died, decided, ended = map(_time, map(ArchivedMessage._meta.get_field, _TIMES))
 
     @admin.display(description="type")
     def type(self, message: ArchivedMessage) -> str:
@@ -53,7 +71,7 @@ class ArchiveAdmin(ReadOnly):
     def history(self, message: ArchivedMessage) -> SafeString | str:
         with source().reading() as connection:
             events = store.events(connection, message.pk)
-        lines = ((f"{each.at:%Y-%m-%d %H:%M:%S} UTC", each.who, each.verb, each.target or "") for each in events)
+        lines = ((f"{each.at:%Y-%m-%d %H:%M:%S %Z}", each.who, each.verb, each.target or "") for each in events)
         return format_html_join("\n", "<p>{} {}: {} {}</p>", lines) or "Nothing yet."
 
     @admin.action(description="Retry…", permissions=["retry"])

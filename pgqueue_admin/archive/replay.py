@@ -86,7 +86,7 @@ def refused(row: Any, state: str) -> Outcome | None:
 
 def at_utc(when: datetime) -> str:
     """As it stands in a reason, which is kept for readers in all zones."""
-    return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def unfit(row: Any, allowed: Asked) -> Outcome | None:

@@ -77,7 +77,7 @@ def result(kind: str, outcome: Outcome) -> str:
 
 
 def _since(instant: datetime | None) -> str:
-    if instant is None:
+    if instant is None or times.beyond(instant):
         return ""
     now = clock.now()
     return f" That was {'a moment ago' if now - instant < _A_MOMENT else times.ago(instant, now)}."

@@ -54,6 +54,8 @@ def duration(seconds: float | None) -> SafeString:
 def _time(instant: datetime, form: str, said: str) -> SafeString:
     """``form`` tells the browser how to say it again: live fragments are rendered once, for every zone."""
     title = times.full(instant, timezone.get_current_timezone())
+    if times.beyond(instant):  # nothing that a browser could say again
+        return format_html('<span title="{}">{}</span>', title, said)
     return format_html('<time datetime="{}" data-as="{}" title="{}">{}</time>', times.iso(instant), form, title, said)
 
 
@@ -66,11 +68,11 @@ def ago(instant: datetime | None) -> SafeString:
 
 def sent(instant: datetime | None, how: str = "exact") -> SafeString:
     """How long ago, by its sender's clock; one from the future has no age."""
-    ahead = (instant - clock.now()).total_seconds() if instant else 0.0
+    ahead = (instant - clock.now()).total_seconds() if instant and not times.beyond(instant) else 0.0
     if instant and ahead >= 1:
         said = durations.duration(round(ahead))
         return format_html('{} <span class="sub">its sender’s clock is {} ahead</span>', unknown(), said)
-    return format_html("{}{}", figures.about(how) if instant else "", ago(instant))
+    return format_html("{}{}", figures.about(how) if instant and not times.beyond(instant) else "", ago(instant))
 
 
 def due(instant: datetime, now: datetime) -> SafeString:

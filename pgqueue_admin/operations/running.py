@@ -122,7 +122,7 @@ def _record(connection: Connection, whose: dict[str, int], outcomes: list[Outcom
         "outcomes": [each.result for each in outcomes],
         "whys": [each.why for each in outcomes],
         "whos": [each.who_before for each in outcomes],
-        "whens": [each.when_before for each in outcomes],
+        "whens": [each.when_before and each.when_before.isoformat() for each in outcomes],
         "targets": [each.target for each in outcomes],
     }
     connection.run(postgresql().operation.record(), {**whose, **columns})

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pgqueue_admin.wording.durations import duration
 
+IMPOSSIBLE = "impossible time"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
@@ -35,8 +36,15 @@ def local(instant: datetime, zone: tzinfo) -> datetime:
         return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
+def beyond(instant: datetime) -> str:
+    """What the database wrote of an instant that no calendar holds (dialects.beyond); empty: a calendar does."""
+    return getattr(instant, "beyond", "")
+
+
 def short(instant: datetime, now: datetime, zone: tzinfo) -> str:
     """Today ``02:47``, this year ``18 Nov 16:20``, else ``2025-11-18``."""
+    if beyond(instant):
+        return IMPOSSIBLE
     at, today = local(instant, zone), local(now, zone)
     if at.date() == today.date():
         return f"{at:%H:%M}"
@@ -47,18 +55,24 @@ def short(instant: datetime, now: datetime, zone: tzinfo) -> str:
 
 def full(instant: datetime, zone: tzinfo) -> str:
     """``Fri 20 Nov 2026 02:47:00 CET``."""
+    if beyond(instant):
+        return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
     return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M:%S} {zone_name(at)}"
 
 
 def sentence(instant: datetime, zone: tzinfo) -> str:
     """``20 Nov 2026 02:47 CET``: to the minute, where the time is part of a sentence."""
+    if beyond(instant):
+        return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M} {zone_name(at)}"
 
 
 def precise(instant: datetime, zone: tzinfo) -> str:
     """With milliseconds, for timelines: ``02:47:03.412``."""
+    if beyond(instant):
+        return IMPOSSIBLE
     at = local(instant, zone)
     return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
 
@@ -70,6 +84,8 @@ def iso(instant: datetime) -> str:
 
 def ago(instant: datetime, now: datetime) -> str:
     """``12 s ago``, ``in 3 min``, ``now``."""
+    if beyond(instant):
+        return IMPOSSIBLE
     seconds = (now - instant).total_seconds()
     if abs(seconds) < 1:
         return "now"

@@ -40,7 +40,8 @@ def test_our_engine_buries_what_it_was_given(engine: Connection) -> None:
     assert (found.message_id, found.row_id, found.headers) == ("m-1", UUID(message.row_id), message.headers_text)
     assert (found.exception_type, found.exception_message) == ("shop.Refused", "no␀ money")
     assert (found.endpoint, found.handled_by, found.machine, found.died_at) == ("Sales", "Sales", "host-1", died)
-    assert found.message == {"type": None, "id": "m-1", "queue": '"shop"."Sales"', "error": "shop.Refused"}
+    document = engine.value("select message from messages.message_archive where id = %(id)s", {"id": archive_id})
+    assert document == {"type": None, "id": "m-1", "queue": '"shop"."Sales"', "error": "shop.Refused"}
     part = store.body(engine, archive_id)
     assert part == (2, b"\x00\xff")
 

@@ -14,7 +14,8 @@ from tests.hostile.world import World
 
 # addresses that only take POST: a GET is told so
 ACTS = {
-    "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_start", "endpoint_stop",
+    "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_effect",
+    "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
     "pipeline_run", "pipeline_cancel", "pipeline_recompute", "admin:logout",
@@ -23,7 +24,8 @@ PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions", "trends", "pipeline", "pipeline_run", "pipeline_cancel", "pipeline_recompute",
+    "admin:jsi18n", "subscriptions", "trends", "unwatched", "pipeline", "pipeline_run", "pipeline_cancel",
+    "pipeline_recompute",
 }  # fmt: skip
 WITH_DAYS = ("finished", "pipeline_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
@@ -73,7 +75,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         **dict.fromkeys(("archived_message", "archived_body", "archived_headers"), archived),
         "fatal": [{"row_id": waiting[0]["row_id"]}],
         "move_out": [{"row_id": waiting[0]["row_id"]}],
-        "endpoint": endpoints,
+        **dict.fromkeys(("endpoint", "endpoint_effect"), endpoints),
         **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},
         "endpoint_undo": [{**endpoints[0], "entry_id": entry}],
         **dict.fromkeys(("worker_log", "worker_log_whole"), _keys(Process, "process_id")),

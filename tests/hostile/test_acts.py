@@ -20,6 +20,7 @@ ELSEWHERE = (
 RIGHTLESS = "needs the right “Can "
 # acts that need no right: one's own choices, signing in and out, one's own password
 FREE = {"person", "sign_in", "sign_out", "admin:login", "admin:logout", "admin:password_change", "admin:index"}
+FREE |= {"endpoint_effect"}  # says what a form would do, and saves nothing
 
 
 def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
@@ -40,6 +41,7 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("alert_mails", reverse("alert_mails"), {}),
         ("endpoints", reverse("endpoints"), {"name": "Foreign", "queue": "Sales", "peek_delay_ms": "1 s"}),
         ("endpoint_settings", reverse("endpoint_settings", args=[name]), {**settings, "drain_seconds": "9 s"}),
+        ("endpoint_effect", reverse("endpoint_effect", args=[name]), settings),
         *((f"endpoint_{verb}", reverse(f"endpoint_{verb}", args=[name]), {"processes": 2}) for verb in VERBS),
         ("endpoint_undo", reverse("endpoint_undo", args=[name, entry]), {}),
         ("queue_settings", reverse("queue_settings", kwargs=sales), {"target_depth": 7}),

@@ -29,6 +29,7 @@ from pgqueue_admin.records.models import (
     AlertMail,
     AuditEntry,
     Endpoint,
+    FailedSignIn,
     HeldAtDeath,
     Operation,
     Process,
@@ -269,6 +270,7 @@ def _alerts(now: Any) -> None:
 def _others(now: Any) -> None:
     """What Django admin shows of its own and of Celery."""
     Group.objects.create(name=MARKUP)
+    FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")
     CrontabSchedule.objects.create()
     SolarSchedule.objects.create(event="sunset", latitude=1, longitude=1)

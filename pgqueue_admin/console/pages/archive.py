@@ -14,8 +14,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import Key
 from pgqueue_admin.console import access, archive_query, paging, trouble
 from pgqueue_admin.console.reading import archive_rows
-from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport.wire.times import parse_time, wire_time
+from pgqueue_admin.dialects import Connection, beyond
 from pgqueue_admin.wording import keeping
 
 ROWS = 50
@@ -67,14 +66,14 @@ def _read(connection: Connection, query: archive_query.Query, request: HttpReque
 
 
 def _cursor(key: Key | None) -> str:
-    return paging.pack(wire_time(key.died_at), key.seq) if key else ""
+    return paging.pack(key.died_at.isoformat(), key.seq) if key else ""
 
 
 def _key(cursor: str | None) -> Key | None:
     found: list[Any] = paging.unpack(cursor) or []
     if len(found) != 2 or not isinstance(found[0], str) or not isinstance(found[1], int):
         return None
-    died_at = parse_time(found[0])
+    died_at = beyond.read(found[0])
     return Key(died_at, found[1]) if died_at and abs(found[1]) < 2**63 else None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pgqueue_admin.archive.model import ArchivedMessage
 from pgqueue_admin.console.reading.facts import STATE_WORDS, address_of
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.beyond import Beyond
 from pgqueue_admin.transport.wire.headers import short_type
 
 
@@ -30,9 +31,10 @@ class Row:
 
     @property
     def seconds_until_dead(self) -> float | None:
-        if self.message.sent_at is None:
+        sent_at, died_at = self.message.sent_at, self.message.died_at
+        if sent_at is None or Beyond in (type(sent_at), type(died_at)):
             return None
-        return float((self.message.died_at - self.message.sent_at).total_seconds())
+        return float((died_at - sent_at).total_seconds())
 
 
 def row(message: ArchivedMessage) -> Row:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from pgqueue_admin.console.reading.facts import Facts
+from pgqueue_admin.dialects.beyond import Beyond
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.wording.durations import duration
 from pgqueue_admin.wording.figures import integer
@@ -112,6 +113,12 @@ def _with_gaps(found: list[Step]) -> list[Step]:
     """``123 ms later``, where both times are known and they are in order."""
     told = found[:1]
     for before, step in pairwise(found):
-        gap = (step.at - before.at).total_seconds() if step.at and before.at else 0
+        gap = _seconds(before.at, step.at)
         told.append(replace(step, gap=f"{duration(gap)} later") if gap > 0 else step)
     return told
+
+
+def _seconds(begin: datetime | None, end: datetime | None) -> float:
+    if begin is None or end is None or Beyond in (type(begin), type(end)):
+        return 0
+    return (end - begin).total_seconds()

@@ -130,7 +130,7 @@ def grouped(number: int | None) -> str:
 @register.simple_tag
 def day(instant: datetime | None) -> str:
     """The date where it is not today, for a timeline that shows times only."""
-    if instant is None or timezone.localdate(instant) == timezone.localdate(clock.now()):
+    if instant is None or times.beyond(instant) or timezone.localdate(instant) == timezone.localdate(clock.now()):
         return ""
     return times.short(instant, clock.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
         timezone.localdate(instant).isoformat()

@@ -119,13 +119,12 @@ select a.target_schema, a.target_table
 from unnest(%(schemas)s::text[], %(tables)s::text[]) as a (target_schema, target_table) where not {is_queue}
 
 -- name: facts
--- Of one message, everything but the body and the texts that may be long. Others write the first two times: infinity, too.
+-- Of one message, everything but the body and what may be long or deep: the original's document is one.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
     octet_length(a.body) as body_bytes, a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
     a.no_retry, a.found_in, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at,
-    a.ended_at, a.operation, a.message, a.handled_by,
-    greatest(least(a.created_at, '9999-12-30'), '0001-01-02') at time zone 'utc' as created_at,
-    greatest(least(a.archived_at, '9999-12-30'), '0001-01-02') at time zone 'utc' as archived_at, ({is_queue}) as has_target
+    a.ended_at, a.operation, a.handled_by, a.created_at at time zone 'utc' as created_at,
+    a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target
 
 -- name: get
 -- For acts, which read headers whole. Whether a retry would find a queue is looked up each time, never remembered.
@@ -306,5 +305,5 @@ on conflict (reader) do update set
 
 -- name: silent_readers
 -- Consoles for which nobody waits any more.
-select reader::text, name, said_at from messages.history_reader
+select reader::text, name, greatest(said_at, '0001-01-02') as said_at from messages.history_reader
 where said_at <= now() - %(silent)s::interval order by said_at

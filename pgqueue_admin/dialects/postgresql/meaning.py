@@ -5,6 +5,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from pgqueue_admin.dialects.postgresql import loading
+
 _OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "standard_conforming_strings": "on"}
 
 
@@ -13,6 +15,7 @@ def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
 
     What is sent with the start would not do: PGTZ and PGDATESTYLE in the environment go beside it, and win.
     """
+    loading.fit(raw)
     for name, ours in _OURS.items():
         told = raw.info.parameter_status(name) or ours
         if told.partition(",")[0] != ours:

@@ -1,0 +1,60 @@
+"""Instants that a table holds and Python's calendar does not: infinity, 44 BC, the year 294276."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Self, SupportsIndex
+
+_WRITTEN = re.compile(r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?(\+00)?( BC)?")
+
+
+class Beyond(datetime):
+    """At that end of the calendar, a day inside it, so that a zone can be put on; whatever is added, it stays there.
+
+    ``beyond`` is what the database wrote. It goes back to the database as that, also as the key of a page.
+    """
+
+    beyond: str = ""
+
+    @classmethod
+    def of(cls, text: str, zone: tzinfo | None = UTC) -> Self:
+        is_before = text.startswith("-") or text.endswith("BC")
+        made = cls(1, 1, 2, tzinfo=zone) if is_before else cls(9999, 12, 30, tzinfo=zone)
+        made.beyond = text
+        return made
+
+    def isoformat(self, sep: str = " ", timespec: str = "auto") -> str:
+        return self.beyond
+
+    def __str__(self) -> str:
+        return f"impossible time ({self.beyond})"
+
+    def __format__(self, form: str) -> str:
+        return str(self)
+
+    def strftime(self, format: str) -> str:
+        return str(self)
+
+    def astimezone(self, tz: tzinfo | None = None) -> Self:
+        return self
+
+    def replace(self, *_: Any, **changed: Any) -> Self:
+        return type(self).of(self.beyond, changed.get("tzinfo", self.tzinfo))
+
+    def __add__(self, other: timedelta) -> Self:
+        return self
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return datetime.__sub__(self, other) if isinstance(other, datetime) else self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return type(self).of, (self.beyond, self.tzinfo)
+
+
+def read(text: str) -> datetime | None:
+    """An instant as its ``isoformat`` wrote it; None for what is none, whoever wrote that."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return Beyond.of(text) if _WRITTEN.fullmatch(text) else None
