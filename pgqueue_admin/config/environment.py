@@ -15,8 +15,10 @@ from django.core.mail.message import sanitize_address
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
 from pgqueue_admin.dialects.postgresql.opening import (
+    LOCK_SECONDS,
     LOOK_SECONDS,
     ON_THE_WIRE,
+    ONLY_LOOKING,
     OWN_PATH,
     not_understood,
     primary_for_lookers,
@@ -210,7 +212,8 @@ def _ascii(name: str) -> str:
 
 def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
     """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
-    begun = _beginning_with(entry, f"-c default_transaction_read_only=on {_at_most(LOOK_SECONDS)} {OWN_PATH}")
+    limits = f"{_at_most(LOOK_SECONDS)} -c lock_timeout={LOCK_SECONDS * 1000:.0f}"
+    begun = _beginning_with(entry, f"{ONLY_LOOKING} {limits} {OWN_PATH}")
     whereto = primary_for_lookers(entry["OPTIONS"])
     return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto, "application_name": "pgqueue-admin models"}}
 

@@ -91,6 +91,12 @@ class Connection(Protocol):
     def ask_every(self) -> float:
         """Half of what it waits for an answer at most; infinite where it waits for ever."""
 
+    def settings(self) -> Any:
+        """What it is set to, to be compared: what a statement sets off may change it for good. One round trip.
+
+        None where it does not say so within seconds. Not inside a transaction.
+        """
+
     def ended(self) -> bool:
         """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
 

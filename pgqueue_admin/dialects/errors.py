@@ -34,6 +34,10 @@ class UrlUnreadable(DatabaseError):
     """The URL of the database cannot be read: in its parts each % is written as %25, @ as %40, and / as %2F."""
 
 
+class Busy(DatabaseError):
+    """As many look at this already as may at once."""
+
+
 class TableMissing(DatabaseError):
     """The table is gone."""
 
@@ -50,12 +54,20 @@ class NotPermitted(DatabaseError):
     """The database role may not do this."""
 
 
+class NotLookedInto(NotPermitted):
+    """Looking into this table would run code of other people's."""
+
+
 class ReadOnly(DatabaseError):
     """The database takes no writes now."""
 
 
 class TimedOut(DatabaseError):
     """The database was too slow and the statement was stopped."""
+
+
+class Locked(TimedOut):
+    """Another session holds a lock that this waited for."""
 
 
 class TransactionTooLong(DatabaseError):

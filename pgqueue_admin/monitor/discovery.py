@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError, Locked, NotLookedInto
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import shapes, together
 from pgqueue_admin.monitor.tables import Kind, QueueTable
@@ -42,10 +42,19 @@ def by_shape(connection: Connection, schemas: Sequence[str]) -> list[QueueTable]
 
 
 def find_one(connection: Connection, address: Address) -> QueueTable | None:
-    """One table, or None where it is gone or no queue. Reads the catalog only of what shares its name."""
+    """One table, or None where it is gone or no queue. Reads the catalog only of what shares its name. Raises Locked:
+    whatever is asked of it next would wait as long again."""
     family = paired(_catalog(connection, [address.schema], address.table))
     found = [table for table in family if table.address == address]
-    return next(iter(_by_evidence(connection, found, {})), None)
+    return next(iter(_by_evidence(connection, found, {}, raising=(Locked,))), None)
+
+
+def readable(connection: Connection, address: Address) -> QueueTable | None:
+    """As ``find_one``. Raises NotLookedInto where that would run code of other people's."""
+    found = find_one(connection, address)
+    if found and found.why_unread:
+        raise NotLookedInto(found.why_unread)
+    return found
 
 
 def unwatched(connection: Connection, schemas: Sequence[str]) -> list[Unwatched]:
@@ -86,17 +95,31 @@ def _base(address: Address) -> Address:
 
 
 def _catalog(connection: Connection, schemas: Sequence[str], family: str | None = None) -> list[QueueTable]:
-    rows = connection.all(postgresql().monitor.tables(), {"schemas": list(schemas), "family": family})
-    return [QueueTable.from_catalog(row, *judged) for row in rows if (judged := shapes.judge(row))]
+    monitor = postgresql().monitor
+    asked = (monitor.tables(), {"schemas": list(schemas), "family": family})
+    rows, calls = connection.batch([asked, (monitor.calls(), None)])
+    by_oid = {row.oid: row.name for row in calls}
+    return [
+        QueueTable.from_catalog(row, *judged, by_oid.get(row.oid, "")) for row in rows if (judged := shapes.judge(row))
+    ]
+
+
+def calls(connection: Connection) -> dict[int, str]:
+    """By oid of a table the function of somebody's that looking into it would run."""
+    return {row.oid: row.name for row in connection.all(postgresql().monitor.calls())}
 
 
 def _by_evidence(
-    connection: Connection, tables: Sequence[QueueTable], known: Evidence, doubted: Collection[Address] = ()
+    connection: Connection,
+    tables: Sequence[QueueTable],
+    known: Evidence,
+    doubted: Collection[Address] = (),
+    raising: tuple[type[DatabaseError], ...] = (),
 ) -> list[QueueTable]:
     """Error and audit queues may have any name. A table that cannot be read is taken for what it looks like."""
-    inputs = [table.address for table in tables if table.kind is Kind.INPUT]
+    inputs = [table.address for table in tables if table.kind is Kind.INPUT and not table.why_unread]
     asked = [address for address in inputs if address not in known or address in doubted]
-    for address, found in zip(asked, _evidence(connection, asked), strict=True):
+    for address, found in zip(asked, _evidence(connection, asked, raising), strict=True):
         told = known.pop(address, None)
         known[address] = shapes.by_evidence(found, told) if found and found.rows else told  # who is empty tells nothing
     return [_as_known(table, known.get(table.address)) if table.kind is Kind.INPUT else table for table in tables]
@@ -107,7 +130,11 @@ def _as_known(table: QueueTable, told: tuple[Kind, str] | None) -> QueueTable:
     return replace(table, kind=kind, reason=reason)
 
 
-def _evidence(connection: Connection, tables: Sequence[Address]) -> list[Row | None]:
-    """None where a table cannot be read."""
-    answers = together.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables])
+def _evidence(
+    connection: Connection, tables: Sequence[Address], raising: tuple[type[DatabaseError], ...]
+) -> list[Row | None]:
+    """None where a table cannot be read. Raises what is in ``raising``."""
+    answers = list(together.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables]))
+    if refused := next((each for each in answers if isinstance(each, raising)), None):
+        raise refused
     return [None if isinstance(rows, DatabaseError) else rows[0] for rows in answers]

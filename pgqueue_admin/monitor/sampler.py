@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from math import ceil
+from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
@@ -20,11 +21,6 @@ FIND_EVERY = 5.0  # seconds between looks at the catalog
 ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered differently: sizes, what messages tell
 _MISSED = 5  # looks; then nobody can say when in between a message came
 _BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
-
-HIDDEN = (
-    "Row-level security hides rows of it from this role, so nothing can be counted."
-    " A policy for SELECT to this role using (true), or BYPASSRLS, shows them."
-)
 
 Found = dict[Address, Depth | str]  # a text says why a table could not be read
 
@@ -78,6 +74,7 @@ class Sampler:
         self._read_again_at: dict[Address, float] = {}  # heads whose headers could not be read
         self._find_at = self._ask_again_at = 0.0
         self._unfound: DatabaseError | None = None
+        self._settings: Any = None  # of the session, as it was opened
 
     @property
     def tables(self) -> list[QueueTable]:
@@ -111,15 +108,23 @@ class Sampler:
         self._connection = None
 
     def _session(self) -> Connection:
+        if self._connection and not self._connection.closed and self._monotonic() >= self._find_at:
+            self._close_if_changed(self._connection)
         if self._connection is None or self._connection.closed:
             connection = self._connect()
             try:
                 connection.one(postgresql().monitor.patience())
+                self._settings = connection.settings()
             except DatabaseError:
                 connection.close()  # or it would be kept without its patience
                 raise
             self._connection, self._find_at = connection, 0.0
         return self._connection
+
+    def _close_if_changed(self, connection: Connection) -> None:
+        """Nothing of anybody's runs in it, as far as we know. If something did, and set it otherwise, it ends here."""
+        if connection.settings() != self._settings:
+            self.close()
 
     def _find(self, connection: Connection) -> None:
         clock = self._monotonic()
@@ -161,14 +166,20 @@ class Sampler:
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
         wanted = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
-        measured = [table for table in wanted if not table.hides_rows]
-        found: Found = {table.address: HIDDEN for table in wanted if table.hides_rows}
+        wanted = self._as_they_are_now(connection, wanted)
+        measured = [table for table in wanted if not table.why_unread]
+        found: Found = {table.address: table.why_unread for table in wanted if table.why_unread}
         found |= self._measure(connection, measured, at)
         for table in measured:
             if isinstance(looked := found[table.address], Depth):
                 self._track(table).note(at, looked)
         self._read_sent_at(connection, measured)
         return [self._sample(table, at, found) for table in self._tables]
+
+    def _as_they_are_now(self, connection: Connection, tables: list[QueueTable]) -> list[QueueTable]:
+        """Between two looks at the catalog somebody may have made an index that calls a function of his."""
+        calls = discovery.calls(connection)
+        return [replace(table, calls=calls.get(table.oid, "")) for table in tables]
 
     def _measure(
         self, connection: Connection, tables: Iterable[QueueTable], at: datetime

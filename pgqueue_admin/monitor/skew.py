@@ -60,7 +60,7 @@ def zones(
     connection: Connection, tables: Iterable[QueueTable], known: Mapping[Address, timedelta]
 ) -> dict[Address, timedelta]:
     """Of each delayed table, for a caller that asks again and again: what nothing tells now stays as it was known."""
-    delayed = [table.address for table in tables if table.kind is Kind.DELAYED]
+    delayed = [table.address for table in tables if table.kind is Kind.DELAYED and not table.why_unread]
     told = of_all(connection, delayed)
     return {each: skew.zone if skew else known.get(each, timedelta()) for each, skew in told.items()}
 

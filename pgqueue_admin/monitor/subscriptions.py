@@ -42,15 +42,18 @@ class Found:
 def find(connection: Connection, tables: Sequence[QueueTable]) -> Found:
     """Every subscription in the tables that were found. Raises DatabaseDown."""
     kept = [table.address for table in tables if table.kind is Kind.SUBSCRIPTION]
-    rows, unread = [], []
-    for table in kept:
+    untouched = {table.address: table.why_unread for table in tables if table.why_unread}
+    rows, unread = [], [f"{each.table}: {untouched[each]}" for each in kept if each in untouched]
+    for table in (each for each in kept if each not in untouched):
         try:
             rows += _rows(connection, table)
         except DatabaseDown:
             raise
         except DatabaseError as error:
             unread.append(f"{table.table}: {error}")
-    published = _published(connection, [table.address for table in tables if table.kind is Kind.AUDIT])
+    published = _published(
+        connection, [table.address for table in tables if table.kind is Kind.AUDIT and not table.why_unread]
+    )
     return Found(kept, _judged(connection, rows), _unheard(published, rows), len(published), unread)
 
 

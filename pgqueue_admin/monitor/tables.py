@@ -7,6 +7,15 @@ from typing import Any
 from pgqueue_admin.dialects import Address
 
 INTEGER_END = 2**31 - 1
+_HIDDEN = (
+    "Row-level security hides rows of it from the console's role, so nothing can be counted: a policy is code of the"
+    " table's owner, and looking runs none. BYPASSRLS for the role shows it, or row-level security switched off."
+)
+_CALLS = (
+    "It is not looked into: to plan that would run {calls} as the console's role. An index, statistics, a partition key"
+    " or a part's check of it calls that function, which neither a superuser nor the console's role owns. Ask its owner"
+    " to take it out there, or have a superuser own it."
+)
 _READABLE = {
     "id": {"uuid"},
     "expires": {"timestamp without time zone"},
@@ -46,6 +55,7 @@ class QueueTable:
     has_primary_key: bool = False
     size_bytes: int = 0
     hides_rows: bool = False  # from this role, by row-level security
+    calls: str = ""  # a function of somebody's that planning a look would run
     delayed: Address | None = None  # the table of its delayed messages
     delayed_of: Address | None = None  # of a delayed table: the queue its messages go to when due
 
@@ -66,7 +76,13 @@ class QueueTable:
     @property
     def is_counted(self) -> bool:
         """Whether it has all columns of a queue, be they of other types: how many rows wait can be told then."""
-        return self.columns.keys() >= _READABLE.keys()
+        compared = [self.columns.get(name, "") for name in ("seq", "expires")]
+        return self.columns.keys() >= _READABLE.keys() and not any("user-defined" in each for each in compared)
+
+    @property
+    def why_unread(self) -> str:
+        """Why nobody may look into it, or nothing: looking runs no code of other people's."""
+        return _HIDDEN if self.hides_rows else _CALLS.format(calls=self.calls) if self.calls else ""
 
     @property
     def descends(self) -> bool:
@@ -83,7 +99,7 @@ class QueueTable:
         return self.has_messages or self.kind is Kind.DELAYED
 
     @classmethod
-    def from_catalog(cls, row: Any, kind: Kind, reason: str) -> "QueueTable":
+    def from_catalog(cls, row: Any, kind: Kind, reason: str, calls: str = "") -> "QueueTable":
         return cls(
             Address(row.schema, row.table),
             kind,
@@ -99,4 +115,5 @@ class QueueTable:
             row.has_primary_key,
             row.size_bytes or 0,
             row.hides_rows,
+            calls,
         )

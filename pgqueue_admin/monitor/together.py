@@ -17,7 +17,8 @@ def ask(connection: Connection, asked: Sequence[Asked]) -> Iterator[Answer]:
     """The rows of each, or why they could not be read. Raises DatabaseDown."""
     for start in range(0, len(asked), AT_ONCE):
         some = asked[start : start + AT_ONCE]
-        yield from _in_company(connection, some) or [_alone(connection, each) for each in some]
+        answers = _in_company(connection, some) if len(some) > 1 else []
+        yield from answers or [_alone(connection, each) for each in some]
 
 
 def _in_company(connection: Connection, asked: Sequence[Asked]) -> Sequence[Answer]:

@@ -5,6 +5,9 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from pgqueue_admin.dialects.postgresql import given
 
 FIRST_SECONDS = 5.0  # for the first answer of a new session
 
@@ -21,19 +24,36 @@ def first(raw: Raw, seconds: float = FIRST_SECONDS) -> Raw:
 
 def answers(raw: Raw, seconds: float) -> bool:
     """Asked for nothing, as a driver's own check, but with a limit: a frozen server never says no."""
+    return _asked(raw, b"", seconds) is not None
+
+
+def settings(raw: Raw, seconds: float) -> given.Given | None:
+    """What it is set to now, in the round trip that tells whether it answers; None where it does not."""
+    results = _asked(raw, given.ASK.encode(), seconds) or []
+    for result in results:
+        if result.ntuples:
+            return tuple(result.get_value(0, column) for column in range(result.nfields))
+    return None
+
+
+def _asked(raw: Raw, query: bytes, seconds: float) -> list[PGresult] | None:
+    """None where no answer came in time, or the session is not at rest after it."""
+    results: list[PGresult] = []
     try:
-        raw.pgconn.send_query(b"")
+        raw.pgconn.send_query(query)
         poll = select.poll()  # select() takes no descriptor above 1023, and open streams use them up
         poll.register(raw.fileno(), select.POLLIN)
         while True:
             while raw.pgconn.is_busy():
                 if not poll.poll(seconds * 1000):
-                    return False
+                    return None
                 raw.pgconn.consume_input()
-            if not raw.pgconn.get_result():  # while busy it would wait for ever, and hold up all other threads
-                return is_at_rest(raw)
+            result = raw.pgconn.get_result()
+            if result is None:
+                return results if is_at_rest(raw) else None
+            results.append(result)
     except psycopg.Error:
-        return False
+        return None
 
 
 def is_at_rest(raw: Raw) -> bool:

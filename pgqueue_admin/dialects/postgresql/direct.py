@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
+from pgqueue_admin.dialects import deadline, errors
 from pgqueue_admin.dialects.connection import Params, Row
 from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.libpq import COMMIT, Libpq
@@ -25,16 +26,34 @@ class DirectSession(Session):
         self._patience = raw.patience
         self._libpq = Libpq(raw)
         self._is_over = False
+        self._looks = bool(raw.read_only)
         self._took_writes = _takes_writes(raw)
 
     def _ask(self, query: Any, params: Params) -> Any:
         if _is_ours(query):
-            return self._libpq.ask(query, params)
+            return self._look([(query, params)])[0] if self._is_look() else self._libpq.ask(query, params)
+        if self._is_look():
+            with self.transaction():
+                return self._ask(query, params)
         self._patience.what = query
         return super()._ask(query, params)
 
+    def _is_look(self) -> bool:
+        """Whether what is asked now is a transaction of its own, and only reads."""
+        return self._looks and self.raw.pgconn.transaction_status == TransactionStatus.IDLE
+
+    def _look(self, asked: list[tuple[Any, Params]]) -> list[Any]:
+        """In one round trip; nothing is lost with a plan that was made before somebody changed the table."""
+        try:
+            return self._libpq.look(asked, _milliseconds_left())
+        except psycopg.errors.FeatureNotSupported:
+            self.roll_back()
+            return self._libpq.look(asked, _milliseconds_left())
+        finally:
+            self.roll_back()
+
     def run(self, query: Any, params: Params = None) -> int:
-        if not _is_ours(query):
+        if self._looks or not _is_ours(query):
             return super().run(query, params)
         with translated:
             return self._libpq.run(query, params)
@@ -45,7 +64,8 @@ class DirectSession(Session):
             with self.transaction():
                 return [self.all(query, params) for query, params in statements]
         with translated:
-            return [answer.fetchall() for answer in self._libpq.ask_all(statements)]
+            ask = self._look if self._is_look() else self._libpq.ask_all
+            return [answer.fetchall() for answer in ask(statements)]
 
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         statements = list(asked)
@@ -79,7 +99,9 @@ class DirectSession(Session):
         return Transaction(self, self._begin)
 
     def _begin(self) -> Session:
-        self._libpq.say(b"begin")
+        self._libpq.begin()
+        if self._looks and (left := _milliseconds_left()) is not None:
+            self._libpq.limit(left)
         return self
 
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
@@ -149,6 +171,14 @@ class Transaction(Generic[T]):
         self._session.roll_back()
         if isinstance(error, psycopg.Error):
             raise translate(error) from error
+
+
+def _milliseconds_left() -> int | None:
+    """Of the time of whoever waits; None where nobody set a limit. Raises TimedOut when it is over."""
+    left = deadline.left()
+    if left == 0:
+        raise errors.TimedOut("All that a page may look at in its time has been asked.")
+    return None if left == float("inf") else max(1, round(left * 1000))
 
 
 def _takes_writes(raw: psycopg.Connection[Any]) -> bool:

@@ -1,17 +1,20 @@
 """Lends the driver's sessions, with the methods of psycopg_pool that Django calls (docs/decisions/006)."""
 
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 
-from pgqueue_admin.dialects.postgresql import answering
+from pgqueue_admin.dialects.postgresql import answering, given, meaning
 from pgqueue_admin.dialects.postgresql.answering import Raw
 from pgqueue_admin.dialects.postgresql.circuit import Circuit
 
+log = logging.getLogger("pgqueue.sessions")
 WAIT_SECONDS = 5.0  # for a session while all are lent
 SILENT_SECONDS = 2.0  # a server that says nothing for so long is down
 IDLE_SECONDS = 600.0
@@ -21,29 +24,33 @@ def connect_with(params: dict[str, Any], configure: Callable[[Any], object]) -> 
     """The driver's own session, as Django asks for it; the driver's errors stay."""
     raw = answering.first(psycopg.connect(**{**params, "autocommit": True}))
     configure(raw)
-    return raw
+    return meaning.fit(raw)
 
 
 class Lender:
-    """The session used last is lent first, so that those beyond need grow old and go."""
+    """The session used last is lent first, so that those beyond need grow old and go.
+
+    One whose settings are not those that it was opened with is not lent again.
+    """
 
     def __init__(self, connect: Callable[[], Raw], max_size: int):
         self._connect = connect
         self._circuit = Circuit()
         self._room = threading.BoundedSemaphore(max_size)
         self._idle: deque[tuple[float, Raw]] = deque()
+        self._given: WeakKeyDictionary[Raw, given.Given] = WeakKeyDictionary()
         self._closed = False
 
     def open(self) -> None:
         """Nothing is opened before it is needed."""
         self._closed = False
 
-    def getconn(self) -> Raw:
+    def getconn(self, wait: float = WAIT_SECONDS) -> Raw:
         """Raises OperationalError: at once where the server refuses, or is known to say nothing."""
-        if not self._room.acquire(timeout=WAIT_SECONDS):
-            raise psycopg.OperationalError(f"every session was in use for {WAIT_SECONDS:g} s")
+        if not self._room.acquire(timeout=wait):
+            raise psycopg.OperationalError(f"every session was in use for {wait:.1g} s")
         try:
-            raw = self._idle_one() or self._circuit.attempt(self._connect)
+            raw = self._idle_one() or self._circuit.attempt(self._opened)
         except BaseException:
             self._room.release()
             raise
@@ -65,16 +72,33 @@ class Lender:
         self._closed = True
         self._drop_idle_since(float("inf"))
 
+    def _opened(self) -> Raw:
+        raw = self._connect()
+        settings = answering.settings(raw, answering.FIRST_SECONDS)
+        if settings is None:
+            raw.close()
+            raise psycopg.OperationalError("the new session does not say what it is set to")
+        self._given[raw] = settings
+        return raw
+
     def _idle_one(self) -> Raw | None:
+        while (raw := self._last_idle()) is not None:
+            now = answering.settings(raw, SILENT_SECONDS)
+            changed = given.differences(self._given[raw], now) if now else []
+            if now and not changed:
+                return raw
+            raw.close()
+            if not now:
+                self._drop_idle_since(float("inf"))  # none of them fares better, and each would cost its time
+                return None
+            log.warning("A session was closed: what it met had changed %s in it for good.", ", ".join(changed))
+        return None
+
+    def _last_idle(self) -> Raw | None:
         try:
-            _, raw = self._idle.pop()
+            return self._idle.pop()[1]
         except IndexError:
             return None
-        if answering.answers(raw, SILENT_SECONDS):
-            return raw
-        raw.close()
-        self._drop_idle_since(float("inf"))  # none of them fares better, and each would cost its time
-        return None
 
     def _drop_idle_since(self, instant: float) -> None:
         while self._idle and self._idle[0][0] < instant:

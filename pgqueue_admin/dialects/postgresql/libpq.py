@@ -21,6 +21,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PipelineStatus, 
 from psycopg.pq.abc import PGconn, PGresult
 
 from pgqueue_admin.dialects.connection import Params, Row
+from pgqueue_admin.dialects.postgresql import looking
 from pgqueue_admin.dialects.postgresql.copying import CopyIn
 from pgqueue_admin.dialects.postgresql.filled import Filled
 from pgqueue_admin.dialects.postgresql.patience import PatientConnection
@@ -37,7 +38,8 @@ _JUST_NOW = 0.002  # and in which asking whether it did costs more than it finds
 
 Maker = Callable[[Sequence[Any]], Row]
 
-BEGIN, COMMIT = (Filled([sql.SQL(each)]) for each in ("begin", "commit"))
+BEGIN, LOOK, COMMIT = (Filled([sql.SQL(each)]) for each in ("begin", looking.BEGIN, "commit"))
+LIMIT = Filled([sql.SQL("select pg_catalog.set_config('statement_timeout', %(ms)s::int4::text, true)")])
 _main = threading.main_thread().ident
 
 
@@ -86,6 +88,12 @@ class Libpq:
         self._prepared = 0
         self._heard = 0.0
         self._is_called_by_name = True
+        self._begin = LOOK if raw.read_only else BEGIN
+        self._begin_word = self._begin.numbered[0]
+
+    def begin(self) -> None:
+        """Raises psycopg.Error."""
+        self.say(self._begin_word)
 
     def was_just_heard(self) -> bool:
         return self._pg.status == ConnStatus.OK and time.monotonic() < self._heard + _JUST_NOW
@@ -127,8 +135,8 @@ class Libpq:
         """A transaction's begin and its first statement, in one round trip. Raises psycopg.Error."""
         bound = self._bound(query, values)
         if self._is_called_by_name and (call := bound.call) and self._may_block():
-            return self._answer([self._pg.exec_(b"begin; " + call)], bound.name)
-        return self._piped([self._bound(BEGIN, None), bound])[1]
+            return self._answer([self._pg.exec_(self._begin_word + b"; " + call)], bound.name)
+        return self._piped([self._bound(self._begin, None), bound])[1]
 
     def commit_and_begin_with(self, release: bytes, query: Filled, values: Params) -> Callable[[], Answer] | None:
         """As ``begin_with``, in one round trip with the commit before it; None where that takes more, and nothing is
@@ -139,7 +147,7 @@ class Libpq:
         bound = self._bound(query, values)
         if not (self._is_called_by_name and bound.call and self._may_block()):
             return None
-        result = self._pg.exec_(release + b"commit; begin; " + bound.call)
+        result = self._pg.exec_(release + b"commit; " + self._begin_word + b"; " + bound.call)
         is_begun = self._pg.transaction_status in _BEGUN
         try:
             answer = self._answer([result], bound.name)
@@ -152,6 +160,18 @@ class Libpq:
     def ask_all(self, asked: Sequence[tuple[Filled, Params]]) -> list[Answer]:
         """In one round trip; outside of a transaction in one of their own. Raises the first error."""
         return self._piped([self._bound(query, values) for query, values in asked])
+
+    def look(self, asked: Sequence[tuple[Filled, Params]], limit: int | None) -> list[Answer]:
+        """As ``ask_all``, in a transaction that says that it only reads, whatever the session is set to.
+
+        ``limit``: milliseconds that none of them may take longer, if any.
+        """
+        begun: list[tuple[Filled, Params]] = [(LOOK, None)] if limit is None else [(LOOK, None), (LIMIT, {"ms": limit})]
+        return self.ask_all([*begun, *asked, (COMMIT, None)])[len(begun) : -1]
+
+    def limit(self, milliseconds: int) -> None:
+        """For the rest of the transaction."""
+        self.ask(LIMIT, {"ms": milliseconds})
 
     def copy_in(self, query: Filled, chunks: Iterable[bytes]) -> None:
         """The server works on each while the next is made; what making raises undoes them. Raises psycopg.Error."""

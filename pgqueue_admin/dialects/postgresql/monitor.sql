@@ -5,20 +5,15 @@ select n.nspname as schema, c.relname as "table", c.oid::bigint as oid, shape.co
        sequence.relname as sequence, sequence.nspname as sequence_schema, sequence.seqmax as sequence_max,
        sequence.is_readable as sequence_is_readable, sequence.step as sequence_step,
        pages.total * current_setting('block_size')::bigint as size_bytes,
-       -- "using (true)" for this role, and nothing that restricts it, hides no row
-       row_security_active(c.oid) and (
-           select not coalesce(bool_or(p.polpermissive and p.shows_all), false)
-               or coalesce(bool_or(not p.polpermissive and not p.shows_all), false)
-           from (
-               select polpermissive, coalesce(pg_get_expr(polqual, polrelid), '') = 'true' as shows_all
-               from pg_policy where polrelid = c.oid and polcmd in ('r', '*')
-                   and exists (select from unnest(polroles) r(oid) where r.oid = 0 or pg_has_role(r.oid, 'usage'))
-           ) p
-       ) as hides_rows
+       -- whatever its policies say now: they may say otherwise at the next look, and are asked by none
+       row_security_active(c.oid) as hides_rows
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 cross join lateral (
-    select jsonb_object_agg(a.attname, format_type(a.atttypid, null)) as columns
+    -- of a type that somebody made, a cast may be a function of his: our comparisons would run it
+    select jsonb_object_agg(
+        a.attname, format_type(a.atttypid, null) || case when a.atttypid < 16384 then '' else ' (user-defined)' end
+    ) as columns
     from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 ) shape
 left join lateral (
@@ -87,6 +82,50 @@ where c.relkind in ('r', 'p') and not c.relispartition
              ('body', 'bytea'::regtype), ('seq', 'integer'::regtype), ('seq', 'bigint'::regtype)))
 group by n.nspname
 order by tables desc, n.nspname
+
+-- name: calls
+-- Tables with a function of somebody's that planning a look would run as us: the planner computes what is constant in
+-- predicates and expressions of indexes and statistics, in partition keys, and in the checks of a table's parts. Found from
+-- the functions, of which there are few: what comes with the server depends on nothing.
+with recursive called as (
+    select d.classid, d.objid, p.oid::regprocedure::text as name, p.proowner as owner
+    from pg_depend d join pg_proc p on p.oid = d.refobjid
+    where d.refclassid = 'pg_proc'::regclass
+    union all
+    select d.classid, d.objid, o.oid::regoperator::text, o.oprowner
+    from pg_depend d join pg_operator o on o.oid = d.refobjid
+    where d.refclassid = 'pg_operator'::regclass
+), by_table as (
+    select coalesce(i.indrelid, s.stxrelid, k.conrelid, c.oid) as oid, called.name, k.oid is not null as is_check
+    from called
+    join pg_roles r on r.oid = called.owner and not r.rolsuper and r.rolname <> current_user
+    left join pg_class c on called.classid = 'pg_class'::regclass and c.oid = called.objid and c.relkind in ('r', 'p')
+    left join pg_index i on called.classid = 'pg_class'::regclass and i.indexrelid = called.objid
+    left join pg_statistic_ext s on called.classid = 'pg_statistic_ext'::regclass and s.oid = called.objid
+    left join pg_constraint k on called.classid = 'pg_constraint'::regclass and k.oid = called.objid
+), with_parents as (
+    select oid, name, is_check from by_table where oid <> 0
+    union
+    select i.inhparent, p.name, false from pg_inherits i join with_parents p on i.inhrelid = p.oid
+)
+-- a table's own check is not asked when it is read
+select oid::bigint as oid, min(name) as name from with_parents where not is_check group by oid
+
+-- name: holders
+-- Who keeps a reader from a table, the one that has it first: only this mode does. Names, not regclass, which would wait for
+-- it. Since when is told to whoever may see other roles' sessions.
+select l.pid, l.granted, a.application_name, a.usename::text as "user", coalesce(a.xact_start, p.prepared) as since,
+       l.pid is null as is_prepared
+from pg_locks l
+join pg_class c on c.oid = l.relation
+join pg_namespace n on n.oid = c.relnamespace
+left join pg_stat_activity a on a.pid = l.pid
+left join pg_prepared_xacts p on l.pid is null and '-1/' || p.transaction = l.virtualtransaction
+where l.locktype = 'relation' and l.mode = 'AccessExclusiveLock'
+  and l.database = (select d.oid from pg_database d where d.datname = current_database())
+  and n.nspname = %(schema)s and c.relname = %(table)s
+order by l.granted desc, l.pid
+limit 1
 
 -- name: sizes
 -- True sizes, apart from the catalog's look: a table under an exclusive lock makes this one wait.

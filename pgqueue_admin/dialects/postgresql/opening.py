@@ -9,11 +9,15 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects.errors import UrlUnreadable
-from pgqueue_admin.dialects.postgresql import answering, encodings, meaning, patience
+from pgqueue_admin.dialects.postgresql import answering, encodings, looking, meaning, patience
 from pgqueue_admin.dialects.postgresql.patience import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import translated
 
-LOOK_SECONDS = 5.0  # longer no statement of a page may take
+LOOK_SECONDS = 5.0  # longer no statement of a page may take, nor all looks of one
+LOCK_SECONDS = 1.0  # longer no look waits for a table that somebody has locked
+# What a session that only looks starts with: a policy of a table's owner, which would run as who reads it, is refused.
+# The last one is the default: with "on" the checks of a table would be asked, which may call functions of theirs.
+ONLY_LOOKING = "-c default_transaction_read_only=on -c row_security=off -c constraint_exclusion=partition"
 # A wire that is cut without a word: the kernel alone would wait for a quarter of an hour.
 ON_THE_WIRE: dict[str, Any] = {
     **{"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 15_000},
@@ -56,9 +60,7 @@ def options(
 
     Who may write says nothing of it: a role or database that is read-only by default was made so by somebody.
     """
-    settings = (
-        ["-c timezone=UTC"] + ["-c default_transaction_read_only=on"] * read_only + [OWN_PATH] * (not for_handlers)
-    )
+    settings = ["-c timezone=UTC"] + [ONLY_LOOKING] * read_only + [OWN_PATH] * (not for_handlers)
     if statement_timeout is not None:
         limit = round(statement_timeout * 1000)  # also for a process that stops answering inside a transaction
         settings += [f"-c statement_timeout={limit}", f"-c idle_in_transaction_session_timeout={limit}"]
@@ -145,5 +147,7 @@ def open_raw(
         )
         patience.limit(raw, answer_seconds)
         encodings.fit(meaning.fit(answering.first(raw) if impatient else raw))
+        if read_only:
+            looking.fit(raw)
     raw.prepared_max = prepared_statements
     return raw

@@ -6,9 +6,11 @@ from typing import Any
 
 from psycopg.rows import namedtuple_row
 
-from pgqueue_admin.dialects.postgresql import answering, encodings, meaning, patience
+from pgqueue_admin.dialects import deadline
+from pgqueue_admin.dialects.postgresql import answering, encodings, looking, meaning, patience
 from pgqueue_admin.dialects.postgresql.answering import Raw
-from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, Lender
+from pgqueue_admin.dialects.postgresql.direct import DirectSession
+from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, WAIT_SECONDS, Lender
 from pgqueue_admin.dialects.postgresql.opening import on_the_wire
 from pgqueue_admin.dialects.postgresql.patience import PatientConnection
 from pgqueue_admin.dialects.postgresql.session import Session, translated
@@ -17,26 +19,38 @@ from pgqueue_admin.dialects.postgresql.session import Session, translated
 class SessionPool:
     """A Pool (see dialects.contract)."""
 
-    def __init__(self, dsn: str, kwargs: dict[str, Any], max_size: int, answer_seconds: float | None):
+    def __init__(
+        self, dsn: str, kwargs: dict[str, Any], max_size: int, answer_seconds: float | None, looks: bool = False
+    ):
         settings: dict[str, Any] = {**on_the_wire(dsn), **kwargs, "connect_timeout": round(SILENT_SECONDS)}
 
         def connect() -> Raw:
             raw = PatientConnection.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
             patience.limit(raw, answer_seconds)
-            return encodings.fit(meaning.fit(answering.first(raw)))
+            encodings.fit(meaning.fit(answering.first(raw)))
+            return looking.fit(raw) if looks else raw
 
         self._answer_seconds = answer_seconds
         self._lender = Lender(connect, max_size)
+        self._looking: dict[Raw, DirectSession] = {}  # with what each has prepared
 
     @contextmanager
     def connection(self, answer_seconds: float | None = None) -> Iterator[Session]:
         with translated:
-            raw = self._lender.getconn()
+            raw = self._lender.getconn(min(WAIT_SECONDS, deadline.left()))
             patience.limit(raw, answer_seconds or self._answer_seconds)
         try:
-            yield Session(raw)
+            looks = raw.read_only and isinstance(raw, PatientConnection)
+            yield self._looker(raw) if looks else Session(raw)
         finally:
             self._lender.putconn(raw)
+
+    def _looker(self, raw: Raw) -> DirectSession:
+        if raw not in self._looking:
+            for gone in [each for each in list(self._looking) if each.closed]:
+                self._looking.pop(gone, None)
+            self._looking[raw] = DirectSession(raw)
+        return self._looking[raw]
 
     def close(self) -> None:
         """Those that are lent close when they come back."""

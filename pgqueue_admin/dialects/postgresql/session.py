@@ -11,7 +11,7 @@ from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import copying, encodings, patience
+from pgqueue_admin.dialects.postgresql import answering, copying, encodings, patience
 from pgqueue_admin.dialects.postgresql.filled import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
@@ -30,7 +30,7 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "42P07": errors.AlreadyExists,
     "42710": errors.AlreadyExists,
     "23505": errors.AlreadyExists,
-    "55P03": errors.TimedOut,
+    "55P03": errors.Locked,
     "57014": errors.TimedOut,
     "53300": errors.DatabaseDown,
     "57P01": errors.DatabaseDown,
@@ -46,6 +46,8 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     if isinstance(error, patience.NoAnswer):
         return errors.NoAnswer(str(error), seconds=error.seconds)
     kind = _BY_SQLSTATE.get(error.sqlstate or "")
+    if kind is errors.NotPermitted and error.diag.source_function == "check_enable_rls":
+        kind = errors.NotLookedInto
     if kind is None:
         lost = error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         kind = errors.DatabaseDown if lost or (error.sqlstate or "").startswith("08") else errors.DatabaseError
@@ -246,6 +248,9 @@ class Session:
     def fileno(self) -> int:
         with translated:
             return self.raw.fileno()
+
+    def settings(self) -> Any:
+        return answering.settings(self.raw, answering.FIRST_SECONDS)
 
     def ended(self) -> bool:
         """Asks libpq alone, which reads what is there: poll() would let all other threads go first."""

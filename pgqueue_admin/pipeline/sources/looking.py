@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.dialects.postgresql.opening import OWN_PATH, address, primary_for_lookers, said_by
+from pgqueue_admin.dialects.postgresql.opening import ONLY_LOOKING, OWN_PATH, address, primary_for_lookers, said_by
 
 log = logging.getLogger(__name__)
 LIMIT = 600  # seconds a statement may take
@@ -31,7 +31,7 @@ def _only(limit: int) -> str:
     TCP, and needs nobody here.
     """
     return (
-        f"{OWN_PATH} -c default_transaction_read_only=on -c statement_timeout={limit}s -c timezone=UTC"
+        f"{OWN_PATH} {ONLY_LOOKING} -c statement_timeout={limit}s -c timezone=UTC"
         f" -c standard_conforming_strings=on -c max_parallel_workers_per_gather=0 -c tcp_user_timeout={limit}s"
     )
 
