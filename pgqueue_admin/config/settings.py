@@ -30,6 +30,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pgqueue_admin.console.middleware.SignInRequired",
+    "pgqueue_admin.console.middleware.LooksLimited",
     "pgqueue_admin.console.middleware.Zone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -17,6 +17,7 @@ DEAD = "state:dead"
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded")
 RESULTS = ("success", "unsuccessful", "failed", "rejected", "lock_expired")
 KINDS = ("message", "transport", "control", "lease")
+MOST_WORDS = 20
 _NONE = '=""'
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"')
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<field>[A-Za-z_.]+):)?(?P<value>(?:"[^"]*"?|[^\s"])*)')
@@ -60,6 +61,7 @@ def read(text: str | None) -> Query:
     """No query asks for what lies dead; an empty one asks for everything."""
     text = DEAD if text is None else text.strip().replace("\0", "")
     try:
+        _refuse_too_many(text)
         return Query(text, _filter(_TERM.finditer(text)))
     except NotUnderstood as error:
         return Query(text, error=error)
@@ -68,6 +70,14 @@ def read(text: str | None) -> Query:
 def names_a_field(text: str) -> bool:
     """Whether it is a search rather than an id, which may have a colon in it, too."""
     return any((term["field"] or "").lower() in _READERS for term in _TERM.finditer(text))
+
+
+def _refuse_too_many(text: str) -> None:
+    """Each word is looked for in each message: a pasted page would keep the database busy for as long as it may be."""
+    if (count := sum(1 for term in _TERM.finditer(text) if term[0])) > MOST_WORDS:
+        raise NotUnderstood(
+            f"{count} words", f"a search takes at most {MOST_WORDS}. Leave those that tell it apart, or quote a phrase."
+        )
 
 
 def _filter(typed: Iterable[re.Match[str]]) -> Filter:

@@ -18,7 +18,9 @@ from django_htmx.middleware import HtmxDetails
 
 from pgqueue_admin.console import answers, session_age
 from pgqueue_admin.console.pages import errors
-from pgqueue_admin.records import away
+from pgqueue_admin.dialects import deadline
+from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
+from pgqueue_admin.records import away, shares
 from pgqueue_admin.wording import times
 
 log = logging.getLogger("pgqueue.console")
@@ -95,6 +97,23 @@ class SignInRequired(LoginRequiredMiddleware):
         refused = isinstance(exception, Error) and away.takes_no_writes(exception)
         is_down = isinstance(exception, DOWN) or refused
         return unavailable(request, exception) if is_down else None
+
+
+class LooksLimited(MiddlewareMixin):
+    """All that a page looks at in the queues has one time limit, and one person never has all sessions for it."""
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        known = getattr(request, "_cached_user", None)  # whom SignInRequired let in; a probe is nobody
+        shares.person.set(known.pk if known and known.is_authenticated else None)
+        if request.method in LOOKING:
+            deadline.begin(LOOK_SECONDS)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        shares.person.set(None)
+        deadline.end()
+        return response
 
 
 class Zone(MiddlewareMixin):

@@ -4,14 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pgqueue_admin.dialects import Connection, errors
+from pgqueue_admin.console import parts
+from pgqueue_admin.dialects import Address, Connection, errors
+from pgqueue_admin.monitor import holders
+from pgqueue_admin.monitor.holders import Holder
 from pgqueue_admin.records.source import source
 
 T = TypeVar("T")
 
+_AGAIN = "Nothing was changed, and other pages go on. Reload to look again."
 _NEXT = {
     errors.DatabaseDown: "Nothing can be changed until it is back; nothing was lost. Reload to try again.",
     errors.TimedOut: "Nothing was changed. Reload to try again, or narrow what is asked for.",
+    errors.Busy: _AGAIN,
+    errors.Locked: _AGAIN,
     errors.NotPermitted: "Ask whoever grants rights in that database for SELECT on it.",
     errors.TableMissing: "It was there when the page was asked for, and is not now.",
 }
@@ -19,7 +25,7 @@ _NEXT = {
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """``kind``: down, slow, forbidden, gone, or other."""
+    """``kind``: down, slow, busy, forbidden, gone, or other."""
 
     kind: str
     sentence: str
@@ -31,18 +37,65 @@ class Trouble:
         """Whether the detail ends as a sentence does: a driver's words seldom do."""
         return self.detail.endswith((".", "!", "?", ":"))
 
+    @property
+    def status(self) -> int:
+        """Of a page that is nothing without what could not be read."""
+        return {"gone": 404, "busy": 503}.get(self.kind, 200)
 
-def read(work: Callable[[Connection], T]) -> tuple[T | None, Trouble | None]:
-    """What ``work`` read, or why it could not."""
+
+def read(work: Callable[[Connection], T], of: Address | None = None) -> tuple[T | None, Trouble | None]:
+    """What ``work`` read, or why it could not. ``of``: the queue that it looks into."""
     try:
-        with source().reading() as connection:
+        with source().reading(of) as connection:
             return work(connection), None
     except errors.DatabaseError as error:
-        return None, of(error)
+        return None, told(error, of)
 
 
-def of(error: errors.DatabaseError) -> Trouble:
-    kinds = {errors.DatabaseDown: "down", errors.TimedOut: "slow", errors.NotPermitted: "forbidden"}
-    kinds |= {errors.TableMissing: "gone", errors.SchemaMissing: "gone"}
+def told(error: errors.DatabaseError, of: Address | None = None) -> Trouble:
+    """Of a queue that was waited for also who holds it."""
+    holder = _holder(of) if of and isinstance(error, errors.TimedOut | errors.Busy) else None
+    if of and holder:
+        return Trouble(
+            "busy", f"{of.table} is busy: it is locked, and this page waits no longer.", _who(holder), _AGAIN
+        )
+    return plain(error)
+
+
+def plain(error: errors.DatabaseError) -> Trouble:
+    kinds: dict[type[errors.DatabaseError], str] = {
+        errors.DatabaseDown: "down",
+        errors.TimedOut: "slow",
+        errors.Locked: "busy",
+        errors.Busy: "busy",
+        errors.NotPermitted: "forbidden",
+        errors.NotLookedInto: "forbidden",
+        errors.TableMissing: "gone",
+        errors.SchemaMissing: "gone",
+    }
     detail = error.detail.splitlines()[0] if error.detail else ""
     return Trouble(kinds.get(type(error), "other"), error.sentence, detail, _NEXT.get(type(error), ""))
+
+
+def _holder(of: Address) -> Holder | None:
+    try:
+        with source().probing() as connection:
+            return holders.of(connection, of)
+    except errors.DatabaseError:
+        return None
+
+
+def _who(holder: Holder) -> str:
+    if holder.pid is None:
+        return (
+            f"Its lock is held by a prepared transaction{_since(holder)}: COMMIT PREPARED or ROLLBACK PREPARED ends it."
+        )
+    named = " of ".join(filter(None, [holder.application, f"user {holder.user}" if holder.user else ""]))
+    who = f"process {holder.pid} of the server{f' ({named})' if named else ''}{_since(holder)}"
+    if holder.has_it:
+        return f"Its lock is held by {who}: it is free once that transaction ends."
+    return f"Before this page {who} waits for its lock, behind somebody who uses the table."
+
+
+def _since(holder: Holder) -> str:
+    return f", whose transaction began {parts.told(holder.since)}" if holder.since else ""

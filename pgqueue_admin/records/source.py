@@ -1,6 +1,6 @@
 """How Django's side reaches the queue database: a source is a DSN, its dialect and the schemas allowed."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -10,14 +10,18 @@ from django.conf import settings
 from django.db import Error, connections
 
 from pgqueue_admin.dialects import Address, Connection, Dialect, Pool, dialect_for
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS, address
+from pgqueue_admin.dialects.postgresql.opening import LOCK_SECONDS, LOOK_SECONDS, address
 from pgqueue_admin.dialects.postgresql.session import translated
+from pgqueue_admin.records import shares
 
 _READS: dict[str, Any] = {
     "application_name": "pgqueue-admin reads",
     "read_only": True,
     "statement_timeout": LOOK_SECONDS,
+    "lock_timeout": LOCK_SECONDS,
 }
+_SESSIONS = 8
+_OF_A_PERSON, _OF_A_QUEUE = 4, 2  # at most, of those
 # A chunk may move large bodies; but on a table that somebody has locked it holds up nobody who wants the rows it has.
 _ACTS: dict[str, Any] = {"application_name": "pgqueue-admin acts", "statement_timeout": 300.0, "lock_timeout": 5.0}
 
@@ -30,6 +34,8 @@ class Source:
     dialect: Dialect = field(compare=False)
     _reading: Pool = field(compare=False, repr=False)
     _writing: Pool = field(compare=False, repr=False)
+    _probing: Pool = field(compare=False, repr=False)
+    _shares: shares.Shares = field(compare=False, repr=False)
 
     @property
     def default_schema(self) -> str:
@@ -39,9 +45,23 @@ class Source:
         """Only these schemas are looked into and written to, whatever a path or a header says."""
         return address.schema in self.schemas
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown."""
-        return self._reading.connection()
+    @contextmanager
+    def reading(self, of: Address | None = None) -> Iterator[Connection]:
+        """Borrow a session that can only read, and a statement never longer than LOOK_SECONDS. Raises DatabaseDown.
+
+        ``of``: the queue that is to be looked into. A queue and a person have so many at most; beyond them: Busy.
+        The console's own session is given back before, where it is of a pool: others need it while this one waits.
+        """
+        _give_back()
+        most: dict[Hashable, int] = {of: _OF_A_QUEUE} if of else {}
+        if (who := shares.person.get()) is not None:
+            most["person", who] = _OF_A_PERSON
+        with self._shares.of(most), self._reading.connection() as session:
+            yield session
+
+    def probing(self) -> AbstractContextManager[Connection]:
+        """As ``reading``, to ask whether the database answers, and who holds a lock, however many look and wait."""
+        return self._probing.connection()
 
     def writing(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
         """Borrow a session for an act. ``answer_seconds``: for one that is short. Raises DatabaseDown."""
@@ -50,6 +70,7 @@ class Source:
     def close(self) -> None:
         self._reading.close()
         self._writing.close()
+        self._probing.close()
 
 
 def source() -> Source:
@@ -68,6 +89,12 @@ def through_django() -> Iterator[None]:
             with translated:
                 raise error.__cause__ from None
         raise
+
+
+def _give_back() -> None:
+    own = connections["default"]
+    if own.connection is not None and getattr(own, "pool", None) and not own.in_atomic_block:
+        own.close()
 
 
 def console_dsn() -> str:
@@ -89,9 +116,18 @@ _made: list[Source] = []
 @lru_cache(maxsize=8)
 def _source(dsn: str, schemas: tuple[str, ...]) -> Source:
     dialect = dialect_for(dsn)
-    reading = dialect.pool(dsn, **_READS, answer_seconds=settings.PGQUEUE["ANSWER_SECONDS"])
-    writing = dialect.pool(dsn, **_ACTS, answer_seconds=_ACTS["statement_timeout"] + settings.PGQUEUE["ANSWER_SECONDS"])
-    made = Source(dsn, schemas, settings.PGQUEUE["EMBEDDED"], dialect, reading, writing)
+    answer: float = settings.PGQUEUE["ANSWER_SECONDS"]
+    probes = {**_READS, "application_name": "pgqueue-admin probes"}
+    made = Source(
+        dsn,
+        schemas,
+        settings.PGQUEUE["EMBEDDED"],
+        dialect,
+        dialect.pool(dsn, **_READS, answer_seconds=answer, max_size=_SESSIONS),
+        dialect.pool(dsn, **_ACTS, answer_seconds=_ACTS["statement_timeout"] + answer),
+        dialect.pool(dsn, **probes, answer_seconds=answer, max_size=1),
+        shares.Shares(),
+    )
     _made.append(made)
     return made
 

@@ -187,3 +187,12 @@ def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> No
     assert "Nothing is removed from the archive by itself." in page(client)
     settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
     assert "What was decided more than 30 days ago is removed from the archive; what is dead stays." in page(client)
+
+
+def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
+    """Each is looked for in each message: a stack trace that was pasted would keep the database busy."""
+    most = " ".join(f"word{number}" for number in range(archive_query.MOST_WORDS))
+    assert archive_query.read(most).error is None
+    said = page(recorded.operator, q=f"{most} more")
+    assert "21 words" in said
+    assert "at most 20" in said

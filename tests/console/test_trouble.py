@@ -134,5 +134,5 @@ def test_a_role_that_only_selects_reads_everything_and_takes_no_lock_worth_the_n
     ("detail", "said"), [("refused", "refused. Nothing can"), ("Is it on?", "Is it on? Nothing can")]
 )
 def test_what_the_driver_said_ends_before_the_next_sentence(detail: str, said: str) -> None:
-    about = {"trouble": trouble.of(DatabaseDown(detail))}
+    about = {"trouble": trouble.plain(DatabaseDown(detail))}
     assert said in " ".join(render_to_string("pgqueue_admin/parts/trouble.html", about).split())

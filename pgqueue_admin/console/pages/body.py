@@ -9,6 +9,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.archive import store
+from pgqueue_admin.console import trouble
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, SchemaMissing, TableChanged, TableMissing
 from pgqueue_admin.live.pieces import pieces
@@ -23,12 +24,12 @@ def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpR
     address = Address(schema, table)
 
     def read(offset: int) -> bytes | None:
-        with source().reading() as connection:
-            known = discovery.find_one(connection, address) if source().allows(address) else None
+        with source().reading(address) as connection:
+            known = discovery.readable(connection, address) if source().allows(address) else None
             found = bodies.body(connection, known, row_id, offset, PIECE) if known and known.has_bodies else None
             return found.part if found else None
 
-    return _download(read, f"{row_id}.bin")
+    return _download(read, f"{row_id}.bin", address)
 
 
 @require_safe
@@ -51,14 +52,15 @@ def _of_archive(what: Callable[..., Any], archive_id: int, name: str) -> HttpRes
     return _download(read, name)
 
 
-def _download(read: Callable[[int], bytes | None], name: str) -> HttpResponseBase:
+def _download(read: Callable[[int], bytes | None], name: str, address: Address | None = None) -> HttpResponseBase:
     """The first piece is read before the answer begins: what is not there is said, not sent empty."""
     try:
         first = read(0)
     except (TableMissing, TableChanged, SchemaMissing) as gone:
         raise Http404("Its table is gone, and the message with it.") from gone
     except DatabaseError as error:
-        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+        told = trouble.told(error, address)
+        return HttpResponse(f"{told.sentence} {told.detail}\n", status=503, content_type="text/plain; charset=utf-8")
     if first is None:
         raise Http404("This message is not here now, or it has none: NULL.")
     response = StreamingHttpResponse(

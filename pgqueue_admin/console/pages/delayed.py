@@ -11,8 +11,9 @@ from pgqueue_admin.console import trouble
 from pgqueue_admin.console.delayed import rows, spread
 from pgqueue_admin.console.delayed.spread import Spread
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.monitor import delayed, skew
+from pgqueue_admin.monitor import delayed, discovery, skew
 from pgqueue_admin.monitor.skew import Skew
+from pgqueue_admin.records.source import source
 
 
 @require_safe
@@ -33,7 +34,8 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _look(connection: Connection, tables: list[Address]) -> tuple[dict[Address, Skew | None], Spread]:
-    skews = skew.of_all(connection, tables)
+    untouched = {each.address for each in discovery.by_shape(connection, source().schemas) if each.why_unread}
+    skews = skew.of_all(connection, [table for table in tables if table not in untouched])
     zones = {table: told.zone if told else timedelta() for table, told in skews.items()}
     return skews, spread.added_up(delayed.spreads(connection, zones))
 

@@ -93,7 +93,7 @@ def _told(look: Callable[[], store.Sightings]) -> tuple[store.Sightings, trouble
     except DatabaseDown:
         raise
     except DatabaseError as error:
-        return store.Sightings([], False), trouble.of(error)
+        return store.Sightings([], False), trouble.plain(error)
 
 
 def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[Sighting], int, list[str]]:
@@ -113,7 +113,7 @@ def _waiting(connection: Connection, row_id: UUID | None) -> tuple[list[Sighting
 
 
 def _is_keyed(table: QueueTable) -> bool:
-    return table.has_messages and table.has_primary_key
+    return table.has_messages and table.has_primary_key and not table.why_unread
 
 
 def _waits(address: Address, message: Message) -> Sighting:

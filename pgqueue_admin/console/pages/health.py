@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import Error
+from django.db import Error, connections
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 
@@ -13,6 +13,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records import freshness, processes, rail
 from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Process
+from pgqueue_admin.records.sessions.base import of_its_own
 from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.durations import duration
 
@@ -28,11 +29,14 @@ async def alive(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when all is well, else 503; either way what was found, part by part."""
-    found = {name: _answer(name, check) for name, check in CHECKS.items()}
-    wrong = {name: said for name, said in found.items() if said != "ok"}
-    shown = (
-        found if not wrong or _is_signed_in(request) else {name: _to_strangers(said) for name, said in found.items()}
-    )
+    with of_its_own(connections["default"]):
+        found = {name: _answer(name, check) for name, check in CHECKS.items()}
+        wrong = {name: said for name, said in found.items() if said != "ok"}
+        shown = (
+            found
+            if not wrong or _is_signed_in(request)
+            else {name: _to_strangers(said) for name, said in found.items()}
+        )
     return JsonResponse({"ready": not wrong, "parts": shown}, status=503 if wrong else 200)
 
 
@@ -70,7 +74,7 @@ def _console_database() -> str:
 
 
 def _queue_database() -> str:
-    with source().reading() as connection:
+    with source().probing() as connection:
         connection.value("select 1")
     return "ok"
 

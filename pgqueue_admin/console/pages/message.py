@@ -38,7 +38,7 @@ class Archived(NamedTuple):
 @require_safe
 def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpResponse:
     address = Address(schema, table)
-    found, problem = trouble.read(lambda connection: _read_waiting(connection, address, row_id, request))
+    found, problem = trouble.read(lambda connection: _read_waiting(connection, address, row_id, request), address)
     if found is None:
         return _missing(request, problem, address=address, id=str(row_id))
     steps = timeline.steps(found.facts, [], clock.now())
@@ -69,7 +69,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
 
 def _read_waiting(connection: Connection, address: Address, row_id: str, request: HttpRequest) -> Waiting | None:
     """In a queue, or in a table of delayed messages."""
-    table = discovery.find_one(connection, address) if source().allows(address) else None
+    table = discovery.readable(connection, address) if source().allows(address) else None
     if table is not None and table.kind is Kind.DELAYED:
         navigation.stands_under(request, "delayed")
     known = _facts(connection, table, row_id) if table else None
@@ -105,7 +105,7 @@ def _archived_body(connection: Connection, message: ArchivedMessage, request: Ht
 
 
 def _missing(request: HttpRequest, problem: trouble.Trouble | None, **about: Any) -> HttpResponse:
-    status = 404 if problem is None or problem.kind == "gone" else 200
+    status = problem.status if problem else 404
     return render(request, "pgqueue_admin/message/missing.html", {"trouble": problem, **about}, status=status)
 
 

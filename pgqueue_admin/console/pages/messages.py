@@ -37,7 +37,7 @@ class Found(NamedTuple):
 def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     address = Address(schema, table)
     queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
-    found, problem = trouble.read(lambda connection: _read(connection, address, request.GET.dict(), queue))
+    found, problem = trouble.read(lambda connection: _read(connection, address, request.GET.dict(), queue), address)
     if isinstance(found, kept_back.Found):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)
@@ -50,7 +50,12 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
         "trouble": problem,
     }
     template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"
-    return render(request, template, {**about, "found": found, **_cursors(found)}, status=404 if gone else 200)
+    return render(
+        request,
+        template,
+        {**about, "found": found, **_cursors(found)},
+        status=404 if gone else problem.status if problem else 200,
+    )
 
 
 def _template(found: Found | kept_back.Found | None) -> str:
@@ -60,7 +65,7 @@ def _template(found: Found | kept_back.Found | None) -> str:
 def _read(
     connection: Connection, address: Address, query: dict[str, str], queue: Queue | None
 ) -> Found | kept_back.Found:
-    table = discovery.find_one(connection, address) if source().allows(address) else None
+    table = discovery.readable(connection, address) if source().allows(address) else None
     if table is not None and table.kind is Kind.DELAYED:
         return kept_back.found(connection, table, query)
     return _waiting(connection, table, waiting.asked(query), _head(queue))

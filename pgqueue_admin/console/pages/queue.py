@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.console import access, service, settings_table
+from pgqueue_admin.console import access, service, settings_table, trouble
 from pgqueue_admin.console.board.consumers import Team
 from pgqueue_admin.console.forms.endpoint import EndpointSettings
 from pgqueue_admin.console.forms.endpoint_effect import Effect
@@ -21,6 +21,8 @@ from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
 from pgqueue_admin.records import clock, endpoints
 from pgqueue_admin.records.models import Queue
 from pgqueue_admin.transport.tables.table_checks import Fault
+
+SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
 
 
 @require_safe
@@ -86,14 +88,16 @@ def _queue(schema: str, table: str) -> Queue:
 def _looked(view: View) -> dict[str, object]:
     try:
         found, unfit = ends.look(view.address, view.row.latest), _unfit(view)
-    except TimedOut:
-        fault = (
-            "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
-        )
-        return {"looked": True, "ends": None, "fault": fault}
     except DatabaseError as error:
-        return {"looked": True, "ends": None, "fault": str(error)}
+        return {"looked": True, "ends": None, "fault": _fault(error, view.address)}
     return {"looked": True, "ends": found, "fault": "", "unfit": unfit}
+
+
+def _fault(error: DatabaseError, address: Address) -> str:
+    told = trouble.told(error, address)
+    if told.kind == "busy":
+        return f"{told.sentence} {told.detail}"
+    return SLOW if isinstance(error, TimedOut) else str(error)
 
 
 def _unfit(view: View) -> list[Fault]:

@@ -104,14 +104,14 @@ HEAD, TAIL = 4, 2
 
 def faults(address: Address, kind: str) -> list[Fault]:
     """What its columns and indexes lack. Raises DatabaseError."""
-    with source().reading() as connection:
+    with source().reading(address) as connection:
         return tables.faults(source(), connection, address, kind)
 
 
 def look(address: Address, latest: Newest | None) -> Ends | None:
     """None where the table is gone or holds no messages. Raises DatabaseError, TimedOut among them."""
-    with source().reading() as connection:
-        table = discovery.find_one(connection, address)
+    with source().reading(address) as connection:
+        table = discovery.readable(connection, address)
         if table is None or not table.has_messages:
             return None
         low = latest.head_seq - LATE if latest and latest.head_seq is not None else None

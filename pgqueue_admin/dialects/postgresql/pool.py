@@ -40,12 +40,11 @@ class SessionPool:
             raw = self._lender.getconn(min(WAIT_SECONDS, deadline.left()))
             patience.limit(raw, answer_seconds or self._answer_seconds)
         try:
-            looks = raw.read_only and isinstance(raw, PatientConnection)
-            yield self._looker(raw) if looks else Session(raw)
+            yield self._looker(raw) if raw.read_only and isinstance(raw, PatientConnection) else Session(raw)
         finally:
             self._lender.putconn(raw)
 
-    def _looker(self, raw: Raw) -> DirectSession:
+    def _looker(self, raw: PatientConnection) -> DirectSession:
         if raw not in self._looking:
             for gone in [each for each in list(self._looking) if each.closed]:
                 self._looking.pop(gone, None)

@@ -3,6 +3,9 @@ in programs that ask only what is short, an answer that does not come ends the s
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -13,6 +16,7 @@ from pgqueue_admin.dialects.postgresql import patience
 from pgqueue_admin.dialects.postgresql.lender import Lender, connect_with
 
 _here = threading.local()
+_probes: ContextVar[bool] = ContextVar("probes", default=False)
 
 
 def only_short_ones_here() -> None:
@@ -20,26 +24,41 @@ def only_short_ones_here() -> None:
     _here.seconds = settings.PGQUEUE["ANSWER_SECONDS"]
 
 
+@contextmanager
+def of_its_own(wrapper: Any) -> Iterator[None]:
+    """What is asked meanwhile takes none of the pages' sessions: a probe answers however many pages wait."""
+    wrapper.close()
+    token = _probes.set(True)
+    try:
+        yield
+    finally:
+        wrapper.close()
+        _probes.reset(token)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """``OPTIONS["pool"]["max_size"]``: how many sessions a process keeps at most."""
 
     Database = patience.DRIVER  # type: ignore[assignment]
 
-    _lenders: ClassVar[dict[str, Lender]] = {}
+    _lenders: ClassVar[dict[tuple[str, bool], Lender]] = {}
 
     @property
     def pool(self) -> Lender | None:
         options: dict[str, Any] = self.settings_dict["OPTIONS"].get("pool") or {}
         if self.alias == NO_DB_ALIAS or not options:
             return None
-        if self.alias not in self._lenders:
-            made = Lender(self._open_session, options["max_size"])
-            self._lenders.setdefault(self.alias, made)  # several threads may come at once: the first one's counts
-        return self._lenders[self.alias]
+        is_probe = _probes.get()
+        key = (self.alias, is_probe)
+        if key not in self._lenders:
+            made = Lender(self._open_session, 1 if is_probe else options["max_size"])
+            self._lenders.setdefault(key, made)  # several threads may come at once: the first one's counts
+        return self._lenders[key]
 
     def close_pool(self) -> None:
-        if lender := self._lenders.pop(self.alias, None):
-            lender.close()
+        for is_probe in (False, True):
+            if lender := self._lenders.pop((self.alias, is_probe), None):
+                lender.close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         made = super().get_new_connection(conn_params)

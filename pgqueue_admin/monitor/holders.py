@@ -1,0 +1,24 @@
+"""Who keeps readers from a table, as far as the role may know."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """``has_it``: else it waits for the lock itself, and whoever comes later waits behind it."""
+
+    pid: int | None  # None: a prepared transaction
+    has_it: bool
+    application: str
+    user: str
+    since: datetime | None  # its transaction; None where the role may not see it
+
+
+def of(connection: Connection, table: Address) -> Holder | None:
+    """None where nobody does. Raises DatabaseError."""
+    row = connection.one(postgresql().monitor.holders(), {"schema": table.schema, "table": table.table})
+    return Holder(row.pid, row.granted, row.application_name or "", row.user or "", row.since) if row else None

@@ -1,0 +1,40 @@
+"""How many sessions of a pool one queue and one person may have: whoever waits for a lock leaves some to all others."""
+
+import threading
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from pgqueue_admin.dialects import deadline
+from pgqueue_admin.dialects.errors import Busy
+
+WAIT_SECONDS = 1.0  # for a share; the deadline of who waits may come before
+
+person: ContextVar[Hashable] = ContextVar("person", default=None)  # on whose behalf this thread looks
+
+
+class Shares:
+    """Shares are taken all or none, so that nobody holds one while waiting for another."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._taken: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def of(self, most: Mapping[Hashable, int]) -> Iterator[None]:
+        """``most``: by whom or what a session is taken for, how many it may have. Raises Busy."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._fit(most), min(WAIT_SECONDS, deadline.left())):
+                raise Busy(f"More than {min(most.values())} at once are not let in, so that other pages go on.")
+            self._taken.update(most.keys())
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken.subtract(most.keys())
+                self._taken += Counter()  # those at nothing go
+                self._changed.notify_all()
+
+    def _fit(self, most: Mapping[Hashable, int]) -> bool:
+        return all(self._taken[each] < limit for each, limit in most.items())
