@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 
 from pgqueue_admin.alerts import archive_reader, post, telling
 from pgqueue_admin.alerts.evaluate import Evaluation
+from pgqueue_admin.alerts.exposure import Exposure
 from pgqueue_admin.alerts.kinds import BY_NAME
 from pgqueue_admin.alerts.look import look
 from pgqueue_admin.dialects import Connection
@@ -43,6 +44,7 @@ class Alerter:
         self._answering_since: datetime | None = self.began  # the console's database; None while it does not
         self.waker = Waker()
         self._archive = archive_reader.ArchiveReader()
+        self._exposure = Exposure()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._ears_at = 0.0  # until then none are tried
@@ -82,9 +84,10 @@ class Alerter:
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
+        exposed = self._exposure.found()
         with transaction.atomic(), archive_reader.cursor() as cursor:
             reading = self._archive.read(source(), cursor)
-            seen = look(clock.now(), self.began, reading, self._answering_since)
+            seen = look(clock.now(), self.began, reading, self._answering_since, exposed)
             changes = Evaluation(seen, alive).run()
             mails = telling.write(seen, changes)
         self._name(changes.failed)

@@ -22,6 +22,7 @@ IDS = {
     "smtp_missing": "pgqueue.W002",
     "peek_range": "pgqueue.W003",
     "ttbr_conflict": "pgqueue.W004",
+    "database_exposed": "pgqueue.W011",
 }
 
 
@@ -59,6 +60,33 @@ def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list
 def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default``: each endpoint's peek delay against its range and against what its queue holds."""
     return [said(found) for found in _faults()] if "default" in (databases or ()) else []
+
+
+@register(Tags.database)
+def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
+    """``check --database default --database queues``: whether other users of a database could have theirs run here."""
+    from pgqueue_admin.alerts import exposure
+
+    asked = databases or ()
+    found: list[CheckMessage] = []
+    try:
+        if "default" in asked:
+            found += [said(each) for each in exposure.of_console()]
+        if "queues" in asked:
+            found += [said(each) for each in exposure.of_queues()]
+            found += [_open(each.schema, each.cure) for each in exposure.open_schemas()]
+    except (DatabaseError, django.db.Error):  # W006 says so of the queues; without the console's nothing begins
+        return found
+    return found
+
+
+def _open(schema: str, cure: str) -> CheckMessage:
+    """The console looks for no function there; sessions of handlers, and of other programs, may."""
+    return Info(
+        f"Everybody may create in the schema {schema} of QUEUES_URL.",
+        hint=f"Programs that look functions up there run what others make. Have its owner run: {cure}",
+        id="pgqueue.I011",
+    )
 
 
 @register(Tags.database)

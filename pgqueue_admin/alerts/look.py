@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from pgqueue_admin.alerts import fatal_messages, mailbox
 from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
+from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import freshness
@@ -41,6 +42,7 @@ class Look:
     failed_mails: list[AlertMail] = field(default_factory=list)
     mail: mailbox.Mailbox = field(default_factory=mailbox.Mailbox)
     fatal: list[Fatal] = field(default_factory=list)  # messages that end their process, and are still in their queue
+    exposed: list[Found] | None = None  # None: not known
     environment: str = ""
     colour: str = "plum"
 
@@ -118,11 +120,18 @@ class Look:
         return not freshness.is_stale(self.newest_sample, self.now)
 
 
-def look(now: datetime, watching_since: datetime, reading: Reading, answering_since: datetime | None = None) -> Look:
+def look(
+    now: datetime,
+    watching_since: datetime,
+    reading: Reading,
+    answering_since: datetime | None = None,
+    exposed: list[Found] | None = None,
+) -> Look:
     return Look(
         now=now,
         watching_since=watching_since,
         answering_since=answering_since,
+        exposed=exposed,
         queues=list(Queue.objects.select_related("latest")),
         endpoints=list(Endpoint.objects.all()),
         processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),

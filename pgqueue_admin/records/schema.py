@@ -39,8 +39,8 @@ class Creator(NamedTuple):
     def cure(self) -> str:
         console = postgresql().console
         if self.name is None:
-            return _written(console.keep_all_out(schema=self.schema))
-        return _written(console.keep_out(schema=self.schema, who=self.name))
+            return written(console.keep_all_out(schema=self.schema))
+        return written(console.keep_out(schema=self.schema, who=self.name))
 
 
 @contextmanager
@@ -66,12 +66,12 @@ def _make() -> None:
         except ProgrammingError as error:
             raise NotReady(
                 f"The role {now.role} may not make the schema of the console's own tables ({_line(error)}). "
-                f"Have an administrator run: {_written(console.schema_for(schema=NAME, role=now.role))}"
+                f"Have an administrator run: {written(console.schema_for(schema=NAME, role=now.role))}"
             ) from error
     elif now.owner_is_a_stranger or not now.may_create:
         raise NotReady(
             f"The schema {NAME} is owned by {now.owner}, and the console's own tables belong to the role {now.role} "
-            f"alone. Have an administrator run: {_written(console.own_schema(schema=NAME, role=now.role))}"
+            f"alone. Have an administrator run: {written(console.own_schema(schema=NAME, role=now.role))}"
         )
     for other in creators([NAME]):
         raise NotReady(
@@ -111,7 +111,8 @@ def _has_ledger(schema: str) -> bool:
     return bool(rows_of(postgresql().console.has_ledger(), {"schema": schema})[0][0])
 
 
-def _written(query: Any) -> str:
+def written(query: Any) -> str:
+    """A statement as an administrator runs it."""
     return f"{postgresql().written(query)};"
 
 

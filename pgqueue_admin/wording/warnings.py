@@ -255,6 +255,28 @@ def archive_unreadable(error: str) -> Said:
     )
 
 
+def superuser(url: str, role: str, cure: str) -> Said:
+    """``cure``: nothing for the role that made the cluster, which is one for ever."""
+    instead = f"Run: {cure}" if cure else "It made the cluster and stays one: give the console a role of its own."
+    return Said(
+        f"The role {role} of {url} is a superuser",
+        "superuser",
+        "no superuser",
+        f"Whoever gets code of theirs run by it has that whole server, its files included. {instead} "
+        "What it needs: docs/deployment.md, Roles and rights.",
+    )
+
+
+def others_create(url: str, role: str, who: str | None, schema: str, cure: str) -> Said:
+    return Said(
+        f"{f'The role {who}' if who else 'Everybody'} may create in the schema {schema} of {url}",
+        who or "everybody",
+        "nobody else",
+        f"Statements of the console find functions and operators there: what is made there can run as {role}. "
+        f"Run: {cure}",
+    )
+
+
 def worker_crashing(count: int, window: float, limit: int, last_error: str) -> Said:
     said = f" The last one {last_error.splitlines()[-1][:200]}." if last_error.strip() else ""
     return Said(

@@ -36,15 +36,15 @@ def test_the_role_that_is_told_may_do_what_acts_and_ingestion_need(
     told = PAGE.partition("### Rights in the queues' database")[2]
     (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\nTLS ends")[0], re.DOTALL)
     owner = connect(archived_console)
-    owner.run("create role pgqueue_console login password 'narrow'")
+    owner.run("create role pgqueue_queues login password 'narrow'")
     try:
         owner.run(grants)
         columns = "id, expires, headers, body"
         owner.run(f'insert into error ({columns}) select {columns} from "Billing" limit 1')
-        with elsewhere("queues", USER="pgqueue_console", PASSWORD="narrow"):
+        with elsewhere("queues", USER="pgqueue_queues", PASSWORD="narrow"):
             _everything()
     finally:
-        owner.run("drop owned by pgqueue_console; drop role pgqueue_console")
+        owner.run("drop owned by pgqueue_queues; drop role pgqueue_queues")
 
 
 def _everything() -> None:

@@ -78,12 +78,24 @@ def made(databases: Databases) -> Iterator[World]:
     """The one that others are copied from: nobody is connected to it any more."""
     with databases.clone("console") as console, databases.clone("archived_console") as queues:
         with _entered(databases, console, queues) as made:
-            _fill_queues(made)
-            _people()
-            sample(2)
-            _fill_console(made)
-            _keep_history(made)
+            _fill(made)
         yield made
+
+
+@contextmanager
+def in_one(databases: Databases) -> Iterator[World]:
+    """All of it in one database, as where QUEUES_URL says no other."""
+    with databases.clone("archived_console") as dsn, _entered(databases, dsn, dsn) as made:
+        _fill(made)
+        yield made
+
+
+def _fill(made: World) -> None:
+    _fill_queues(made)
+    _people()
+    sample(2)
+    _fill_console(made)
+    _keep_history(made)
 
 
 @contextmanager
@@ -269,6 +281,7 @@ def _alerts(now: Any) -> None:
 
 def _others(now: Any) -> None:
     """What Django admin shows of its own and of Celery."""
+    FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60])
     Group.objects.create(name=MARKUP)
     FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")

@@ -3,6 +3,7 @@
 from pgqueue_admin.alerts.kinds import (
     archive_unreadable,
     breaker_open,
+    database_exposed,
     dead_count,
     dead_message,
     deaf,
@@ -45,6 +46,7 @@ KINDS = [
     reader_silent.KIND,
     unusual.KIND,
     sequence_near_end.KIND,
+    database_exposed.KIND,
     smtp_missing.KIND,
     mail_failing.KIND,
     unnamed_environment.KIND,

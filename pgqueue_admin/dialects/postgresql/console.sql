@@ -49,6 +49,15 @@ cross join lateral (
 where n.nspname = any(%(schemas)s) and who.name is distinct from current_user::text
 order by 1, 2
 
+-- name: role
+-- Whether it may do everything; the one that made the cluster always may.
+select rolname::text as name, rolsuper as is_superuser, oid = 10 as made_cluster
+from pg_roles where rolname = current_user
+
+-- name: demote
+-- For who is a superuser without need.
+alter role {role} nosuperuser
+
 -- name: set_path
 -- While tables are made, the first schema is where they come to be: nothing may be made in pg_catalog.
 select set_config('search_path', %(path)s, false)

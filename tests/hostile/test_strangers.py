@@ -1,0 +1,155 @@
+"""Console and queues in one database, in whose ``public`` a stranger has made what would fit our statements better."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from celery.app.task import Task
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from django.urls import reverse
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from pgqueue_admin.alerts.alerter import Alerter
+from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.config.celery import app
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import opening
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.operations import service
+from pgqueue_admin.records import notify
+from pgqueue_admin.records.models import Alert, LatestSample, Operation
+from pgqueue_admin.records.source import console_dsn, source
+from tests.console.sampled import sample
+from tests.databases import Databases
+from tests.hostile import crawl, overloads
+from tests.hostile.world import World, in_one
+
+CONSOLE, CATALOG = "pg_catalog, pgqueue_console, pg_temp", "pg_catalog,pg_temp"
+
+
+@pytest.fixture(scope="module")
+def world(databases: Databases) -> Iterator[World]:
+    """Kept as ``world`` is elsewhere in this folder, but in one database."""
+    with in_one(databases) as world:
+        connections.close_all()
+        source().close()
+        with overloads.made(world.console, world.console_dsn):
+            yield world
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran(world: World) -> Iterator[None]:
+    yield
+    assert not ran(world), "the code of a stranger ran"
+
+
+def ran(world: World) -> bool:
+    return bool(world.console.value("select is_called from public.ran"))
+
+
+def test_they_would_run_by_another_path(world: World) -> None:
+    """In a session that names no path, as ours were: no cast is as good as theirs."""
+    made = "select count(*) from pg_catalog.pg_{} where {} = 'public'::regnamespace"
+    assert world.console.value(made.format("operator", "oprnamespace")) > 200
+    assert world.console.value(made.format("proc", "pronamespace")) > 800
+    for query in (
+        "select username = 'root' from pgqueue_console.auth_user",
+        "select count(id) from pgqueue_console.pgqueue_sample",
+        "select 10::numeric / 2",
+        "select mod(10::numeric, 2)",
+        "select starts_with(username, 'r') from pgqueue_console.auth_user",
+        "select username || 'x' from pgqueue_console.auth_user",
+    ):
+        with psycopg.connect(world.console_dsn) as as_before, pytest.raises(psycopg.Error, match="a stranger ran"):
+            as_before.execute(query)
+    assert ran(world)
+    world.console.run("alter sequence public.ran restart")
+
+
+def test_every_page(world: World) -> None:
+    client = world.client("root", raise_request_exception=False)
+    answers = [(path, answer.status_code) for name, path, answer in crawl.get(client, crawl.paths(world))]
+    assert len(answers) > 200
+    assert [each for each in answers if each[1] >= 500 and each[0] != reverse("readyz")] == []
+
+
+def test_signing_in_and_out(world: World) -> None:
+    client = Client()
+    for password in ("wrong", "of the tests"):
+        answer = client.post(reverse("sign_in"), {"username": "operator", "password": password})
+    assert answer.status_code == 302
+    assert client.get(reverse("overview")).status_code == 200
+    assert client.post(reverse("sign_out")).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "task", [each for each in vars(tasks).values() if isinstance(each, Task)], ids=lambda t: t.name
+)
+def test_every_task(world: World, task: Callable[[], Any]) -> None:
+    task()
+
+
+def test_beat(world: World) -> None:
+    assert DatabaseScheduler(app=app).schedule
+
+
+def test_the_sampler_stores(world: World) -> None:
+    before = LatestSample.objects.order_by("-at")[0].at
+    sample(2)
+    assert LatestSample.objects.order_by("-at")[0].at > before
+    assert not LatestSample.objects.filter(error__contains="stranger").exists()
+
+
+def test_the_alerter_judges(world: World) -> None:
+    Alert.objects.filter(kind="smtp_missing").delete()
+    Alerter().turn()
+    assert Alert.objects.filter(kind="smtp_missing").exists()
+
+
+def test_an_operation(world: World) -> None:
+    frozen = service.freeze("retry", Filter(), User.objects.get(username="operator"), "console", "after the outage")
+    service.start(frozen.pk, "operator")
+    service.run(frozen.pk)
+    assert Operation.objects.get(pk=frozen.pk).done > 0
+
+
+def of_django(alias: str) -> str:
+    with connections[alias].cursor() as cursor:
+        return str(cursor.execute("show search_path").fetchone()[0])
+
+
+def of_listener() -> str:
+    with notify.listen(notify.ENDPOINT) as session:
+        return str(session.value("show search_path"))
+
+
+def of_live() -> str:
+    asked = opening.options(console_dsn(), "pgqueue-admin live", read_only=False, statement_timeout=None)
+    with psycopg.connect(console_dsn(), **asked) as session:
+        return str(session.execute("show search_path").fetchall()[0][0])
+
+
+@pytest.mark.parametrize(
+    ("shown", "path"),
+    [
+        (lambda: of_django("default"), CONSOLE),
+        (lambda: of_django("queues"), CATALOG),
+        (of_listener, CATALOG),
+        (of_live, CATALOG),
+    ],
+    ids=["django", "django's queues", "listener", "live"],
+)
+def test_the_path_of_every_kind_of_session(
+    world: World, connect: Callable[[str], Connection], shown: Callable[[], str], path: str
+) -> None:
+    """Whatever role and database say."""
+    admin, name = connect(world.console_dsn), world.console_dsn.rpartition("/")[2]
+    admin.run(f"alter database {name} set search_path = public, pg_catalog")
+    try:
+        connections.close_all()
+        assert shown().replace(", ", ",") == path.replace(", ", ",")
+    finally:
+        admin.run(f"alter database {name} reset search_path")
