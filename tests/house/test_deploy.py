@@ -94,8 +94,9 @@ def test_a_drain_has_its_time() -> None:
 
 def test_no_secret_stands_in_either() -> None:
     text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
-    for secret in ("POSTGRES_PASSWORD", "SECRET_KEY"):
-        assert f"{secret}: ${{{secret}:?" in text, "demanded from the environment"
+    for secret in ("POSTGRES_PASSWORD", "VALKEY_PASSWORD", "SECRET_KEY"):
+        assert f"${{{secret}:?" in text, "demanded from the environment"
+        assert f"${{{secret}:-" not in text
     passwords = re.findall(r"://[^:@\s]+:([^@]+)@", text)
     assert passwords
     assert all(password.startswith("${") for password in passwords)

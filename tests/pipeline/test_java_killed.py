@@ -67,7 +67,7 @@ def test_a_driver_without_its_java_gives_way_to_a_new_one(database: Any, start: 
     died(database)
     assert until(driver.poll, 180, "it does not stay to find no Java for ever") == 1
     said = log.read_text().splitlines()
-    assert "History is read on by a new process, this one ends: Spark's Java has ended, with -9." in said[-1]
+    assert "History is read on by a new process, this one ends: Spark's Java has ended, with SIGKILL." in said[-1]
     driver = start()
     reads(driver, 2)
 

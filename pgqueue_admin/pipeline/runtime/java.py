@@ -4,12 +4,15 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from pgqueue_admin.pipeline.runtime import last_words
 
 OLDEST = 17
 _CALL, _CAUSED = "An error occurred while calling ", "Caused by: "
@@ -34,9 +37,12 @@ def said(error: Exception) -> str:
 def why(error: Exception) -> str:
     """The same without its kind. Of a Java that ended all that is seen is a connection that broke; of what Java or one
     of its workers met, the first line names no more than our call, or that it was a worker."""
+    if "[JAVA_GATEWAY_EXITED]" in str(error):
+        return f"Spark's Java ended as it started: {last_words.cause() or 'it said nothing'}"
     if _is_end(error):
         again = "The batch it was at is read again from its start; nothing counts twice."
-        return f"Spark ended while it read ({type(error).__name__}). {again}"
+        last = f", and said last: {fatal}" if (fatal := last_words.fatal()) else ""
+        return f"Spark ended while it read ({type(error).__name__}){last}. {again}"
     lines = str(error).splitlines()
     told = [line for line in lines if line[:1].strip() and not line.endswith(":") and not line.startswith(_CALL)]
     caused = [line for line in told if line.startswith(_CAUSED)]
@@ -63,7 +69,9 @@ def check() -> None:
     if is_silent.is_set():
         raise JavaLost("Spark's Java did not answer, or its tasks stood still, and it was ended.")
     if (code := ended()) is not None:
-        raise JavaLost(f"Spark's Java has ended, with {code}.")
+        with_what = signal.Signals(-code).name if code < 0 else f"code {code}"
+        last = f"; it said last: {fatal}" if (fatal := last_words.fatal()) else ""
+        raise JavaLost(f"Spark's Java has ended, with {with_what}{last}.")
 
 
 def ended() -> int | None:

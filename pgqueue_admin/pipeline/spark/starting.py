@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from pgqueue_admin.embedded import idle_group
-from pgqueue_admin.pipeline.runtime import class_archive, java, java_log, python, temporary
+from pgqueue_admin.pipeline.runtime import class_archive, java, java_log, last_words, nameless, python, temporary
 from pgqueue_admin.pipeline.spark import cluster, source
 from pgqueue_admin.pipeline.spark.transforms import rollups
 
@@ -37,9 +37,12 @@ def session(
     built = SparkSession.builder.master(master).appName("pgqueue history")
     archive = class_archive.used(scratch) if jvm is None else jvm
     quiet = java_log.option(scratch, logs)
-    for key, value in _settings(scratch, temporary.folder(scratch), f"{quiet} {archive}", memory).items():
+    jvm = f"{quiet} {archive} {nameless.options(scratch)}"
+    for key, value in _settings(scratch, temporary.folder(scratch), jvm, memory).items():
         built = built.config(key, value)
-    spark: SparkSession = built.getOrCreate()
+    with last_words.heard():
+        spark: SparkSession = built.getOrCreate()
+    nameless.sign_in(spark)
     if is_local(master):
         idle_group.put(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     carry_our_code(spark)
