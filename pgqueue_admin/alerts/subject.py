@@ -1,15 +1,24 @@
 """A mail's subject: environment, severity, queue, fact and threshold in 78 characters, whatever the names hold."""
 
+import re
 import unicodedata
 
 LONGEST = 78
 _SHORTEST = 8
+# what an address is known by: the colon of https://, www's dot, the @ between two names
+_ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bmailto):|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:
     """Controls, line ends, separators and bidi marks become spaces: a name can add no header and turn no line."""
     kept = "".join(" " if unicodedata.category(mark)[0] == "C" or mark in "\u2028\u2029" else mark for mark in text)
     return " ".join(kept.split())
+
+
+def unlinked(text: str) -> str:
+    """On one line, and with no address that a mail reader would make a link of: who names a message type writes to all
+    who are on call, in our name. Our own links stand in lines of their own."""
+    return _ADDRESS.sub(lambda found: f"[{found[0]}]", one_line(text))
 
 
 def clip(text: str, length: int) -> str:

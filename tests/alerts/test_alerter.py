@@ -199,3 +199,19 @@ def body_of(mail: EmailMessage, kind: str) -> str:
 
 def everything() -> list[object]:
     return [list(model.objects.order_by("pk").values()) for model in (Alert, AlertMail, Cursor, Process, AuditEntry)]
+
+
+def test_a_mail_links_to_the_console_and_nowhere_else(alerter: Alerter, die: Die, mailbox: Mailbox) -> None:
+    """A mail reader makes a link of whatever looks like one, also in plain text."""
+    alerter.start()
+    until(watching, what="the alerter watches")
+    die(2, "https://evil.example/Reset", message_type="www.evil.example/now, Shop")
+    mail = until(lambda: next(iter(mailbox.mails), None), what="a mail")
+    for part in ("plain", "html"):
+        body = mail.get_body((part,))
+        assert body
+        text = body.get_content()
+        assert "evil.example" in text
+        links = re.findall(r"(?:\w+://|www\.|mailto:)[^\s\"<>]*", text)
+        assert links
+        assert [link for link in links if not link.startswith("https://pgqueue.ravenhill.example/")] == []

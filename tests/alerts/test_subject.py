@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.alerts.subject import compose, one_line
+from pgqueue_admin.alerts.subject import compose, one_line, unlinked
 
 HOSTILE = st.text(max_size=200)
 
@@ -50,3 +50,17 @@ def test_any_text(environment: str, queue: str, cause: str) -> None:
 @given(text=HOSTILE)
 def test_one_line_is_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("See https://evil.example/x now", "See https[:]//evil.example/x now"),
+        ("HTTP://A, ftp://b", "HTTP[:]//A, ftp[:]//b"),
+        ("www.evil.example", "www[.]evil.example"),
+        ("mailto:x@evil.example", "mailto[:]x[@]evil.example"),
+        ("Shop.Billing.Gateway+Refused, 24 dead at 02:47, a/b", "Shop.Billing.Gateway+Refused, 24 dead at 02:47, a/b"),
+    ],
+)
+def test_a_text_of_others_becomes_no_link(said: str, shown: str) -> None:
+    assert unlinked(said) == shown
