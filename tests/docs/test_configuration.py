@@ -16,6 +16,7 @@ _NOT_OURS = {
     "DJANGO_SETTINGS_MODULE",  # Python's and Django's own, handed on to processes that are started
     "PGSSLMODE",
     "PGSSLROOTCERT",  # libpq's own: what it takes where a URL says nothing
+    "SPARK_USER",  # Spark's own: set for an account that has no name
 }
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)
 
