@@ -1,15 +1,28 @@
 """How the reading of history stands: off, nobody at it, its libraries on their way, at work, or nothing yet."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.pipeline.freshness import Freshness
 from pgqueue_admin.pipeline.runtime.installing import UNDER_WAY
 from pgqueue_admin.records import processes
 from pgqueue_admin.records.models import HistoryBatch
 
 OFF, NOBODY, DEAD, INSTALLING, FAILING, NOTHING, WELL = "off", "nobody", "dead", "installing", "failing", "nothing", ""
+
+
+Opened = tuple[HistoryBatch, bool]
+
+
+class Notices(NamedTuple):
+    """What the page says of what keeps history back: why nothing is read, batches that are open, tables behind."""
+
+    why: str
+    opened: Sequence[Opened]
+    stalled: Sequence[Found]
 
 
 class HistoryState:
@@ -23,10 +36,20 @@ class HistoryState:
             return OFF if not self._freshness.is_on else DEAD if self.process else NOBODY
         if self.process.last_error:
             return INSTALLING if self.process.last_error == UNDER_WAY else FAILING
-        return WELL if self.batches or self._has_read else NOTHING
+        return WELL if self.batches or self.has_read else NOTHING
 
-    @property
-    def _has_read(self) -> bool:
+    def notices(self, stalled: Sequence[Found]) -> Notices:
+        """Before the first batch has ended one notice, the gravest: each of the others says the same again."""
+        if self.has_read:
+            return Notices(self.why, self.opened, stalled)
+        if self.why in {OFF, NOBODY, DEAD, INSTALLING, FAILING}:
+            return Notices(self.why, (), ())
+        if stalled:
+            return Notices(WELL, (), stalled[:1])
+        return Notices(self.why, self.opened[:1], ())
+
+    @cached_property
+    def has_read(self) -> bool:
         """Also where there was nothing to read: complete up to a time without any batch."""
         done = HistoryBatch.objects.filter(state=HistoryBatch.State.DONE)
         return self._freshness.complete_to is not None or done.exists()
@@ -57,7 +80,7 @@ class HistoryState:
         return list(running.select_related("source").order_by("started_at"))
 
     @property
-    def opened(self) -> list[tuple[HistoryBatch, bool]]:
+    def opened(self) -> list[Opened]:
         """Each with whether it is read just now: what was begun before the process was, another one left behind."""
         return [(batch, self.runs and _is_later(batch.started_at, self.process.started_at)) for batch in self.batches]
 

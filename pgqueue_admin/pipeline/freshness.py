@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import cached_property
 
 from django.conf import settings
@@ -58,13 +59,19 @@ class Freshness:
 class Stall:
     """A table that history is not read from any more, or was never begun with.
 
-    ``since``: up to when it is complete, or when it last moved; where it was not begun, when it could have been read.
+    ``since``: up to when it is complete; while it is read for the first time, when it last moved; where it was not
+    begun, when it could have been read.
     """
+
+    class How(StrEnum):
+        BEHIND = "behind"
+        FIRST = "first"  # never read to its end
+        UNBEGUN = "unbegun"
 
     table: str
     since: datetime
     why: str
-    begun: bool = True
+    how: How
 
 
 def stalls(now: datetime) -> list[Stall]:
@@ -74,9 +81,13 @@ def stalls(now: datetime) -> list[Stall]:
     behind = [(each, since) for each in there if now - (since := _moved(each)) > LIMIT]
     left = [(table, since) for table, since in unbegun.unbegun(LIMIT) if now - since > LIMIT]
     return [
-        *[Stall(each.table, since, each.note or _error_of(each)) for each, since in behind],
-        *[Stall(table, since, unbegun.why(), begun=False) for table, since in left],
+        *[Stall(each.table, since, each.note or _error_of(each), _how(each)) for each, since in behind],
+        *[Stall(table, since, unbegun.why(), Stall.How.UNBEGUN) for table, since in left],
     ]
+
+
+def _how(source: HistorySource) -> Stall.How:
+    return Stall.How.BEHIND if source.complete_to else Stall.How.FIRST
 
 
 def _moved(source: HistorySource) -> datetime:

@@ -16,6 +16,17 @@ def stalled(age: float, threshold: float, table: str, why: str) -> Said:
     )
 
 
+def unfinished(age: float, threshold: float, table: str, why: str) -> Said:
+    """Nothing is complete before it was read to its end once."""
+    return _said(
+        f"History of {table} was never read to its end, and no batch of it has ended for {duration(age)}",
+        age,
+        threshold,
+        why,
+        "Trends do not have all of it. See Pipeline for its last batch, and the log of its process.",
+    )
+
+
 def unbegun(age: float, threshold: float, table: str, why: str) -> Said:
     return _said(
         f"History of {table} has not begun: messages lie there for {duration(age)}",

@@ -139,3 +139,21 @@ def test_a_batch_that_is_read_says_since_when(page: Page) -> None:
     assert "The next process reads it again" in text
     HistoryBatch.objects.update(state="done")
     assert "was left open" not in page()
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_before_the_first_batch_has_ended_one_notice_says_so_and_nothing_is_complete(
+    page: Page, as_viewer: Client, opened: bool
+) -> None:
+    """A table that was never read to its end was said to be complete up to when it was found."""
+    source = HistorySource.objects.create(table='"public"."audit"', way="numbers")
+    HistorySource.objects.update(first_seen_at=clock.now() - 18 * MINUTE)
+    process()
+    if opened:
+        about = {"seq_lo": 1, "seq_hi": 9, "rows": 9, "sum_seq": 45, "is_last": True, "complete_to": clock.now()}
+        HistoryBatch.objects.create(source=source, state="running", started_at=clock.now(), **about)
+    text = page().replace("\u00a0", " ")
+    assert "was never read to its end, and no batch of it has ended for 18 min, the limit is 15 min" in text
+    assert "omplete up to" not in text.replace("Complete up to", "", 1)  # the head of a column
+    read = as_viewer.get("/pipeline/").content.decode().partition('id="read"')[2]
+    assert read.count('class="notice') == 1

@@ -8,8 +8,14 @@ from django.conf import settings
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.pipeline.freshness import LIMIT, stalls
+from pgqueue_admin.pipeline.freshness import LIMIT, Stall, stalls
 from pgqueue_admin.wording import history
+
+_WORDS = {
+    Stall.How.BEHIND: history.stalled,
+    Stall.How.FIRST: history.unfinished,
+    Stall.How.UNBEGUN: history.unbegun,
+}
 
 
 def stalled(now: datetime) -> Iterator[Found]:
@@ -18,8 +24,7 @@ def stalled(now: datetime) -> Iterator[Found]:
         return
     for stall in stalls(now):
         age = (now - stall.since).total_seconds()
-        words = history.stalled if stall.begun else history.unbegun
-        said = words(age, LIMIT.total_seconds(), stall.table, stall.why)
+        said = _WORDS[stall.how](age, LIMIT.total_seconds(), stall.table, stall.why)
         yield Found("history_stalled", "history", said, cause=stall.table)
 
 

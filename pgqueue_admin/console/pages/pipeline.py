@@ -39,14 +39,15 @@ _NO_FILES = "Nothing is recomputed: the history files hold no messages for these
 def page(request: HttpRequest) -> HttpResponse:
     navigation.stands_under(request, "trends")
     freshness = Freshness()
+    reading = HistoryState(freshness)
     about = {
         "freshness": freshness,
-        "reading": HistoryState(freshness),
+        "reading": reading,
+        "notices": reading.notices(list(history_stalled.stalled(clock.now()))),
         "sources": HistorySource.objects.filter(is_there=True).order_by("table"),
         "gone": HistorySource.objects.filter(is_there=False).order_by("table"),
         "batches": HistoryBatch.objects.select_related("source").order_by("-planned_at")[:SHOWN],
         "compactions": HistoryCompaction.objects.select_related("source").order_by("-started_at")[:COMPACTED],
-        "stalled": list(history_stalled.stalled(clock.now())),
         "open": _open(),
         "then": _then(history.going_on()),
         "days": HistoryDay.objects.order_by("-asked_at", "-day")[:RECOMPUTED],
