@@ -90,7 +90,7 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
         "types": [subject.unlinked(name) for name in figures.types(look, alert)],
         "links": figures.links_of(alert),
         "warning_url": links.warning(alert.pk),
-        "next_at": integer(2 * alert.count),
+        "next_at": integer(2 * alert.count) if BY_NAME[alert.kind].counts else "",
     }
 
 

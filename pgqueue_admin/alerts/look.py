@@ -14,7 +14,7 @@ from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import freshness
+from pgqueue_admin.records import freshness, sight
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Process, Queue, SmallestTtbr
 from pgqueue_admin.records.processes import HEARTBEAT_LOST
@@ -58,6 +58,11 @@ class Look:
         """Our endpoints by their input queue."""
         return {(endpoint.schema, endpoint.table): endpoint for endpoint in self.endpoints if endpoint.ours}
 
+    def is_paused(self, queue: Queue) -> bool:
+        """Whether the endpoint of ours that receives there was told to wait."""
+        endpoint = self.ours.get((queue.schema, queue.table))
+        return endpoint is not None and endpoint.paused
+
     def queue_of(self, alert: Alert) -> Queue | None:
         return self.by_address.get(alert.queue)
 
@@ -89,6 +94,14 @@ class Look:
     def unreadable(self, address: str) -> bool:
         queue = self.by_address.get(address)
         return bool(queue and hasattr(queue, "latest") and queue.latest.error)
+
+    @cached_property
+    def sight(self) -> sight.Sight:
+        return sight.of((queue.latest for queue in self.sampled()), self.now)
+
+    @property
+    def hears_of_sampler(self) -> bool:
+        return any(each.role == "sampler" and self.hears_of(each) for each in self.processes)
 
     def of(self, endpoint: Endpoint) -> list[Process]:
         return [process for process in self.processes if process.endpoint == endpoint.name]

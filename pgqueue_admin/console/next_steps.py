@@ -13,6 +13,7 @@ _PAGES = {  # kind: words and page
     "breaker_open": ("Open the endpoint", "endpoint"),
     "sampler_stale": ("See the processes", "workers"),
     "deaf": ("See the process", "workers"),
+    "blind": ("See the queues", "queues"),
     "nobody_receives": ("See who runs", "workers"),
     "mail_failing": ("See the mails", "alert_mails"),
 }

@@ -9,6 +9,7 @@ from pgqueue_admin.monitor.tables import Kind
 
 class State(StrEnum):
     OK = "ok"
+    PAUSED = "paused"  # somebody decided that it waits
     WARNING = "warning"  # cannot be judged
     CRITICAL = "critical"  # past a target
 
@@ -29,11 +30,17 @@ class Figures(Protocol):
     error: str
 
 
-_BADNESS = {State.OK: 0, State.WARNING: 1, State.CRITICAL: 2}
+_BADNESS = {State.OK: 0, State.PAUSED: 1, State.WARNING: 2, State.CRITICAL: 3}
+
+
+UNREAD = "unreadable"
 
 
 class Verdict(NamedTuple):
-    """``why`` names the target that is passed furthest: age, depth, dead; or unreadable. ``ratio``: value ÷ target."""
+    """``why`` names the target that is passed furthest: age, depth, dead; or unreadable, or paused.
+
+    ``ratio``: value ÷ target.
+    """
 
     state: State
     why: str = ""
@@ -59,22 +66,28 @@ def default_targets(kind: Kind | str) -> dict[str, int | None]:
     return {**none, **_DEFAULTS.get(Kind(kind), {})}
 
 
-def against(targets: Targets, figures: Figures, now: datetime) -> Verdict:
-    """Judge one queue. A figure that is not known passes no target; the age of what waits is not within one either."""
+def against(targets: Targets, figures: Figures, now: datetime, paused: bool = False) -> Verdict:
+    """Judge one queue. A figure that is not known passes no target; the age of what waits is not within one either.
+
+    What cannot be read is not within target. ``paused``: whoever receives here was told to wait.
+    """
     if figures.error:
-        return Verdict(State.WARNING, "unreadable")
-    return max(each(targets, figures, now), key=lambda verdict: verdict.badness)
+        return Verdict(State.WARNING, UNREAD)
+    waits = [Verdict(State.PAUSED, "paused")] if paused else []
+    return max([*each(targets, figures, now, paused), *waits], key=lambda verdict: verdict.badness)
 
 
-def each(targets: Targets, figures: Figures, now: datetime) -> list[Verdict]:
-    """Every target by itself: a warning each; none while the queue cannot be read, for its figures are old ones."""
+def each(targets: Targets, figures: Figures, now: datetime, paused: bool = False) -> list[Verdict]:
+    """Every target by itself: a warning each; none while the queue cannot be read, for its figures are old ones.
+
+    Of one that is ``paused`` only the dead are judged: that messages wait there was decided.
+    """
     if figures.error:
         return []
-    return [
-        _ratio("dead", figures.dead, targets.target_dead),
-        _age(targets, figures, now),
-        _ratio("depth", figures.depth, targets.target_depth),
-    ]
+    dead = _ratio("dead", figures.dead, targets.target_dead)
+    if paused:
+        return [dead]
+    return [dead, _age(targets, figures, now), _ratio("depth", figures.depth, targets.target_depth)]
 
 
 def age(figures: Figures, now: datetime) -> float | None:

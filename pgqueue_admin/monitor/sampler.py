@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
@@ -22,7 +22,15 @@ ASK_AGAIN_EVERY = 60.0  # seconds between questions that are seldom answered dif
 _MISSED = 5  # looks; then nobody can say when in between a message came
 _BATCH = 10  # a round trip each; all of them stay locked against their owners' ALTER until its end
 
-Found = dict[Address, Depth | str]  # a text says why a table could not be read
+
+class Unread(NamedTuple):
+    """Why a table could not be read: in words, and by the server's code where the server said it."""
+
+    error: str
+    sqlstate: str = ""
+
+
+Found = dict[Address, Depth | Unread]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class QueueSample:
     lowest_at: datetime | None = None
     size_bytes: int | None = None
     error: str = ""
+    sqlstate: str = ""
 
 
 class Sampler:
@@ -168,7 +177,7 @@ class Sampler:
         wanted = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
         wanted = self._as_they_are_now(connection, wanted)
         measured = [table for table in wanted if not table.why_unread]
-        found: Found = {table.address: table.why_unread for table in wanted if table.why_unread}
+        found: Found = {table.address: Unread(table.why_unread) for table in wanted if table.why_unread}
         found |= self._measure(connection, measured, at)
         for table in measured:
             if isinstance(looked := found[table.address], Depth):
@@ -181,11 +190,9 @@ class Sampler:
         calls = discovery.calls(connection)
         return [replace(table, calls=calls.get(table.oid, "")) for table in tables]
 
-    def _measure(
-        self, connection: Connection, tables: Iterable[QueueTable], at: datetime
-    ) -> dict[Address, Depth | str]:
+    def _measure(self, connection: Connection, tables: Iterable[QueueTable], at: datetime) -> Found:
         company = [table for table in tables if table.address not in self._alone]
-        found: dict[Address, Depth | str] = {}
+        found: Found = {}
         for start in range(0, len(company), _BATCH):
             found |= self._together(connection, company[start : start + _BATCH], at)
         for table in tables:
@@ -203,7 +210,7 @@ class Sampler:
             return {}
         return {t.address: depth.read(t, rows[0], self._cap) for t, rows in zip(tables, answers, strict=True)}
 
-    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> Depth | str:
+    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> Depth | Unread:
         try:
             row = connection.one(*self._asked(table, at))
         except DatabaseDown:
@@ -211,7 +218,7 @@ class Sampler:
         except DatabaseError as error:
             self._alone.add(table.address)
             self._find_at = 0.0 if isinstance(error, TableMissing) else self._find_at
-            return str(error)
+            return Unread(str(error), error.sqlstate or "")
         self._alone.discard(table.address)
         return depth.read(table, row, self._cap)
 
@@ -251,7 +258,8 @@ class Sampler:
         delayed = delayed if isinstance(delayed, Depth) else None
         size = self._sizes.get(table.oid, table.size_bytes)
         if not isinstance(looked, Depth):
-            return QueueSample(table, at, None, delayed, size_bytes=size, error=looked or "")
+            unread = looked or Unread("")
+            return QueueSample(table, at, None, delayed, size_bytes=size, error=unread.error, sqlstate=unread.sqlstate)
         track = self._track(table)
         oldest_at, oldest_how = track.oldest()
         return QueueSample(

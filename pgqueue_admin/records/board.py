@@ -1,6 +1,6 @@
 """Every queue that is there beside its newest figures: what pages read by the hundreds, without a model's weight."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
@@ -44,6 +44,7 @@ class Figures:
     out_per_second: float | None
     oldest_how: str
     error: str
+    sqlstate: str
     at: datetime
     oldest_at: datetime | None
     next_due_at: datetime | None
@@ -83,3 +84,8 @@ def _instant(seconds: float | None) -> datetime | None:
 
 def dead(now: datetime) -> Dead:
     return Dead(*rows_of(postgresql().board.dead(), {"then": now - timedelta(hours=1)})[0])
+
+
+def dead_then(queue_ids: Iterable[int], then: datetime) -> dict[int, int]:
+    """How many lay dead in these queues at that time, by queue; those of which that is not known are not in it."""
+    return dict(rows_of(postgresql().board.dead_then(), {"queues": list(queue_ids), "then": then}))

@@ -57,11 +57,11 @@ def archive() -> ArchiveSample | None:
     return ArchiveSample.objects.order_by("-pk").first()
 
 
-def mark_unreadable(error: str, queues: Iterable[int] | None = None) -> None:
-    """Say why no new figures come; the last ones and their time stay."""
+def mark_unreadable(error: str, queues: Iterable[int] | None = None, *, sqlstate: str = "") -> None:
+    """Say why no new figures come, and by which code of the server; the last ones and their time stay."""
     rows = LatestSample.objects.filter(queue__gone_since=None)
     rows = rows if queues is None else rows.filter(queue__in=list(queues))
-    if rows.exclude(error=error).update(error=error):
+    if rows.exclude(error=error, sqlstate=sqlstate).update(error=error, sqlstate=sqlstate):
         notify.announce(notify.SAMPLE, "error")
 
 

@@ -81,13 +81,17 @@ def dead_count(count: int, target: int, how: str = "counted") -> Said:
     )
 
 
-def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float, silent: bool = False) -> Said:
-    """``silent``: a process of the endpoint is there, and is not heard of."""
+def nobody_receives(
+    ready: int, how: str, ours: bool, quiet_seconds: float, silent: bool = False, stopped: bool = False
+) -> Said:
+    """``silent``: a process of the endpoint is there, and is not heard of. ``stopped``: none is wanted."""
     who = "nobody receives" if ours else "nobody seems to receive"
     running = (
         "Its process is there, and is not heard of. If it hangs, Workers says by when it is killed and started again."
         if silent
-        else "No process of this endpoint runs. Start one on Endpoints."
+        else "Its endpoint is stopped. Start it on Endpoints."
+        if stopped
+        else "No process of this endpoint runs. See on Workers what keeps it from starting."
     )
     known = (
         running
@@ -98,14 +102,33 @@ def nobody_receives(ready: int, how: str, ours: bool, quiet_seconds: float, sile
     return Said(f"{figure(ready, how)} ready, {who}", "0 receivers", "1", known)
 
 
-def queue_unreadable(error: str) -> Said:
+def queue_unreadable(error: str, sqlstate: str = "") -> Said:
     return Said(
         "This queue cannot be read",
         "not read",
         "read at each look",
-        f"Its figures are the last that were seen, and nothing is judged by them; the database says: {error} "
-        "Grant SELECT on the table to the role of QUEUES_URL, or see who holds its lock.",
+        f"Its figures are the last that were seen, and nothing is judged by them; the database says: "
+        f"{error.rstrip('.')}.{_cure_of_unread(sqlstate)}",
     )
+
+
+def blind(unread: int, of: int, error: str, sqlstate: str = "") -> Said:
+    queues = "The only queue" if of == 1 else f"{integer(unread)} of {counted(of, 'queue')}"
+    return Said(
+        f"{queues} cannot be read",
+        f"{integer(unread)} of {integer(of)}",
+        "half of them",
+        "The console cannot see: figures are the last that were read, and warnings about these queues stand still; of "
+        f"most of them the database says: {error.rstrip('.')}.{_cure_of_unread(sqlstate)}",
+    )
+
+
+def _cure_of_unread(sqlstate: str) -> str:
+    """Only where the server's code says what it is; else its own words are all that is known."""
+    return {
+        "42501": " Grant SELECT to the role of QUEUES_URL.",
+        "55P03": " See in pg_locks who holds the lock.",
+    }.get(sqlstate, "")
 
 
 def peek_too_long(delay_ms: int, ours: bool) -> Said:

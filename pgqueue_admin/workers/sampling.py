@@ -134,7 +134,7 @@ class Sampling:
         """A queue that was never read gets a row without figures: having none is not being within target."""
         fresh = {"at": sample.at, "changed_at": sample.at}
         LatestSample.objects.get_or_create(queue_id=queue_id, defaults=fresh)
-        samples.mark_unreadable(sample.error, [queue_id])
+        samples.mark_unreadable(sample.error, [queue_id], sqlstate=sample.sqlstate)
         self._differences.forget_one(queue_id)
 
     def _store(self, seen: list[QueueSample], at: datetime) -> None:

@@ -29,12 +29,12 @@ def test_the_page_says_which_warnings_outlive_their_cause() -> None:
 
 
 def test_a_test_mail_says_which_are_mailed() -> None:
-    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "fatal_message"]
+    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "fatal_message", "blind"]
     for ending in ("txt", "html"):
         mail = (ROOT / f"templates/pgqueue_admin/mail/test.{ending}").read_text(encoding="utf-8")
         said = " ".join(mail.split())
-        assert "Two kinds of warnings are mailed to you from this environment: dead messages," in said
-        assert "; and a message that ends its process." in said
+        assert "Three kinds of warnings are mailed to you from this environment: dead messages," in said
+        assert "; a message that ends its process; and that most queues cannot be read." in said
 
 
 def test_the_rows_name_the_checks() -> None:

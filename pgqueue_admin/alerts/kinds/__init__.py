@@ -2,6 +2,7 @@
 
 from pgqueue_admin.alerts.kinds import (
     archive_unreadable,
+    blind,
     breaker_open,
     database_exposed,
     dead_count,
@@ -41,6 +42,7 @@ KINDS = [
     fatal_message.KIND,
     breaker_open.KIND,
     sampler_stale.KIND,
+    blind.KIND,
     archive_unreadable.KIND,
     history_stalled.KIND,
     reader_silent.KIND,

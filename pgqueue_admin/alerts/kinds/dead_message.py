@@ -26,4 +26,4 @@ def found(look: Look, group: Group) -> Found:
     )
 
 
-KIND = Kind("dead_message", "dead messages", find, can_tell=sees_archive, mailed=True)
+KIND = Kind("dead_message", "dead messages", find, can_tell=sees_archive, mailed=True, counts=True)

@@ -37,6 +37,7 @@ class Kind:
     by_samples: bool = False  # judges a queue by its figures
     unknown: Callable[[Look], Collection[str]] = nothing  # addresses of queues that are read, but not this figure
     mailed: bool = False
+    counts: bool = False  # deaths: when they have doubled, that is mailed, too
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
 
 

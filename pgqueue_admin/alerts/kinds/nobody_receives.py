@@ -53,7 +53,8 @@ def _is_silent(look: Look, process: Process) -> bool:
 def _found(look: Look, queue: Queue, endpoint: Endpoint | None, quiet: float) -> Found:
     address, ours = look.address(queue), endpoint is not None
     silent = endpoint is not None and any(_is_silent(look, process) for process in look.of(endpoint))
-    said = warnings.nobody_receives(queue.latest.ready or 0, queue.latest.how, ours, quiet, silent)
+    stopped = endpoint is not None and not endpoint.desired_processes
+    said = warnings.nobody_receives(queue.latest.ready or 0, queue.latest.how, ours, quiet, silent, stopped)
     return Found("nobody_receives", address, said, CRITICAL if ours else WARNING, queue=address)
 
 

@@ -19,6 +19,6 @@ def not_known(look: Look, why: str) -> Iterator[Queue]:
 
 def _judged(look: Look, why: str, state: State) -> Iterator[tuple[Queue, Verdict]]:
     for queue in look.read():
-        for verdict in judge.each(queue, queue.latest, look.now):
+        for verdict in judge.each(queue, queue.latest, look.now, look.is_paused(queue)):
             if verdict.why == why and verdict.state is state:
                 yield queue, verdict

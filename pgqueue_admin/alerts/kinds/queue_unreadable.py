@@ -1,4 +1,4 @@
-"""A queue that alone cannot be read: a right is missing, or somebody holds its lock. Nothing else is said of it."""
+"""A queue that cannot be read, where most others can: a right is missing, or somebody holds its lock."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,13 +11,15 @@ from pgqueue_admin.wording import warnings
 
 
 def find(look: Look) -> Iterator[Found]:
-    """Where others were read meanwhile, for longer than one slow look."""
+    """Where others were read meanwhile, for longer than one slow look. Where most are unread, one warning says so."""
+    if look.sight.is_blind:
+        return
     patience = timedelta(seconds=freshness.limit())
     for queue in look.sampled():
         latest = queue.latest
         if latest.error and look.newest_sample and look.newest_sample - latest.at > patience:
             address = look.address(queue)
-            said = warnings.queue_unreadable(latest.error)
+            said = warnings.queue_unreadable(latest.error, latest.sqlstate)
             yield Found("queue_unreadable", address, said, queue=address, since=latest.at)
 
 

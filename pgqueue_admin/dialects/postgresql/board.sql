@@ -4,7 +4,7 @@ select
     q.id, q.schema, q."table", q.kind, q.reason, q.target_age_seconds, q.target_depth, q.target_dead, q.ingest,
     q.endpoint,
     l.ready, l.in_flight, l.delayed, l.expired, l.dead, l.depth, l.how, l.delayed_how, l.head_seq, l.tail_seq,
-    l.in_per_second, l.out_per_second, l.oldest_how, l.error,
+    l.in_per_second, l.out_per_second, l.oldest_how, l.error, l.sqlstate,
     extract(epoch from l.at)::float8 as at,
     extract(epoch from l.oldest_at)::float8 as oldest_at,
     extract(epoch from l.next_due_at)::float8 as next_due_at,
@@ -32,3 +32,17 @@ select
          limit 1
      ) s
      where q.kind = 'error') as lying_then
+
+-- name: dead_then
+-- Of the samples of the two minutes before that time the newest counts: there is one every ten seconds.
+select asked.queue_id, s.dead
+from unnest(%(queues)s::int8[]) as asked (queue_id)
+cross join lateral (
+    select dead
+    from pgqueue_sample
+    where queue_id = asked.queue_id
+      and dead is not null
+      and at between %(then)s - interval '2 min' and %(then)s
+    order by at desc
+    limit 1
+) s

@@ -39,6 +39,9 @@ class LatestSample(Figures):
     lowest_at = models.DateTimeField(null=True, help_text="When nothing below head_seq was last made sure of.")
     overdue = models.BigIntegerField(null=True, help_text="Delayed messages that are due and still there.")
     size_bytes = models.BigIntegerField(null=True)
+    sqlstate = models.CharField(
+        max_length=5, blank=True, default="", db_default="", help_text="The server's code, where it refused."
+    )
 
 
 class Sample(Figures):
