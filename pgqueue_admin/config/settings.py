@@ -21,6 +21,7 @@ INSTALLED_APPS = [
 ]
 # Async-capable ones only: one synchronous middleware puts a thread around every open stream.
 MIDDLEWARE = [
+    "pgqueue_admin.console.middleware.KnownHost",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "pgqueue_admin.console.middleware.Private",

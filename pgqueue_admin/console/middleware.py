@@ -6,14 +6,23 @@ from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import DisallowedHost
 from django.db import Error, InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, HttpResponseRedirect, QueryDict
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseNotFound,
+    HttpResponseRedirect,
+    QueryDict,
+)
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.encoding import iri_to_uri
 from django.utils.http import escape_leading_slashes
+from django.utils.log import log_response
 from django_htmx.middleware import HtmxDetails
 
 from pgqueue_admin.console import answers, session_age
@@ -26,6 +35,7 @@ from pgqueue_admin.wording import times
 log = logging.getLogger("pgqueue.console")
 DOWN = (OperationalError, InterfaceError)
 LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
+PROBES = frozenset({"/healthz", "/readyz"})
 SIGNED_OUT = "Nothing was done: you had been signed out when you pressed it. Once signed in, press it again."
 
 
@@ -33,6 +43,32 @@ class HtmxRequest(HttpRequest):
     """As HtmxMiddleware leaves it."""
 
     htmx: HtmxDetails
+
+
+class KnownHost(MiddlewareMixin):
+    """Asked before all others. A Host that is not ours is refused, in one line of the log.
+
+    Probes come by the address of a pod or a machine: they are answered whatever Host says: no address is made of it.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if request.path_info in PROBES:
+            request.get_host = request._get_raw_host  # type: ignore[attr-defined, method-assign]
+            return None
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return _not_ours(request)
+        return None
+
+
+def _not_ours(request: HttpRequest) -> HttpResponse:
+    said = "This console does not answer to that name. Names that it answers to are in ALLOWED_HOSTS.\n"
+    response = HttpResponseBadRequest(said, content_type="text/plain")
+    about = "Refused: Host %s is not in ALLOWED_HOSTS: %s"
+    host = request._get_raw_host()  # type: ignore[attr-defined]
+    log_response(about, host, request.path, response=response, request=request)
+    return response
 
 
 class NoNul(MiddlewareMixin):

@@ -5,10 +5,13 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from pgqueue_admin.console.navigation import Counts
 from pgqueue_admin.records import processes
 from pgqueue_admin.records.models import Endpoint, Process
+from tests.console.sampled import elsewhere, read_only
+from tests.console.test_trouble import NOBODY_ANSWERS
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -62,3 +65,43 @@ def test_one_endpoint_with_too_many_does_not_stand_in_for_one_with_none() -> Non
         runs("endpoint", "Sales")
     assert workers() == "1 of 2 processes run"
     assert Counts().workers == ("1 of 2", "mild")
+
+
+PROBES = ("/healthz", "/readyz")
+SOMEBODY = {"host": "10.244.3.7:8000"}  # a pod's address, as a kubelet asks
+
+
+@pytest.mark.parametrize("https", [False, True])
+@pytest.mark.parametrize("path", PROBES)
+def test_probes_answer_whatever_host_says(
+    settings: Settings, caplog: pytest.LogCaptureFixture, path: str, https: bool
+) -> None:
+    settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = https, ["console.example.org"]
+    for host in (*SOMEBODY.values(), "evil example", "a" * 300, ""):
+        answer = Client().get(path, headers={"host": host})
+        assert answer.status_code == (200 if path == "/healthz" else 503)  # nobody samples here
+    assert "Host" not in caplog.text
+
+
+@pytest.mark.parametrize("https", [False, True])
+@pytest.mark.parametrize("path", ["/", "/queues/", "/sign-in/", "/healthz/", "/readyz/x", "/nowhere"])
+def test_every_other_address_is_strict_and_says_so_in_one_line(
+    settings: Settings, caplog: pytest.LogCaptureFixture, path: str, https: bool
+) -> None:
+    settings.SECURE_SSL_REDIRECT, settings.ALLOWED_HOSTS = https, ["console.example.org"]
+    answer = Client().get(path, headers=SOMEBODY)
+    assert answer.status_code == 400
+    assert b"ALLOWED_HOSTS" in answer.content
+    assert [len(caplog.handler.format(each).splitlines()) for each in caplog.records] == [1]
+    assert caplog.records[0].getMessage() == f"Refused: Host 10.244.3.7:8000 is not in ALLOWED_HOSTS: {path}"
+
+
+def test_a_web_process_is_asked_only_for_what_it_needs() -> None:
+    """A sampler that is silent takes no page out of a load balancer."""
+    whole, needed = Client().get("/readyz"), Client().get("/readyz?for=web")
+    assert (whole.status_code, needed.status_code) == (503, 200)
+    assert needed.json() == {"ready": True, "parts": {"console database": "ok"}}
+    with elsewhere("default", PORT=NOBODY_ANSWERS):
+        assert Client().get("/readyz?for=web").status_code == 503
+    with read_only("default"):
+        assert Client().get("/readyz?for=web").status_code == 200  # pages are shown

@@ -99,7 +99,7 @@ def test_probes_while_databases_are_down(console_database: str) -> None:
         assert client.get("/healthz").status_code == 200
         answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert set(answer.json()["parts"]) == {"console database", "queue database", "sampler", "workers"}
+    assert set(answer.json()["parts"]) == {"console database", "queue database", "sampler", "queues", "workers"}
 
 
 @pytest.fixture

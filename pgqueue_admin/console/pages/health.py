@@ -10,7 +10,7 @@ from django.urls import path
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records import freshness, processes, rail
+from pgqueue_admin.records import freshness, processes, rail, sight
 from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.models import Process
 from pgqueue_admin.records.sessions.base import of_its_own
@@ -28,9 +28,14 @@ async def alive(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when all is well, else 503; either way what was found, part by part."""
+    """200 when all is well, else 503; either way what was found, part by part.
+
+    ``?for=web`` asks only what this web process needs to show pages: that the sampler is silent or the queues cannot be
+    read takes no page out of a load balancer when it is needed most.
+    """
+    asked = NEEDED_BY_WEB if request.GET.get("for") == "web" else CHECKS
     with of_its_own(connections["default"]):
-        found = {name: _answer(name, check) for name, check in CHECKS.items()}
+        found = {name: _answer(name, check) for name, check in asked.items()}
         wrong = {name: said for name, said in found.items() if said != "ok"}
         shown = (
             found
@@ -67,6 +72,12 @@ def _is_signed_in(request: HttpRequest) -> bool:
         return False
 
 
+def _console_database_is_read() -> str:
+    """Where it takes no writes, pages are shown."""
+    Process.objects.exists()
+    return "ok"
+
+
 def _console_database() -> str:
     Process.objects.exists()
     ((takes_writes,),) = rows_of(postgresql().server.takes_writes())
@@ -86,6 +97,11 @@ def _sampler() -> str:
     return f"the newest sample is {duration(freshness.age(newest))} old" if freshness.is_stale(newest) else "ok"
 
 
+def _queues() -> str:
+    seen = sight.current()
+    return f"{seen.unread:,} of {seen.of:,} cannot be read" if seen.is_blind else "ok"
+
+
 def _workers() -> str:
     staffed = processes.by_endpoint()
     wanted, up = sum(each.want for each in staffed), sum(each.filled for each in staffed)
@@ -98,6 +114,8 @@ CHECKS: dict[str, Callable[[], str]] = {
     "console database": _console_database,
     "queue database": _queue_database,
     "sampler": _sampler,
+    "queues": _queues,
     "workers": _workers,
 }
+NEEDED_BY_WEB: dict[str, Callable[[], str]] = {"console database": _console_database_is_read}
 urlpatterns = [path("healthz", alive, name="healthz"), path("readyz", ready, name="readyz")]
