@@ -1,6 +1,6 @@
 """Warnings as their page shows them: rows, counts, who was told, and whether anybody watches."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,7 +20,7 @@ from pgqueue_admin.console.numbers import several
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.models import Alert, AlertMail, Process
-from pgqueue_admin.wording import times
+from pgqueue_admin.wording import names, times
 from pgqueue_admin.wording.durations import duration
 
 STATES = {
@@ -234,6 +234,15 @@ def acknowledged(alert: Alert) -> str:
     """The result of acknowledging: which, and until when."""
     what = f"{places.where(alert)}, {alert.sentence}"
     return f"Acknowledged: {what}. It is grey now, and only its end is mailed. {opens_again(alert)}".rstrip()
+
+
+def acknowledged_all(numbers: Collection[int]) -> str:
+    """The same of several."""
+    done = list(Alert.objects.filter(pk__in=numbers))
+    if len(done) == 1:
+        return acknowledged(done[0])
+    where = names.listed(list(dict.fromkeys(places.where(alert) for alert in done)))
+    return f"Acknowledged: {where}, {len(done):,} warnings. They are grey now, and only their ends are mailed."
 
 
 def opens_again(alert: Alert) -> str:

@@ -104,11 +104,12 @@ class Counts:
 
     @property
     def endpoints(self) -> tuple[str, str]:
-        return figure(self._read.endpoints), ""
+        all_of_them, halted = self._read.endpoints, self._read.halted
+        return (f"{all_of_them - halted} of {all_of_them}", "mild") if halted else (figure(all_of_them), "")
 
     @property
     def workers(self) -> tuple[str, str]:
-        up, wanted = self._read.up, self._read.wanted
+        up, wanted = self._read.up, self._read.should_run
         if self._read.broken:
             return f"{self._read.broken} down", "hot"
         return (f"{up} of {wanted}", "mild") if up < wanted else (figure(up) if up else "", "")

@@ -23,7 +23,7 @@ CLASS_OF_STATE = {
     "overdue": "warn",
 }  # fmt: skip
 
-SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "blind": "clock"}
+SHAPE_OF_VERDICT = {"crit": "crit", "warn": "warn", "paused": "pause", "blind": "clock"}
 
 
 def unknown() -> SafeString:

@@ -6,8 +6,8 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.console import parts, processes
-from pgqueue_admin.records import expired, fatal
+from pgqueue_admin.console import parts, processes, service, verdicts
+from pgqueue_admin.records import expired, fatal, standings
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.wording import figures, visible
 
@@ -104,6 +104,12 @@ def live(_: str) -> dict[str, str]:
     return _live(records.by_endpoint())
 
 
+def of_list(_: str) -> dict[str, str]:
+    """Topic ``endpoints``: the list has a sentence of its own below its name."""
+    staffed = records.by_endpoint()
+    return {**_live(staffed), "endpoints.verdict": verdicts.line(service.verdict(standings.of(staffed)))}
+
+
 def of_endpoint(number: str) -> dict[str, str]:
     """Topic ``endpoint:12``: the same, under its own name."""
     staffed = records.by_endpoint()
@@ -121,6 +127,8 @@ def _live(staffed: list[records.OfEndpoint]) -> dict[str, str]:
     }
     told |= {f"staff.{each.endpoint.pk}.{name}": cell(each) for each in staffed for name, cell in STAFF.items()}
     told["@processes"] = ",".join(str(row.process.pk) for row in found if row.process.role != "supervisor")
-    state, sentence = processes.verdict(staffed, found, fatal.suspects())
-    verdict = parts.live_verdict("workers.verdict", state, sentence)
-    return {**told, **verdict, "@title": visible.plain(sentence), "@say": sentence}
+    standing = standings.of(staffed)
+    verdict = processes.verdict(standing, found, fatal.suspects())
+    told |= parts.live_verdict("workers.verdict", verdict.tone, verdict.sentence)
+    told["workers.verdict.rest"] = verdict.rest
+    return {**told, "@title": visible.plain(verdict.title), "@say": verdict.spoken}

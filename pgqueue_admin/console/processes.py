@@ -1,6 +1,6 @@
 """How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -8,10 +8,13 @@ from typing import Any
 
 from django.conf import settings
 
+from pgqueue_admin.console import verdicts
+from pgqueue_admin.console.verdicts import Verdict
 from pgqueue_admin.records import clock, processes
 from pgqueue_admin.records.fatal import Fatal
 from pgqueue_admin.records.models import Endpoint, Process
-from pgqueue_admin.wording import figures, names, visible
+from pgqueue_admin.records.standings import Standing
+from pgqueue_admin.wording import names, visible
 from pgqueue_admin.wording.durations import duration
 
 _PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
@@ -131,10 +134,10 @@ class Halt:
 
 
 def halted(staff: processes.OfEndpoint) -> Halt | None:
-    if not staff.want:
-        return Halt("is stopped", "Start", "endpoint_start")
     if staff.endpoint.paused:
         return Halt("is paused", "Resume", "endpoint_resume")
+    if not staff.want:
+        return Halt("is stopped", "Start", "endpoint_start")
     at = staff.waiting.next_start_at if staff.waiting and not staff.have else None
     seconds = (at - clock.now()).total_seconds() if at else 0
     if seconds <= 1:
@@ -168,26 +171,28 @@ def broken_programs(found: Collection[Row]) -> list[Row]:
     return [row for row in found if row.is_program and row.tone and row.process.role not in at_work]
 
 
-def verdict(
-    staffed: list[processes.OfEndpoint], found: Collection[Row], suspects: Collection[Fatal] = ()
-) -> tuple[str, str]:
-    """State and sentence that open the page."""
-    short = [each for each in staffed if each.missing]
-    want, have = sum(each.want for each in staffed), sum(each.filled for each in staffed)
-    if short:
-        missing = "too few processes" if any(each.have for each in short) else "no process"
-        verb = "has" if len(short) == 1 else "have"
-        return "crit", f"{names.listed([each.endpoint.name for each in short])} {verb} {missing}; {have} of {want} run"
+def verdict(standings: Sequence[Standing], found: Collection[Row], suspects: Collection[Fatal] = ()) -> Verdict:
+    """What opens Workers: endpoints of ours first, then whoever keeps their processes."""
+    said = verdicts.of_endpoints(standings)
+    if said and said.tone == "crit":
+        return said
+    if trouble := _trouble(found, suspects):
+        return Verdict("crit", trouble, trouble, said.sentence if said else "")
+    if said:
+        return said
+    fine = verdicts.all_run([each.team for each in standings])
+    return Verdict("good", fine, fine)
+
+
+def _trouble(found: Collection[Row], suspects: Collection[Fatal]) -> str:
     if not any(row.process.role == "supervisor" for row in found):
-        return "crit", "No supervisor has reported"
+        return "No supervisor has reported"
     if broken := sorted({row.name for row in broken_programs(found)}):
-        return "crit", f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"
-    if cut := [each.endpoint.name for each in staffed if each.breakers]:
-        return "crit", f"Circuit breakers of {names.listed(cut)} are open"
+        return f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"
     if suspects:
         ended = sorted({each.endpoint for each in suspects})
-        return "crit", f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"
-    return "good", _all_run(want)
+        return f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"
+    return ""
 
 
 def failing(staffed: Iterable[processes.OfEndpoint]) -> list[tuple[str, list[str]]]:
@@ -197,12 +202,6 @@ def failing(staffed: Iterable[processes.OfEndpoint]) -> list[tuple[str, list[str
         for _, breaker in each.breakers:
             found.setdefault(visible.first_line(breaker["error"]), {})[each.endpoint.name] = None
     return [(error, list(of)) for error, of in found.items()]
-
-
-def _all_run(want: int) -> str:
-    if want < 2:
-        return "The one wanted process runs" if want else "No process is wanted"
-    return f"All {figures.counted(want, 'process', 'processes')} run"
 
 
 def _host(name: str, found: list[Row]) -> Host:

@@ -7,14 +7,16 @@ from typing import Any
 
 from pgqueue_admin.alerts import peek
 from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.console import paths, processes
+from pgqueue_admin.console import paths, processes, verdicts
 from pgqueue_admin.console.processes import Row
+from pgqueue_admin.console.verdicts import Verdict
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.records import expired
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.expired import Expired
 from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.source import source
+from pgqueue_admin.records.standings import Standing
 
 
 @dataclass
@@ -105,6 +107,12 @@ class Service:
     @property
     def processing_p95(self) -> float | None:
         return self.staff.worst("processing_p95_ms")
+
+
+def verdict(standing: Sequence[Standing]) -> Verdict:
+    """What opens Endpoints."""
+    fine = "Every endpoint has its processes" if standing else "No endpoint of ours is known yet"
+    return verdicts.of_endpoints(standing) or Verdict("good", fine, fine)
 
 
 def services() -> list[Service]:

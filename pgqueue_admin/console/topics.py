@@ -15,10 +15,9 @@ from pgqueue_admin.wording import times
 
 
 def queues(sort: str) -> dict[str, str]:
-    """Topic ``queues:-ready``: all rows, and the order that a page sorted so would have now."""
+    """Topic ``queues:-ready``: all rows; where the worst stand first, how grave each is now."""
     found = board.load()
-    order = ",".join(str(row.queue.pk) for row in table.ordered(found, sort))
-    return {**table.live(found), "@order": order}
+    return {**table.live(found), **({} if sort else {"@order": board.ranks(found)})}
 
 
 def untitled(render: Render) -> Render:
@@ -35,7 +34,7 @@ def number(said: str) -> str | None:
 def register_all() -> None:
     everything = (notify.SAMPLE, notify.ALERT, notify.PROCESS, notify.OPERATION, notify.ENDPOINT)
     register("frame", navigation.live, *everything)
-    register("overview", overview.overview, *everything)
+    register("overview", overview.overview, *everything, argument=overview.looked)
     register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting)
     register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
     register("messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
@@ -54,5 +53,5 @@ def register_all() -> None:
     )
     register("waiting", following.waiting, notify.SAMPLE, argument=following.waiting_argument)
     register("workers", process_cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
-    register("endpoints", untitled(process_cells.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoints", untitled(process_cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
     register("endpoint", process_cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

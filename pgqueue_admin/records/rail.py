@@ -4,8 +4,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records import standings
 from pgqueue_admin.records.asking import rows_of
 from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.records.standings import State
 
 
 class Counts(NamedTuple):
@@ -19,12 +21,28 @@ class Counts(NamedTuple):
     dead: int | None
     operations: int
     endpoints: int
-    wanted: int
-    up: int  # as OfEndpoint.filled counts them
+    teams: list[
+        tuple[int, int, bool]
+    ]  # of each endpoint of ours: processes wanted and running, and whether it is paused
     broken: int  # of the console's own programs, sampler, alerter, Celery and others: kinds of which none works
     delayed: int  # all delayed tables together
     delayed_how: list[str] | None  # how each of these is known; None without any
     unmoved: int  # how many of those tables nobody seems to move from
+
+    @property
+    def halted(self) -> int:
+        """Endpoints of ours that do not run as they should, whoever it was that stopped them."""
+        return sum(standings.state(*team) is not State.RUNNING for team in self.teams)
+
+    @property
+    def up(self) -> int:
+        """As OfEndpoint.filled counts them."""
+        return sum(min(want, have) for want, have, _ in self.teams)
+
+    @property
+    def should_run(self) -> int:
+        """What is wanted, and one of each endpoint that was stopped."""
+        return sum(max(want, 1) for want, _, _ in self.teams)
 
 
 def counts(late: timedelta) -> Counts:

@@ -59,7 +59,7 @@ def of_sum(parts: Iterable[str]) -> str:
 def about(how: str) -> str:
     """What is set before a length of time that is not known exactly: ``≈ `` or ``at least ``."""
     if how == AT_LEAST:
-        return f"at least{NBSP}"
+        return f"at{NBSP}least "  # a narrow place breaks there, and not within the length
     return f"≈{NBSP}" if how in APPROXIMATE else ""
 
 

@@ -151,10 +151,9 @@
     "@at": (value) => { sampledAt = Date.parse(value) || sampledAt; },
     "@title": (value) => { document.title = [value, ...document.title.split(" · ").slice(1)].join(" · "); },
     "@say": (value) => { if (special.said !== undefined && special.said !== value) say(value); special.said = value; },
-    "@order": (value) => { // L2: rows stay where they are; say so when the order would be another
-      const rows = all("[data-row]").map((row) => row.dataset.row);
-      const would = value.split(",").filter((row) => rows.includes(row));
-      for (const note of all("[data-order]")) note.hidden = would.join() === rows.filter((row) => would.includes(row)).join();
+    "@order": (value) => { // L2: a graver row stands below
+      const ranks = all("[data-row]").map((row) => (value.split(`,${row.dataset.row}:`)[1] || "0")[0]);
+      for (const note of all("[data-order]")) note.hidden = ranks.join() === ranks.toSorted().reverse().join();
     },
     "@needs": (value) => { // a row may join the list's end
       const ids = value ? value.split(",") : [];

@@ -139,12 +139,17 @@ def test_samples_are_missing_when_every_other_page_says_so(
 
 
 def test_one_queue_that_cannot_be_read_blinds_nobody(page: Page) -> None:
-    """The sampler looks, and says why: as the frame, /readyz and the alerter see it."""
+    """Another is read; the sampler looks, and says why: as the frame, /readyz and the alerter see it."""
     made, now = queue("Billing"), timezone.now()
+    queue("Sales")
     about = {"host": "a", "pid": 1, "start_ticks": 1, "state": "running", "started_at": now}
     sampler = Process.objects.create(role="sampler", heartbeat_at=now, **about)
     LatestSample.objects.filter(queue=made).update(at=now - timedelta(minutes=5), error="permission denied")
-    assert "The console cannot see" not in page()
+    said = page()
+    assert "The console cannot see" not in said
+    assert "One queue is not read" in said
+    assert "Nothing is broken" not in said
+    LatestSample.objects.update(at=now - timedelta(minutes=5))
     Process.objects.filter(pk=sampler.pk).update(heartbeat_at=now - timedelta(minutes=5))
     assert "The console cannot see" in page()
 

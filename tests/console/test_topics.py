@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.console import alerts, process_cells, urls
-from pgqueue_admin.console.overview.live import ORDERED
+from pgqueue_admin.console.overview.live import SHOWN
 from pgqueue_admin.live import topics
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Endpoint, LatestSample, Queue
@@ -36,7 +36,6 @@ from tests.console.pages import matched
         ("alerts:Nowhere/AtAll", "UTC"),
         ("alerts:", "UTC"),
         ("frame:1", ""),
-        ("overview:2", ""),
         ("delayed:3", ""),
         ("workers:4", ""),
         ("endpoint:03", "3"),
@@ -48,6 +47,17 @@ def test_an_argument_has_one_spelling(said: str, argument: str | None) -> None:
     assert urls.urlpatterns
     found = topics.find(said)
     assert (found and found[1]) == argument
+
+
+def test_what_is_new_to_many_is_rendered_once_for_those_who_looked_in_the_same_quarter() -> None:
+    assert urls.urlpatterns
+    now = int(clock.now().timestamp())
+    asked = [topics.find(f"overview:{said}") for said in (now - 3600, now - now % 900, "x", "", "1", now + 3600)]
+    arguments = [found[1] for found in asked if found]
+    assert len(arguments) == len(asked)
+    assert all(int(argument) % 900 == 0 for argument in arguments)
+    assert now - 3600 - 900 < int(arguments[0]) <= now - 3600
+    assert len(set(arguments[2:])) == 1, "what nobody knows is said as one"
 
 
 def test_a_title_follows_what_its_page_is_about(as_viewer: Client, console_database: str) -> None:
@@ -83,7 +93,7 @@ def followed(client: Client, pages: tuple[str, ...]) -> list[str]:
     return sent
 
 
-@pytest.mark.parametrize(("topic", "most"), [("rows", ORDERED), ("warnings", alerts.PAGE)])
+@pytest.mark.parametrize(("topic", "most"), [("rows", SHOWN), ("warnings", alerts.PAGE)])
 def test_rows_are_those_that_a_page_may_show(topic: str, most: int) -> None:
     found = topics.find(f"{topic}:" + ",".join(map(str, range(1000))))
     assert found

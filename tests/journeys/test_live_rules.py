@@ -78,20 +78,25 @@ def order(page: Page) -> list[str]:
 def test_the_order_is_frozen_until_a_person_sorts_again(
     page: Page, product: Product, database: Connection, queue: str
 ) -> None:
-    """L2, of two queues that nobody else sends to: the shop goes on beside them."""
+    """L2, of two queues that nobody else sends to: the shop goes on beside them. A figure alone changes no order."""
+    calm = 'update pgqueue_queue set target_age_seconds = null where "table" like %(name)s'
     with made(database, f"{queue}.2", 5):
-        page.goto(f"{product.url}/queues/?sort=-ready&q={queue}")
-        row, again = row_of(page, queue), page.get_by_role("link", name="Order has changed. Sort again")
+        database.run(calm, {"name": f"{queue}%"})
+        page.goto(f"{product.url}/queues/?q={queue}")
+        again = page.get_by_role("link", name="Order has changed. Sort again")
         expect(page.locator("[data-live-word]")).to_have_text("Live")
-        before = order(page)
-        assert before[1] == row.get_attribute("data-row")
-        expect(again).to_be_hidden()
-        database.run(SEND.format(queue, 500))
-        expect(ready_of(row)).to_have_text("503")
+        first, second = before = order(page)
+        for sent in ("503", "1,003"):
+            database.run(SEND.format(queue, 500))
+            expect(ready_of(row_of(page, queue))).to_have_text(sent)
+            expect(again).to_be_hidden()
+        database.run("update pgqueue_queue set target_depth = 1 where id = %(id)s", {"id": int(second)})
+        expect(page.locator(f'tr[data-row="{second}"]')).to_have_class("crit")
         expect(again).to_be_visible()
         assert order(page) == before
         page.keyboard.press("n")
-        expect(page.locator("tr[data-row]").first).to_have_attribute("data-row", before[1])
+        expect(page.locator("tr[data-row]").first).to_have_attribute("data-row", second)
+        expect(page.locator("tr[data-row]").nth(1)).to_have_attribute("data-row", first)
         expect(again).to_be_hidden()
 
 

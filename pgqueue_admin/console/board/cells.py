@@ -61,8 +61,8 @@ def oldest(row: Row, still: bool = False) -> SafeString:
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
         return format_html('<span class="fig" data-kind="unknown">{}</span>{}', row.no_age, against)
     seconds = 0.0 if still else row.age
-    said = age(row.latest.oldest_at, seconds, target, row.latest.oldest_how, row.state)
-    return format_html("<span>{}{}{}</span>", said, against, charts.bullet(seconds, target))
+    said = age(row.latest.oldest_at, seconds, row.judged_age, row.latest.oldest_how, row.state)
+    return format_html("<span>{}{}{}</span>", said, against, charts.bullet(seconds, row.judged_age))
 
 
 def age(since: datetime, seconds: float, target: float | None, how: str, tone: str = "") -> SafeString:
@@ -92,7 +92,7 @@ def consumers(row: Row) -> SafeString:
 
 def state(row: Row) -> SafeString:
     """For screen readers, and for whoever does not see the bar at the edge."""
-    return mark_safe({"crit": " (critical)", "warn": " (warning)"}.get(row.state, ""))
+    return mark_safe({"crit": " (critical)", "warn": " (warning)", "paused": " (paused)"}.get(row.state, ""))
 
 
 def strip(row: Row, longest: int) -> SafeString:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from pgqueue_admin.records.board import Known, Newest
 from pgqueue_admin.records.processes import OfEndpoint as Team
+from pgqueue_admin.records.standings import Standing, State
+from pgqueue_admin.wording import visible
 from pgqueue_admin.wording.figures import counted
 
 __all__ = ["SEEMS_AFTER", "Said", "Team", "said"]
@@ -19,9 +21,9 @@ class Said(NamedTuple):
     nobody: bool = False
 
 
-def said(queue: Known, latest: Newest | None, team: Team | None, now: datetime) -> Said:
-    if team is not None:
-        return _ours(team, latest)
+def said(queue: Known, latest: Newest | None, standing: Standing | None, now: datetime) -> Said:
+    if standing is not None:
+        return _ours(standing, latest)
     if queue.kind == "error" and queue.ingest:
         return Said("archived by us")
     if queue.kind not in RECEIVED_FROM:
@@ -29,12 +31,14 @@ def said(queue: Known, latest: Newest | None, team: Team | None, now: datetime) 
     return _foreign(latest, now)
 
 
-def _ours(team: Team, latest: Newest | None) -> Said:
-    if team.endpoint.paused:
-        return Said("paused")
-    if team.have:
-        return Said(counted(team.have, "process", "processes"))
-    return Said("none", "crit" if latest and latest.ready else "", nobody=True)
+def _ours(standing: Standing, latest: Newest | None) -> Said:
+    by = f" by {visible.plain(standing.who)}" if standing.who else ""
+    if standing.state is State.PAUSED:
+        return Said(f"paused{by}")
+    if standing.team.have:
+        return Said(counted(standing.team.have, "process", "processes"))
+    words = f"stopped{by}" if standing.state is State.STOPPED else "none"
+    return Said(words, "crit" if latest and latest.ready else "", nobody=True)
 
 
 def _foreign(latest: Newest | None, now: datetime) -> Said:

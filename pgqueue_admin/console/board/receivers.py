@@ -8,7 +8,7 @@ from django.db.models import Q
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.records import processes
+from pgqueue_admin.records import processes, standings
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.records.source import source
@@ -31,7 +31,8 @@ def untended(addresses: Iterable[str]) -> list[Untended]:
         return []
     alerts = list(Alert.objects.filter(resolved_at=None, queue__in=map(subject, queues)))
     warned = {alert.queue for alert in alerts if alert.kind == "nobody_receives"}
-    rows = board.load(queues, processes.by_endpoint([each.endpoint for each in queues if each.endpoint]), alerts)
+    names = [each.endpoint for each in queues if each.endpoint]
+    rows = board.load(queues, standings.of(processes.by_endpoint(names)), alerts)
     return [Untended(row.address, said) for row in rows if (said := _said(row, subject(row.queue) in warned))]
 
 
@@ -43,7 +44,7 @@ def _parsed(canonical: str) -> Address | None:
 
 
 def _said(row: board.Row, warned: bool) -> str:
-    if row.team is not None and row.team.endpoint.paused:
+    if row.paused:
         return "its receivers are paused"
     if row.team is not None and row.consumers.nobody:
         return "nobody receives"

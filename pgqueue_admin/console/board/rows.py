@@ -10,14 +10,18 @@ from pgqueue_admin.console.board import consumers, history
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.monitor import judge
 from pgqueue_admin.records import board as records
-from pgqueue_admin.records import clock, processes
+from pgqueue_admin.records import clock, processes, standings
 from pgqueue_admin.records.models import Alert, Queue
 from pgqueue_admin.records.queues import subject
+from pgqueue_admin.records.standings import Standing
 from pgqueue_admin.wording.figures import NOT_SEEN, UNKNOWN
 from pgqueue_admin.wording.trends import Trend, trend
 
 UNCOUNTED = frozenset({"subscription", "unknown"})  # nothing there waits to be received
 BESIDE = frozenset({"delayed", "subscription", "archive", "unknown"})  # never listed among what waits
+
+
+_CLASSES = ((judge.State.CRITICAL, "crit"), (judge.State.WARNING, "warn"), (judge.State.PAUSED, "paused"))
 
 
 @dataclass
@@ -27,7 +31,7 @@ class Row:
     queue: records.Known
     latest: records.Newest | None
     now: datetime
-    team: consumers.Team | None = None
+    standing: Standing | None = None  # of the endpoint of ours that receives here
     points: list[int | None] = field(default_factory=list)
     breach_since: datetime | None = None  # the oldest open warning about it
     warned: str = ""  # the gravest of those: critical or warning
@@ -47,18 +51,34 @@ class Row:
     @cached_property
     def verdict(self) -> judge.Verdict:
         """What is not measured yet passes no target."""
-        return judge.against(self.queue, self.latest, self.now) if self.latest else judge.Verdict(judge.State.OK)
+        if self.latest is None:
+            return judge.Verdict(judge.State.OK)
+        return judge.against(self.queue, self.latest, self.now, self.paused)
 
     @cached_property
     def state(self) -> str:
-        """The class of the table row: crit, warn or nothing. Of its targets and its warnings the worse one counts."""
+        """The class of the table row: crit, warn, paused or nothing. The worse of targets and warnings counts."""
         said = {str(self.verdict.state), self.warned}
-        return "crit" if judge.State.CRITICAL in said else "warn" if judge.State.WARNING in said else ""
+        return next((css for state, css in _CLASSES if state in said), "")
+
+    @property
+    def team(self) -> consumers.Team | None:
+        return self.standing.team if self.standing else None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the endpoint of ours that receives here was told to wait."""
+        return self.standing is not None and self.standing.endpoint.paused
 
     @property
     def dead_how(self) -> str:
         """In an error queue every row is dead, and known as its depth is; the archive's are counted."""
         return self.latest.how if self.latest and self.queue.kind == "error" else "counted"
+
+    @property
+    def judged_age(self) -> int | None:
+        """The target that its age is held against: none while somebody has decided that it waits."""
+        return None if self.paused else self.queue.target_age_seconds
 
     @property
     def waiting(self) -> int:
@@ -120,18 +140,22 @@ class Row:
 
     @cached_property
     def consumers(self) -> consumers.Said:
-        return consumers.said(self.queue, self.latest, self.team, self.now)
+        return consumers.said(self.queue, self.latest, self.standing, self.now)
 
 
 def load(
     queues: Iterable[Queue] | None = None,
-    teams: Iterable[consumers.Team] | None = None,
+    standing: Iterable[Standing] | None = None,
     alerts: Iterable[Alert] | None = None,
 ) -> list[Row]:
-    """Rows of these queues, or of all that are there. Teams and open warnings are read, unless the caller has them."""
+    """Rows of these queues, or of all that are there.
+
+    How endpoints stand, and open warnings, are read unless the caller has them.
+    """
     now = clock.now()
     found = records.rows() if queues is None else [(queue, getattr(queue, "latest", None)) for queue in queues]
-    by_endpoint = {each.endpoint.name: each for each in (processes.by_endpoint() if teams is None else teams)}
+    stands = standings.of(processes.by_endpoint()) if standing is None else standing
+    by_endpoint = {each.endpoint.name: each for each in stands}
     warned = _warned(Alert.objects.filter(resolved_at=None) if alerts is None else alerts)
     rows = [Row(queue, latest, now, by_endpoint.get(queue.endpoint)) for queue, latest in found]
     for row in rows:
@@ -152,6 +176,12 @@ def _warned(alerts: Iterable[Alert]) -> dict[str, tuple[datetime | None, str]]:
         queue: (min(each.opened_at for each in group), min(each.severity for each in group))  # critical comes first
         for queue, group in found.items()
     }
+
+
+def ranks(rows: Iterable[Row]) -> str:
+    """``,12:3,8:1``: queues that are not within target, each with how grave that is. A page whose rows stand in another
+    order says so (CONSOLE L2)."""
+    return "".join(f",{row.queue.pk}:{rank}" for row in rows if (rank := row.verdict.badness[0]))
 
 
 def worst_first(rows: Iterable[Row]) -> list[Row]:

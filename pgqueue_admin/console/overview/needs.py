@@ -1,21 +1,30 @@
-"""The needs-you list: critical warnings that nobody has acknowledged, one row per queue, oldest first."""
+"""The needs-you list: one row per queue with a critical warning, what holds messages up before piles of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
-from pgqueue_admin.console import navigation, next_steps
+from django.urls import reverse
+
+from pgqueue_admin.console import navigation, next_steps, verdicts
 from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.records.models import Alert
 from pgqueue_admin.records.queues import subject
 from pgqueue_admin.records.source import source
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.records.standings import Standing
+from pgqueue_admin.wording import visible, warnings
+from pgqueue_admin.wording.figures import counted
 
-MOST = 5
+MOST = 5  # rows of a part
 OF_PROCESSES = ("worker_crashing", "breaker_open")
+DEAD = frozenset({"dead_message", "dead_count"})
+FOLLOWS = frozenset({"nobody_receives", "queue_age", "queue_depth"})  # from that nobody takes what is there
+_KINDS = {"age": "queue_age", "dead": "dead_count", "depth": "queue_depth"}  # by the target that is passed
+SAID_ONCE = frozenset({*DEAD, "queue_depth"})  # their meaning is the same of every queue
 
 
 @dataclass
@@ -26,20 +35,35 @@ class Need:
     where: str
     path: str
     since: datetime | None
-    more: int = 0
-    step: str = "See the queue"
-    step_path: str = ""
     alerts: list[Alert] = field(default_factory=list)  # the gravest first
-    judged: Row | None = None  # where no warning has been opened yet
+    row: Row | None = None  # of a queue that is there
+    grows: bool = False  # whether there is more of it than ten minutes ago
+    acknowledged: bool = False  # somebody knows of all of it
+
+    @cached_property
+    def halted(self) -> Standing | None:
+        """The endpoint that somebody stopped, where that is why messages wait."""
+        standing = self.row.standing if self.row else None
+        return standing if standing and standing.is_cause else None
+
+    @cached_property
+    def _told(self) -> list[Alert]:
+        """The cause is no row of its own, and what follows from it is not told again."""
+        return [alert for alert in self.alerts if not (self.halted and alert.kind in FOLLOWS)]
 
     @cached_property
     def said(self) -> tuple[str, str]:
         """What is wrong, and what it means: put into words for the few that are shown."""
-        if self.judged:
-            said = _judged(self.judged)
-            return said.fact, said.meaning
+        if self.halted:
+            return verdicts.halted(self.halted), f"{self._told[0].sentence}." if self._told else ""
+        if not self.alerts:
+            said = _judged(self.row) if self.row else None
+            return (
+                (said.fact, _own(_KINDS.get(self.row.verdict.why, ""), said.meaning)) if self.row and said else ("", "")
+            )
         first = self.alerts[0]
-        return _past_its_target(first.threshold) if first.kind == "queue_age" else first.sentence, first.meaning
+        fact = _past_its_target(first.threshold) if first.kind == "queue_age" else first.sentence
+        return f"{fact}; growing" if self.grows else fact, _own(first.kind, first.meaning)
 
     @property
     def fact(self) -> str:
@@ -50,6 +74,36 @@ class Need:
         return self.said[1]
 
     @property
+    def step(self) -> tuple[str, str]:
+        """What to press next: the words, and where they lead."""
+        known = next_steps.of(self.alerts[0]) if self.alerts and not self.halted else None
+        return known or ("See the queue" if self.row else "See the warning", self.path)
+
+    @property
+    def more(self) -> int:
+        """Warnings beside the one that is told."""
+        return max(0, len(self._told) - 1)
+
+    @property
+    def start_path(self) -> str:
+        """Where its endpoint is started."""
+        return reverse("endpoint_start", args=[self.halted.endpoint.name]) if self.halted else ""
+
+    @property
+    def numbers(self) -> str:
+        """Of the warnings that acknowledging it is about: ``3,8``; empty while none has been opened."""
+        return ",".join(str(alert.pk) for alert in self.alerts)
+
+    @property
+    def question(self) -> str:
+        return f"Acknowledge {counted(len(self.alerts), 'warning')} of {visible.plain(self.where)}?"
+
+    @property
+    def value(self) -> str:
+        """In a word, for the grey board."""
+        return self.alerts[0].value if self.alerts else ""
+
+    @property
     def has_table(self) -> bool:
         return self.key.startswith("q")
 
@@ -58,41 +112,112 @@ class Need:
         """Also one that is no more: what died on the way to it still names it."""
         return self.has_table or any(alert.queue for alert in self.alerts)
 
+    @property
+    def counts_dead(self) -> bool:
+        return any(alert.kind in DEAD for alert in self.alerts)
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, where that is said once for all."""
+        first = self.alerts[0] if self.alerts and not self.halted else None
+        if first and first.kind == "queue_age":
+            return "Where the oldest is past its target, see who receives; raise concurrency or start a process."
+        return first.meaning if first and first.kind in SAID_ONCE else ""
+
+    @property
+    def _takes_nobody(self) -> bool:
+        return self.halted is not None or any(alert.kind == "nobody_receives" for alert in self.alerts)
+
+    @property
+    def _size(self) -> int:
+        """How many messages it is about."""
+        if self.row is None or self.row.latest is None:
+            return sum(alert.count for alert in self.alerts)
+        lying = (self.row.latest.dead or 0) if self.counts_dead or not self.alerts else 0
+        return lying + self.row.waiting
+
+    @property
+    def order(self) -> tuple[bool, int, float, str]:
+        """A cause before piles, the larger before the smaller, of equal ones the newest."""
+        return not self._takes_nobody, -self._size, -(self.since.timestamp() if self.since else 0.0), self.where
+
+    def is_new(self, since: datetime) -> bool:
+        """Whether more came, or another warning began, since then; what no warning tells of yet is new."""
+        return self.grows or not self.alerts or max(alert.opened_at for alert in self.alerts) > since
+
+    def begin_with_new(self, since: datetime) -> None:
+        """What makes it new is told, not what lies there since long."""
+        newer = [alert for alert in self.alerts if alert.opened_at > since]
+        if newer and not self.grows:
+            self.alerts = [*newer, *(alert for alert in self.alerts if alert not in newer)]
+            if not self.halted:
+                self.since = min(alert.opened_at for alert in newer)
+
+
+class Parts(NamedTuple):
+    """As the page shows them. ``since``: the look that what is new counts from."""
+
+    new: list[Need]
+    older: list[Need]
+    acknowledged: list[Need]
+    since: datetime
+
+    @property
+    def open(self) -> list[Need]:
+        return [*self.new, *self.older]
+
+
+def parts(needs: Iterable[Need], since: datetime) -> Parts:
+    found = sorted(needs, key=lambda need: need.order)
+    unknown = [need for need in found if not need.acknowledged]
+    new = [need for need in unknown if need.is_new(since)]
+    for need in new:
+        need.begin_with_new(since)
+    older = [need for need in unknown if not need.is_new(since)]
+    return Parts(new, older, [need for need in found if need.acknowledged], since)
+
 
 def find(alerts: Iterable[Alert], rows: Iterable[Row]) -> list[Need]:
-    """All of them: from open warnings, and from queues judged critical for which no warning has been opened yet."""
+    """All of them: from open warnings, and from queues judged critical, or held up, that no warning tells of yet."""
     rows_by_subject = {subject(row.queue): row for row in rows}
     grouped: dict[str, list[Alert]] = {}
     told = set()
     for alert in alerts:
         told.add(alert.queue)
-        if alert.severity == Alert.Severity.CRITICAL and alert.acknowledged_at is None:
+        if alert.severity == Alert.Severity.CRITICAL:
             grouped.setdefault(alert.queue or _apart(alert), []).append(alert)
     found = [_told(where, group, rows_by_subject.get(where)) for where, group in grouped.items()]
     _tell_apart(found, {row.address.table for row in rows_by_subject.values()})
-    untold = [row for where, row in rows_by_subject.items() if where not in told and row.verdict.state == "critical"]
-    return sorted([*found, *map(_untold, untold)], key=_oldest_first)
+    unsaid = [row for where, row in rows_by_subject.items() if _is_untold(row, where in told, where in grouped)]
+    return [*found, *map(_untold, unsaid)]
 
 
-def _oldest_first(need: Need) -> tuple[bool, float, str]:
-    return need.since is None, need.since.timestamp() if need.since else 0.0, need.where
+def _is_untold(row: Row, told: bool, critical: bool) -> bool:
+    held_up = row.standing is not None and row.standing.is_cause and not critical
+    return held_up or (not told and row.verdict.state == "critical")
 
 
-def _told(where: str, alerts: list[Alert], row: Row | None) -> Need:
-    alerts.sort(key=lambda alert: (alert.kind != "dead_message", alert.opened_at))
-    first = alerts[0]
+def _told(where: str, alerts: Sequence[Alert], row: Row | None) -> Need:
+    unknown = [alert for alert in alerts if alert.acknowledged_at is None]
+    shown = sorted(unknown or alerts, key=lambda alert: (alert.kind != "dead_message", alert.opened_at))
+    first = shown[0]
     path = row.path if row else navigation.path_of("alerts")
-    words, step_path = next_steps.of(first) or ("See the queue" if row else "See the warning", path)
+    halted_at = row.standing.at if row and row.standing and row.standing.is_cause else None
     return Need(
         key=row.key if row else f"a{first.pk}",
         where=_short(where) if first.queue else first.subject,
         path=path,
-        since=min(alert.opened_at for alert in alerts),
-        more=len(alerts) - 1,
-        step=words,
-        step_path=step_path,
-        alerts=alerts,
+        since=halted_at or min(alert.opened_at for alert in shown),
+        alerts=shown,
+        row=row,
+        grows=_grows(row, shown),
+        acknowledged=not unknown,
     )
+
+
+def _grows(row: Row | None, alerts: Collection[Alert]) -> bool:
+    """More comes than leaves. Whether more are dead is asked for apart (``note_growth``)."""
+    return row is not None and row.trend.tone == "grows" and any(alert.kind in FOLLOWS for alert in alerts)
 
 
 def _apart(alert: Alert) -> str:
@@ -108,8 +233,28 @@ def _tell_apart(needs: list[Need], tables: set[str]) -> None:
 
 
 def _untold(row: Row) -> Need:
-    since = row.latest.oldest_at if row.latest else None
-    return Need(row.key, row.address.table, row.path, since, step_path=row.path, judged=row)
+    since = row.standing.at if row.standing and row.standing.is_cause else row.latest.oldest_at if row.latest else None
+    return Need(row.key, row.address.table, row.path, since, row=row)
+
+
+def note_growth(needs: Iterable[Need], dead_then: dict[int, int]) -> None:
+    """``dead_then``: how many lay dead ten minutes ago, by queue."""
+    for need in needs:
+        if need.row and need.row.latest and need.counts_dead and not need.acknowledged:
+            before, now = dead_then.get(need.row.queue.pk), need.row.latest.dead
+            need.grows = need.grows or (before is not None and now is not None and now > before)
+
+
+def advice(needs: Iterable[Need]) -> list[str]:
+    """What to do about several of them, said once."""
+    return list(dict.fromkeys(need.advice for need in needs if need.advice))
+
+
+def _own(kind: str, meaning: str) -> str:
+    """Without what is said once for all: of an old head how quickly messages come and leave."""
+    if kind == "queue_age":
+        return f"{meaning.partition('. See ')[0]}."
+    return "" if kind in SAID_ONCE else meaning
 
 
 def _past_its_target(target: str) -> str:
@@ -129,6 +274,11 @@ def _judged(row: Row) -> warnings.Said:
     if row.verdict.why == "dead":
         return warnings.dead_count(int(value), int(target), row.dead_how)
     return warnings.queue_depth(int(value), row.latest.how if row.latest else "counted", int(target))
+
+
+def _untold_said(row: Row) -> tuple[str, str]:
+    said = _judged(row)
+    return said.fact, _own(_KINDS.get(row.verdict.why, ""), said.meaning)
 
 
 def _short(where: str) -> str:

@@ -1,51 +1,73 @@
 """The sentence that opens the page: what a person would say who has looked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from pgqueue_admin.console import parts
+from pgqueue_admin.console import parts, verdicts
 from pgqueue_admin.console.board.rows import Row
-from pgqueue_admin.console.overview.needs import Need
+from pgqueue_admin.console.board.tally import tally
+from pgqueue_admin.console.overview.needs import Need, Parts
+from pgqueue_admin.console.verdicts import Verdict
 from pgqueue_admin.records.models import Alert
+from pgqueue_admin.records.sight import Sight
+from pgqueue_admin.records.standings import Standing
 from pgqueue_admin.wording import figures, names, visible
 from pgqueue_admin.wording.durations import plain
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    tone: str  # crit, warn, good, blind
-    sentence: str
-    title: str
-    rest: str
+class Blind:
+    """``since``: the newest sample that can be believed. ``why``: as a sampler says that runs; of most queues, where
+    the sampler looks and they cannot be read (``sight``)."""
 
-    @property
-    def spoken(self) -> str:
-        """Without a time, which is told in markup."""
-        return self.title if self.tone == "blind" else self.sentence
+    since: datetime
+    why: str = ""
+    sight: Sight | None = None
 
 
 def judge(
-    needs: Sequence[Need], alerts: Sequence[Alert], rows: Sequence[Row], blind_since: datetime | None, why: str = ""
+    needs: Parts, alerts: Sequence[Alert], rows: Sequence[Row], standings: Sequence[Standing], blind: Blind | None
 ) -> Verdict:
-    """``blind_since``: the newest sample, when it is too old to be believed. ``why``: as a sampler says that runs."""
-    if blind_since is not None:
-        return _blind(blind_since, visible.first_line(why))
+    if blind:
+        return _blind(blind)
+    said = _judged(needs, alerts, rows)
+    halted = [verdicts.halted(each) for each in standings if each.state in verdicts.HALTED and not each.is_cause]
+    if not halted:
+        return said
+    more = parts.joined([*halted[: verdicts.MOST], *_more(len(halted) - verdicts.MOST)], ". ")
+    return replace(said, rest=format_html("{} {}.", said.rest, more))
+
+
+def _more(number: int) -> list[SafeString]:
+    return (
+        [format_html("{} not run", figures.counted(number, "more endpoint does", "more endpoints do"))]
+        if number > 0
+        else []
+    )
+
+
+def _judged(needs: Parts, alerts: Sequence[Alert], rows: Sequence[Row]) -> Verdict:
     warnings = [alert for alert in alerts if alert.severity == "warning" and alert.acknowledged_at is None]
-    if needs:
+    if needs.open:
         return _needed(needs, warnings, rows)
+    if unread := tally(rows).unread:
+        return _unread(unread, warnings, rows)
     if warnings:
         count = figures.counted(len(warnings), "warning")
         return Verdict("warn", f"Nothing is broken; {count} can wait", f"{count} can wait", _within(rows, ()))
     return _calm(rows, [alert for alert in alerts if alert.acknowledged_at])
 
 
-def _blind(since: datetime, why: str) -> Verdict:
-    kept = "Everything below is the last that was seen. Nothing was lost."
-    said = format_html("The console cannot see: no sample since {}", parts.when(since))
+def _blind(blind: Blind) -> Verdict:
+    kept, why = "Everything below is the last that was seen. Nothing was lost.", visible.first_line(blind.why)
+    if blind.sight:
+        return _unseen(blind.sight, blind.since, why, kept)
+    said = format_html("The console cannot see: no sample since {}", parts.when(blind.since))
     if not why:
         return Verdict("blind", said, "No sample", kept)
     short = why.partition(". ")[0].replace("The database", "the queues’ database", 1).removesuffix(".")
@@ -53,15 +75,48 @@ def _blind(since: datetime, why: str) -> Verdict:
     return Verdict("blind", format_html("{}: {}", said, short), "The queues cannot be read", rest)
 
 
-def _needed(needs: Sequence[Need], warnings: Sequence[Alert], rows: Sequence[Row]) -> Verdict:
-    noun = "queue" if all(need.is_queue for need in needs) else "thing"
-    one = len(needs) == 1
-    sentence = f"{figures.in_words(len(needs))} {noun if one else noun + 's'} {'needs' if one else 'need'} you"
-    title = f"{len(needs)} need{'s' if one else ''} you: {names.listed([need.where for need in needs], 2)}"
-    rest = f"{_untabled(needs)} {_within(rows, needs)}".strip()
-    if warnings:
-        rest += f" {figures.counted(len(warnings), 'warning')} can wait."
-    return Verdict("crit", sentence[0].upper() + sentence[1:], title, rest)
+def _unseen(seen: Sight, since: datetime, why: str, kept: str) -> Verdict:
+    of = "its only queue" if seen.of == 1 else f"{seen.unread:,} of {seen.of:,} queues"
+    said = format_html("The console cannot see: {} cannot be read since {}", of, parts.when(since))
+    rest = format_html("Of most of them the database says: {}. {}", why.rstrip("."), kept)
+    return Verdict("blind", said, f"{seen.unread:,} of {seen.of:,} queues cannot be read", rest)
+
+
+def _unread(number: int, warnings: Sequence[Alert], rows: Sequence[Row]) -> Verdict:
+    one = number == 1
+    said = f"{figures.in_words(number).capitalize()} {'queue is' if one else 'queues are'} not read"
+    rest = f"{_within(rows, ())} {_can_wait(warnings)}".strip()
+    return Verdict("warn", said, f"{number:,} not read", rest)
+
+
+def _can_wait(warnings: Sequence[Alert]) -> str:
+    return f"{figures.counted(len(warnings), 'warning')} can wait." if warnings else ""
+
+
+def _needed(needs: Parts, warnings: Sequence[Alert], rows: Sequence[Row]) -> Verdict:
+    found = needs.open
+    rest = f"{_untabled(found)} {_within(rows, found)} {_can_wait(warnings)}"
+    causes = [need.halted for need in found if need.halted]
+    held_up = [verdicts.halted(each) for each in causes[:2]]
+    counts = [_counts(needs)] if len(found) > len(held_up) else []
+    sentence = format_html("{}", parts.joined([*held_up, *counts], ". "))
+    names_of = names.listed([need.where for need in needs.new or needs.older], 2)
+    number = f"{len(found)} need{'s' if len(found) == 1 else ''} you" if needs.new else f"{len(found)} older open"
+    title = f"{verdicts.plain(causes[0])}; {number}" if causes else f"{number}: {names_of}"
+    return Verdict("crit", sentence, title, " ".join(rest.split()))
+
+
+def _counts(needs: Parts) -> SafeString:
+    """``Two queues need you``, ``3 new since 12:15, 15 older``, ``Nothing new since 12:15; 4 older are open``."""
+    new, older = len(needs.new), len(needs.older)
+    if not older:
+        noun = "queue" if all(need.is_queue for need in needs.new) else "thing"
+        said = f"{figures.in_words(new)} {noun} needs you" if new == 1 else f"{figures.in_words(new)} {noun}s need you"
+        return format_html("{}", said[0].upper() + said[1:])
+    if new:
+        return format_html("{} new since {}, {} older", f"{new:,}", parts.when(needs.since), f"{older:,}")
+    are = "is" if older == 1 else "are"
+    return format_html("Nothing new since {}; {} older {} open", parts.when(needs.since), f"{older:,}", are)
 
 
 def _untabled(needs: Sequence[Need]) -> str:
@@ -75,28 +130,23 @@ def _untabled(needs: Sequence[Need]) -> str:
 
 def _within(rows: Sequence[Row], needs: Sequence[Need]) -> str:
     needed = {need.key for need in needs}
-    fine = sum(row.verdict.state == "ok" and row.key not in needed for row in _measured(rows))
-    if not fine:
-        return ""
+    others = tally(row for row in rows if row.key not in needed)
     other = "other " if needs else ""
-    noun = f"{other}queue is" if fine == 1 else f"{other}queues are"
-    return f"{fine:,} {noun} within target."
+    noun = f"{other}queue is" if others.within == 1 else f"{other}queues are"
+    said = [f"{others.within:,} {noun} within target"] if others.within else []
+    return f"{'; '.join([*said, *others.rest])}." if said or others.rest else ""
 
 
 def _calm(rows: Sequence[Row], acknowledged: Sequence[Alert]) -> Verdict:
-    measured = _measured(rows)
-    if rows and not measured:
+    counted = tally(rows)
+    if rows and not counted.of:
         often = f"The sampler looks every {plain(settings.PGQUEUE['SAMPLE_SECONDS'])}."
         return Verdict("blind", "No queue was measured yet", "No sample", often)
-    fine = sum(row.verdict.state == "ok" for row in measured)
     quiet = "acknowledged warning stays quiet", "acknowledged warnings stay quiet"
     rest = f"{figures.counted(len(acknowledged), *quiet)}." if acknowledged else ""
-    if fine == len(measured):
-        said = "The only queue is within target" if fine == 1 else f"All {fine:,} queues are within target"
+    if counted.within == counted.of:
+        said = "The only queue is within target" if counted.of == 1 else f"All {counted.of:,} queues are within target"
         return Verdict("good", said, "All within target", rest)
-    return Verdict("good", f"{fine:,} of {len(measured):,} queues are within target", "Nothing needs you", rest)
-
-
-def _measured(rows: Sequence[Row]) -> list[Row]:
-    """What was never measured is within no target."""
-    return [row for row in rows if row.latest]
+    sentence = f"{counted.within:,} of {counted.of:,} queues are within target"
+    more = f"{', '.join(counted.rest).capitalize()}." if counted.rest else ""
+    return Verdict("good", sentence, "Nothing needs you", f"{more} {rest}".strip())

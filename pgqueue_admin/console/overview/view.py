@@ -1,17 +1,20 @@
 """Everything the first page shows, read once: for a request, and for the live topic."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.overview import needs, totals, verdict
-from pgqueue_admin.records import clock, freshness, processes, rail
-from pgqueue_admin.records.board import dead
+from pgqueue_admin.console.verdicts import Verdict
+from pgqueue_admin.records import clock, freshness, processes, rail, sight, standings
+from pgqueue_admin.records.board import dead, dead_then
 from pgqueue_admin.records.models import Alert
+from pgqueue_admin.records.standings import Standing
 
 BACKLOG = 8
 CAUSES = 5
+GROWING = timedelta(minutes=10)
 
 
 def _most_first(alert: Alert) -> tuple[int, str]:
@@ -21,11 +24,18 @@ def _most_first(alert: Alert) -> tuple[int, str]:
 
 @dataclass
 class View:
+    """``since``: what began later is new to who looks."""
+
+    since: datetime
     now: datetime = field(default_factory=clock.now)
 
     @cached_property
     def rows(self) -> list[board.Row]:
-        return board.worst_first(board.load(teams=self.teams, alerts=self.alerts))
+        return board.worst_first(board.load(standing=self.standings, alerts=self.alerts))
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        return standings.of(self.teams)
 
     @cached_property
     def teams(self) -> list[processes.OfEndpoint]:
@@ -36,19 +46,28 @@ class View:
         return list(Alert.objects.filter(resolved_at=None))
 
     @cached_property
-    def needs(self) -> list[needs.Need]:
-        return needs.find(self.alerts, self.rows)
+    def needs(self) -> needs.Parts:
+        found = needs.find(self.alerts, self.rows)
+        piles = [need.row.queue.pk for need in found if need.row and need.counts_dead and not need.acknowledged]
+        needs.note_growth(found, dead_then(piles, self.now - GROWING) if piles else {})
+        return needs.parts(found, self.since)
+
+    @property
+    def advice(self) -> list[str]:
+        return needs.advice([*self.needs.new[: needs.MOST], *self.needs.older[: needs.MOST]])
 
     @cached_property
-    def blind_since(self) -> datetime | None:
-        """The newest sample, if so many have been missed since that figures are stale."""
+    def blind(self) -> verdict.Blind | None:
+        """Where so many samples have been missed that figures are stale, or most queues cannot be read."""
         newest = rail.newest()
-        return newest if newest and freshness.is_stale(newest, self.now) else None
+        if newest and freshness.is_stale(newest, self.now):
+            return verdict.Blind(newest, rail.blind())
+        seen = sight.of((row.latest for row in self.rows if row.latest), self.now)
+        return verdict.Blind(seen.since, seen.why, seen) if seen.is_blind and seen.since else None
 
     @cached_property
-    def verdict(self) -> verdict.Verdict:
-        why = rail.blind() if self.blind_since else ""
-        return verdict.judge(self.needs, self.alerts, self.rows, self.blind_since, why)
+    def verdict(self) -> Verdict:
+        return verdict.judge(self.needs, self.alerts, self.rows, self.standings, self.blind)
 
     @cached_property
     def _totals(self) -> totals.Totals:

@@ -11,6 +11,7 @@ from pgqueue_admin.alerts import acknowledging, mailbox, trial
 from pgqueue_admin.console import access, alerts, answers, paging
 from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.existing import existing
+from pgqueue_admin.console.numbers import several
 from pgqueue_admin.records.models import Alert, AlertMail
 
 
@@ -72,6 +73,27 @@ def _ways(number: int, back: str, fields: dict[str, str]) -> list[Way]:
     ]
 
 
+@require_POST
+def acknowledgements(request: HttpRequest) -> HttpResponse:
+    """The same of several at once, by their numbers: those of one queue, from Overview."""
+    named = several(request.POST.get("alerts", ""), alerts.PAGE) or ""
+    refusal, withdraws = access.may(request.user, "acknowledge"), "withdraw" in request.POST
+    if refusal or not named:
+        why = f"Acknowledging {refusal}" if refusal else "No warning was named"
+        answers.refused(request, f"Nothing was changed. {why}.")
+        return answers.back(request)
+    act = acknowledging.withdraw if withdraws else acknowledging.acknowledge
+    why_not = {int(number): act(int(number), request.user, "console") for number in named.split(",")}
+    if done := [number for number, why in why_not.items() if not why]:
+        said = "Put back among the open warnings." if withdraws else alerts.acknowledged_all(done)
+        fields = {"alerts": ",".join(map(str, done)), **({} if withdraws else {"withdraw": "yes"})}
+        word = "Acknowledge again" if withdraws else "Undo"
+        answers.done(request, said, Way(word, reverse("alert_acknowledgements"), fields))
+    for why in dict.fromkeys(filter(None, why_not.values())):
+        answers.refused(request, why)
+    return answers.back(request)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def mails(request: HttpRequest) -> HttpResponse:
     """The mails; a POST asks for a test mail."""
@@ -108,6 +130,7 @@ urlpatterns = [
     path("alerts/", page, name="alerts"),
     path("alerts/<int:number>/", one, name="alert"),
     path("alerts/<int:number>/acknowledgement/", acknowledgement, name="alert_acknowledgement"),
+    path("alerts/acknowledgements/", acknowledgements, name="alert_acknowledgements"),
     path("alerts/mail/", mails, name="alert_mails"),
     path("alerts/mail/<int:number>/", mail, name="alert_mail"),
 ]

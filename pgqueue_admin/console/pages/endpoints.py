@@ -5,11 +5,10 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.console import access, answers, service
+from pgqueue_admin.console import access, answers, service, verdicts
 from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.forms.declaration import Declaration
-from pgqueue_admin.records import endpoints
-from pgqueue_admin.wording.figures import in_words
+from pgqueue_admin.records import endpoints, standings
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,7 +20,9 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: Declaration, status: int = 200) -> HttpResponse:
     found = service.services()
-    about = {"services": found, "form": form, "refusal": access.may(request.user, "set"), "verdict": _verdict(found)}
+    verdict = service.verdict(standings.of(each.staff for each in found if each.endpoint.ours))
+    about = {"services": found, "form": form, "refusal": access.may(request.user, "set"), "verdict": verdict}
+    about |= {"verdict_line": verdicts.line(verdict)}
     return render(request, "pgqueue_admin/endpoints/page.html", about, status=status)
 
 
@@ -46,13 +47,6 @@ def _tell(request: HttpRequest, form: Declaration) -> None:
     name = given["name"]
     ways = Way("See it", reverse("endpoint", args=[name])), Way("Undo", reverse("endpoint_withdraw", args=[name]), {})
     answers.done(request, f"{name} is declared. Its peek delay is used for warnings only.", *ways)
-
-
-def _verdict(found: list[service.Service]) -> str:
-    short = sum(each.state[1] == "critical" for each in found)
-    if short:
-        return f"{in_words(short).capitalize()} {'endpoint is' if short == 1 else 'endpoints are'} short of processes"
-    return "Every endpoint has its processes" if found else "No endpoint is known yet"
 
 
 urlpatterns = [path("endpoints/", page, name="endpoints")]

@@ -56,6 +56,7 @@ def show(
         "settings": _settings(view),
         "changes": [changes.of_entry(entry) for entry in view.history],
         "refusal": access.may(request.user, "set"),
+        "run_refusal": access.may(request.user, "run"),
         "settings_path": f"{view.row.path}#settings",
         **(_form(view, form) if form or "edit" in request.GET else {}),
         **(_looked(view) if "ends" in request.GET else {}),

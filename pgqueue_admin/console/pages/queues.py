@@ -5,10 +5,13 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
 
+from pgqueue_admin.console import verdicts
 from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.board.tally import tally
 from pgqueue_admin.console.queues import filter as filters
 from pgqueue_admin.console.queues import table
 from pgqueue_admin.console.queues.columns import COLUMNS, SORTS
+from pgqueue_admin.records import processes, standings
 from pgqueue_admin.records.source import source
 
 
@@ -16,7 +19,8 @@ from pgqueue_admin.records.source import source
 def page(request: HttpRequest) -> HttpResponse:
     wanted = filters.read(request.GET.get("q", ""))
     sort = request.GET.get("sort", "") if request.GET.get("sort", "").removeprefix("-") in SORTS else ""
-    everything = board.load()
+    stands = standings.of(processes.by_endpoint())
+    everything = board.load(standing=stands)
     found = table.ordered([row for row in everything if wanted.matches(row)], sort)
     shown = found if sort or wanted.text else table.folded(found, request.GET.get("open", ""))
     return render(
@@ -31,7 +35,8 @@ def page(request: HttpRequest) -> HttpResponse:
             "lines": table.lines(shown),
             "found": found,
             "all": everything,
-            "off": sum(row.verdict.state == "critical" for row in everything),
+            "tally": tally(everything),
+            "halted": verdicts.of_endpoints(stands),
             "warned": sum(bool(row.warned) for row in everything),
             "schemas": source().schemas,
         },

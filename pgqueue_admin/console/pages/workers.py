@@ -6,7 +6,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
 from pgqueue_admin.console import access, answers, process_logs, processes
-from pgqueue_admin.records import fatal, hosts
+from pgqueue_admin.records import fatal, hosts, standings
 from pgqueue_admin.records import processes as records
 from pgqueue_admin.records.endpoint_change import ActRefused
 
@@ -19,7 +19,7 @@ def page(request: HttpRequest) -> HttpResponse:
     found = processes.rows(records.current(), staffed)
     by_host = processes.hosts(found)
     suspects = fatal.suspects()
-    state, sentence = processes.verdict(staffed, found, suspects)
+    verdict = processes.verdict(standings.of(staffed), found, suspects)
     may_read = not access.may(request.user, "log")
     last = LAST_LINES if may_read else 0
     silent = {host.name for host in by_host if host.silent_since}
@@ -36,8 +36,7 @@ def page(request: HttpRequest) -> HttpResponse:
             "failing": processes.failing(staffed),
             "may_read": may_read,
             "suspects": suspects,
-            "verdict": sentence,
-            "verdict_state": state,
+            "verdict": verdict,
             "refusal": access.may(request.user, "run"),
         },
     )

@@ -9,16 +9,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.console import alerts as told
-from pgqueue_admin.console import navigation, parts, paths, settings_words
+from pgqueue_admin.console import navigation, parts, paths, settings_words, verdicts
+from pgqueue_admin.console import processes as processes_words
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import ingestion, processes, queues
+from pgqueue_admin.records import ingestion, processes, queues, standings
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject
+from pgqueue_admin.records.standings import Standing
 from pgqueue_admin.wording import visible
 from pgqueue_admin.wording.durations import plain
 from pgqueue_admin.wording.figures import AT_LEAST, NOT_SEEN
@@ -43,7 +45,7 @@ class View:
     @cached_property
     def row(self) -> board.Row:
         teams = processes.by_endpoint([self.queue.endpoint] if self.queue.endpoint else [])
-        return board.load([self.queue], teams, self.alerts)[0]
+        return board.load([self.queue], standings.of(teams), self.alerts)[0]
 
     @property
     def address(self) -> Address:
@@ -67,11 +69,16 @@ class View:
 
     @property
     def warnings(self) -> list[told.Row]:
-        return [told.Row(alert, self.row.now) for alert in self.alerts[:WARNINGS]]
+        return [told.Row(alert, self.row.now) for alert in self._told[:WARNINGS]]
 
     @cached_property
     def more_warnings(self) -> list[told.Row]:
-        return [told.Row(alert, self.row.now) for alert in self.alerts[WARNINGS:]]
+        return [told.Row(alert, self.row.now) for alert in self._told[WARNINGS:]]
+
+    @cached_property
+    def _told(self) -> list[Alert]:
+        """That nobody receives is said before, with who stopped it."""
+        return [alert for alert in self.alerts if not (self.halted and alert.kind == "nobody_receives")]
 
     @cached_property
     def endpoint(self) -> Endpoint | None:
@@ -92,7 +99,15 @@ class View:
     @property
     def title(self) -> str:
         """Of its page."""
-        return f"{self.row.address.table}, critical" if self.row.state == "crit" else self.row.address.table
+        word = {"crit": "critical", "paused": "paused"}.get(self.row.state)
+        return f"{self.row.address.table}, {word}" if word else self.row.address.table
+
+    @property
+    def halted(self) -> tuple[Standing, SafeString, processes_words.Halt] | None:
+        """How its endpoint of ours stands, in words, and the act that makes it go on; None where it receives."""
+        standing = self.row.standing
+        halt = processes_words.halted(standing.team) if standing and standing.state in verdicts.HALTED else None
+        return (standing, verdicts.halted(standing), halt) if standing and halt else None
 
     @property
     def state(self) -> SafeString:
@@ -132,7 +147,11 @@ class View:
 
 def state(view: View) -> SafeString:
     """The word beside the name; nothing while the queue is within its targets and nobody warns."""
-    word = "gone" if view.queue.gone_since else {"crit": "critical", "warn": "warning"}.get(view.row.state, "")
+    word = (
+        "gone"
+        if view.queue.gone_since
+        else {"crit": "critical", "warn": "warning", "paused": "paused"}.get(view.row.state, "")
+    )
     return parts.state(word) if word else mark_safe("")
 
 
@@ -185,8 +204,8 @@ def _oldest(view: View) -> Figure:
     if row.age is None or row.latest is None or row.latest.oldest_at is None:
         unseen = ", since when cannot be seen" if row.no_age == NOT_SEEN else ""
         return Figure("oldest", "Oldest ready", _text(row.no_age), format_html("{}{}", against, unseen))
-    said = cells.age(row.latest.oldest_at, row.age, target, row.latest.oldest_how, row.state)
-    past = target is not None and row.age > target
+    said = cells.age(row.latest.oldest_at, row.age, row.judged_age, row.latest.oldest_how, row.state)
+    past = row.judged_age is not None and row.age > row.judged_age
     if row.latest.oldest_how == AT_LEAST:
         against = format_html("{}, since before {}", against, parts.when(row.latest.oldest_at))
     return Figure("oldest", "Oldest ready", said, against, "hot" if past else "")
@@ -223,8 +242,7 @@ def live(number: str) -> dict[str, str]:
         said[f"now.{figure.name}.tone"] = figure.tone
     latest = view.row.latest
     if latest and latest.oldest_at and view.row.age is not None:  # the browser moves the age on
-        target = queue.target_age_seconds
-        said["now.oldest"] = cells.age(latest.oldest_at, 0.0, target, latest.oldest_how, view.row.state)
+        said["now.oldest"] = cells.age(latest.oldest_at, 0.0, view.row.judged_age, latest.oldest_how, view.row.state)
     return {
         **said,
         "@title": visible.plain(view.title),

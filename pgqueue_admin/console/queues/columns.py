@@ -42,7 +42,7 @@ def oldest(row: Row) -> Cell:
         return Cell(row.no_age, "unknown")
     how = row.latest.oldest_how
     about = figures.about(how)
-    target = row.queue.target_age_seconds
+    target = row.judged_age
     past = "crit-t" if target is not None and row.age > target else ""
     moves = f'data-since="{times.iso(row.latest.oldest_at)}" data-target="{target or ""}" data-about="{about}"'
     return Cell(about + duration(float(int(row.age)) if row.age >= 10 else row.age), how, past, moves)
@@ -103,11 +103,11 @@ COLUMNS = (
     Column("ready", "Ready", ready, lambda row: _sampled(row, "ready")),
     Column("age", "Oldest", oldest, lambda row: _number(row.age)),
     Column("target", "Target", target, lambda row: _number(row.queue.target_age_seconds), css="num drop mid"),
-    Column("in", "In /s", entering, lambda row: _sampled(row, "in_per_second"), css="num drop"),
-    Column("out", "Out /s", leaving, lambda row: _sampled(row, "out_per_second"), css="num drop"),
+    Column("in", "In /s", entering, lambda row: _sampled(row, "in_per_second"), css="num drop mid"),
+    Column("out", "Out /s", leaving, lambda row: _sampled(row, "out_per_second"), css="num drop mid"),
     Column("trend", "Trend", trend, lambda row: row.growth, css=""),
-    Column("delayed", "Delayed", delayed, lambda row: _sampled(row, "delayed"), css="num drop"),
-    Column("expired", "Expired", expired, lambda row: _sampled(row, "expired"), css="num drop"),
+    Column("delayed", "Delayed", delayed, lambda row: _sampled(row, "delayed"), css="num drop mid"),
+    Column("expired", "Expired", expired, lambda row: _sampled(row, "expired"), css="num drop mid"),
     Column("dead", "Dead", dead, lambda row: _sampled(row, "dead")),
     Column("span", "Seq span", span, lambda row: _number(row.span), css="num drop mid"),
     Column("consumers", "Consumers", consumers, lambda row: row.consumers.words, css=""),

@@ -7,7 +7,7 @@ from pgqueue_admin.console.board.rows import Row
 from pgqueue_admin.monitor.tables import Kind
 
 FIELDS = ("kind", "state", "schema")
-STATES = {"critical": "crit", "warning": "warn", "ok": ""}
+STATES = {"critical": "crit", "warning": "warn", "paused": "paused", "ok": ""}
 CHOICES = {"state": [*STATES], "kind": [kind.value for kind in Kind]}
 
 

@@ -10,7 +10,7 @@ select
     (select dead from pgqueue_archivesample order by id desc limit 1) as dead,
     (select count(*) from pgqueue_operation where state in ('waiting', 'running')) as operations,
     (select count(*) from pgqueue_endpoint) as endpoints,
-    team.wanted, team.up,
+    team.teams,
     (select count(distinct p.role) from pgqueue_process p
      where p.role not in ('endpoint', 'supervisor')
          and (p.ended_at is null and p.heartbeat_at < now() - %(lost)s * interval '1 s'
@@ -29,8 +29,7 @@ from (
     from pgqueue_queue q join pgqueue_latestsample l on l.queue_id = q.id
     where q.kind = 'delayed' and q.gone_since is null
 ) kept, (
-    select coalesce(sum(e.desired_processes), 0)::int8 as wanted,
-           coalesce(sum(least(e.desired_processes, coalesce(p.have, 0))), 0)::int8 as up
+    select coalesce(json_agg(json_build_array(e.desired_processes, coalesce(p.have, 0), e.paused)), '[]') as teams
     from pgqueue_endpoint e
     left join (
         select endpoint, count(*) as have from pgqueue_process

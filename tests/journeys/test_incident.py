@@ -1,0 +1,86 @@
+"""An evening with one endpoint stopped and one paused: what every page says first, and what goes on from there."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.journeys.conftest import shoot
+from tests.journeys.product import Product
+from tests.journeys.test_pages import WINDOWS, overflow
+
+pytestmark = pytest.mark.journey
+LOOKS: dict[str, dict[str, Any]] = {**WINDOWS, "middle": {"viewport": {"width": 1024, "height": 800}}}
+STOPPED = re.compile(r"Demo\.Orders is stopped \(by \w+, \d\d:\d\d\); [\d,]+ waits?")
+
+
+def press(page: Page, product: Product, endpoint: str, *buttons: str) -> None:
+    page.goto(f"{product.url}/endpoints/{endpoint}/")
+    for button in buttons:
+        page.get_by_role("button", name=button, exact=True).first.click()
+
+
+@pytest.fixture
+def incident(page: Page, product: Product) -> Iterator[Page]:
+    """Orders is stopped while the shop goes on sending to it; then Web is paused."""
+    press(page, product, "Demo.Orders", "Stop…", "Stop it")
+    page.goto(product.url)
+    expect(page.locator("#v")).to_have_text(STOPPED)  # told to an open page, without its being loaded again
+    press(page, product, "Demo.Web", "Pause")
+    yield page
+    for endpoint, button in (("Demo.Orders", "Start"), ("Demo.Web", "Resume")):
+        page.goto(f"{product.url}/endpoints/{endpoint}/")
+        if (left := page.get_by_role("button", name=button, exact=True)).count():
+            left.first.click()
+
+
+def test_the_cause_is_said_first_on_every_page_and_ends_there(
+    incident: Page, product: Product, browser: Browser
+) -> None:
+    for look, window in LOOKS.items():
+        context = browser.new_context(**window, timezone_id="UTC", storage_state=incident.context.storage_state())
+        page = context.new_page()
+        for name, path in (("", "/"), ("workers", "/workers/"), ("endpoints", "/endpoints/"), ("queues", "/queues/")):
+            page.goto(product.url + path)
+            expect(page.locator("main")).to_contain_text(STOPPED)
+            expect(page.locator("main")).to_contain_text("Demo.Web is paused (by ")
+            assert overflow(page, page.viewport_size["width"] if page.viewport_size else 0) <= 0, (look, path)
+            shoot(page, f"incident{'-' if name else ''}{name}-{look}")
+        context.close()
+    incident.goto(f"{product.url}/queues/demo/Demo.Web/")
+    expect(incident.locator(".notice").first).to_contain_text("Demo.Web is paused")
+    expect(incident.locator('[data-live="now.state"]')).to_have_text("paused")
+    incident.goto(f"{product.url}/queues/demo/Demo.Orders/")
+    expect(incident.locator(".notice").first).to_have_text(STOPPED, use_inner_text=True)
+    incident.goto(product.url)
+    first = incident.locator("[data-need]").first
+    expect(first).to_contain_text("Demo.Orders is stopped")
+    first.get_by_role("button", name="Start").click()
+    expect(incident.locator("main")).to_contain_text("Demo.Orders starts")
+    expect(incident.locator("#v")).not_to_contain_text("is stopped")
+
+
+def test_queues_keeps_what_counts_at_1024_px(browser: Browser, product: Product, page: Page) -> None:
+    page.set_viewport_size({"width": 1024, "height": 800})
+    page.goto(f"{product.url}/queues/")
+    inside = "(cell) => cell.getBoundingClientRect().right <= cell.closest('.scroll').getBoundingClientRect().right"
+    for name in ("Ready", "Oldest", "Trend", "Dead", "Consumers"):
+        head = page.get_by_role("columnheader", name=name, exact=True)
+        expect(head).to_be_visible()
+        assert head.evaluate(inside), f"{name} is cut off"
+    for name in ("Seq span", "Expired", "Target"):
+        expect(page.locator("th", has_text=name)).to_be_hidden()
+
+
+def test_no_figure_prints_over_the_next_tile(page: Page, product: Product) -> None:
+    """What was there before the sampler began is said to be at least so old: the longest that a tile holds."""
+    page.goto(f"{product.url}/queues/public/Poison.OddValues/")
+    oldest = page.locator('[data-live="now.oldest"]')
+    expect(oldest).to_contain_text("at")
+    beyond = "(each) => each.scrollWidth - each.clientWidth"
+    for width in (1440, 1280, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        oldest.locator("b").evaluate("(each) => { each.textContent = each.dataset.about + '44\\u00a0min 40\\u00a0s' }")
+        assert oldest.evaluate(beyond) <= 0, width
