@@ -46,6 +46,10 @@ class TableChanged(DatabaseError):
     """The table is no longer what it was."""
 
 
+class NameNotFound(DatabaseError):
+    """A trigger of the table, or a function it calls, names something that is not on our session's search path."""
+
+
 class SchemaMissing(DatabaseError):
     """The schema does not exist."""
 

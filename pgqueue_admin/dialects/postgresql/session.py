@@ -1,5 +1,6 @@
 """An open psycopg session; the driver's errors come out as ours."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -38,6 +39,8 @@ _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "57P03": errors.DatabaseDown,
 }
 
+_NOT_THERE = ("42P01", "42883", "42704")  # a table, a function or an operator, a type
+_FUNCTION = re.compile(r"(\S+\([^()]*\)) ")  # as the server says it, in whichever language
 GUARD, RELEASE = "savepoint pgqueue_guard", "release savepoint pgqueue_guard"
 
 
@@ -45,6 +48,8 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     """Our error for the driver's. A lost session has no SQLSTATE, so an OperationalError without one is that."""
     if isinstance(error, patience.NoAnswer):
         return errors.NoAnswer(str(error), seconds=error.seconds)
+    if error.sqlstate in _NOT_THERE and error.diag.context:
+        return errors.NameNotFound(f"{error}\n{_cure(error.diag.context)}", error.sqlstate)
     kind = _BY_SQLSTATE.get(error.sqlstate or "")
     if kind is errors.NotPermitted and error.diag.source_function == "check_enable_rls":
         kind = errors.NotLookedInto
@@ -54,6 +59,16 @@ def translate(error: psycopg.Error) -> errors.DatabaseError:
     if kind is errors.DatabaseDown and error.diag.severity_nonlocalized == "ERROR":
         kind = errors.DatabaseError  # the session lives: a trigger or a foreign table speaks of another server
     return kind(str(error), error.sqlstate)
+
+
+def _cure(context: str) -> str:
+    """``context``: where the server met it, the innermost first."""
+    found = _FUNCTION.search(context)
+    function = found[1] if found else "that function"
+    return (
+        f"Name it in full in {function}, with its schema, or: "
+        f"alter function {found[1] if found else '…'} set search_path = public, pg_temp"
+    )
 
 
 class Translated:
