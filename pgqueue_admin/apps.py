@@ -22,3 +22,5 @@ def _meaning_what_we_say(connection: Any, **_: Any) -> None:
     from pgqueue_admin.dialects.postgresql import meaning
 
     meaning.fit(connection.connection)
+    if connection.alias == "queues":
+        meaning.alone(connection.connection)

@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from django.db import connections
 
 from pgqueue_admin.config import environment
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql import opening, postgresql
+from pgqueue_admin.pipeline.sources import looking
+from pgqueue_admin.transport.client import Client
 from tests.console.sampled import elsewhere
 from tests.hostile.proxy import Proxy
 from tests.waiting import until
@@ -91,6 +94,48 @@ def test_transactions_are_isolated_as_our_statements_expect(
     said = quote("-c default_transaction_isolation=serializable")
     for dsn in (console_database, f"{console_database}?options={said}"):
         assert opens(dsn)("transaction_isolation") == "read committed"
+
+
+def of_sparks_reader(dsn: str) -> Iterator[Show]:
+    with psycopg.connect(looking.for_looking(dsn)) as session:
+        yield lambda name: str(session.execute(f"show {name}").fetchone()[0])  # type: ignore[index]
+
+
+def of_the_engine(dsn: str) -> Iterator[Show]:
+    with Client("Sales", dsn).open() as session:
+        yield lambda name: str(session.value(f"show {name}"))
+
+
+def of_a_listener(dsn: str) -> Iterator[Show]:
+    with psycopg.connect(dsn, **opening.options(dsn, "pgqueue-admin live", False, None)) as session:
+        yield lambda name: str(session.execute(f"show {name}").fetchone()[0])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [own, of_a_pool, for_looking, of_sparks_reader, of_the_engine, of_a_listener],
+    ids=lambda kind: kind.__name__,
+)
+def test_a_session_in_which_only_we_ask_finds_names_in_the_catalog_alone(
+    kind: Opens, console_database: str, connect: Callable[..., Connection]
+) -> None:
+    """Whatever the database and the address say; and it says whose it is."""
+    name = console_database.rpartition("/")[2]
+    connect(console_database).run(f"alter database {name} set search_path = public, pg_catalog")
+    for dsn in (console_database, f"{console_database}?options={quote('-c search_path=public,pg_catalog')}"):
+        opened = kind(dsn)
+        show = next(opened)
+        assert [show("search_path").replace(" ", "") for _ in range(2)] == ["pg_catalog,pg_temp"] * 2
+        assert show("application_name").startswith("pgqueue")
+        list(opened)
+
+
+def test_a_session_of_handlers_finds_what_its_address_says(
+    console_database: str, connect: Callable[..., Connection]
+) -> None:
+    dsn = f"{console_database}?options={quote('-c search_path=shop,public')}"
+    with Client("Sales", dsn).connect() as session:
+        assert session.value("show search_path") == "shop,public"
 
 
 def test_a_pooler_that_lends_nothing_is_down(console_database: str, connect: Callable[..., Connection]) -> None:

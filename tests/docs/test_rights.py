@@ -34,7 +34,7 @@ def test_the_role_that_is_told_may_do_what_acts_and_ingestion_need(
     archived_console: str, connect: Callable[[str], Connection]
 ) -> None:
     told = PAGE.partition("### Rights in the queues' database")[2]
-    (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\nTLS ends")[0], re.DOTALL)
+    (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\n### ")[0], re.DOTALL)
     owner = connect(archived_console)
     owner.run("create role pgqueue_queues login password 'narrow'")
     try:

@@ -16,6 +16,7 @@ from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.pipeline.plan import planning
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import Cursor, LatestSample
+from pgqueue_admin.records.source import close as end_sessions
 from pgqueue_admin.records.source import source
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.sending import bulk
@@ -25,7 +26,7 @@ from tests.hostile import crawl, database_user
 from tests.hostile.world import World
 from tests.waiting import until
 
-PLACED = "Shop.Placed"
+PLACED, PATH = "Shop.Placed", "pg_catalog,pg_temp"
 SETTINGS = EndpointSettings(peek_delay=0.1, concurrency=1, delayed_retries=0, immediate_retries=0)
 Kept = tuple[str, psycopg.Connection[Any]]
 
@@ -69,7 +70,7 @@ def test_acts_and_those_who_read_on_run_nothing_of_his(quiet: World) -> None:
     with source().writing() as session:
         assert ingest(session, Address("public", "error")).full is False
         outcomes = replay.retry(session, dead, "ana", ours=lambda address: True)
-        assert {each.result for each in outcomes} <= {"done", "failed"}
+        assert {each.result for each in outcomes} <= {"done", "failed", "skipped"}
         replay.discard(session, dead, "ana")
         replay.restore(session, dead, "ana")
     with source().reading() as session:
@@ -95,7 +96,7 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
     endpoint = Endpoint("Place", quiet.queues_dsn, settings=SETTINGS, handlers=handlers, exhausted=exhausted.bury)
     for each in (elsewhere, endpoint):
         each.create_queues()
-        each.subscribe("Shop.Shipped")
+    elsewhere.subscribe("Shop.Shipped")
     endpoint.send_many("Place", range(3), type=PLACED, ttbr=timedelta(hours=1))
     endpoint.send("Place", 3, type=PLACED, delay=timedelta(milliseconds=10))
     with psycopg.connect(quiet.queues_dsn) as caller:
@@ -103,11 +104,12 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
         for many in (1, bulk.MANY + 1):
             endpoint.within(caller).send_many("Elsewhere", range(many), type=PLACED, ttbr=timedelta(hours=1))
         endpoint.within(caller).publish(4, type="Shop.Shipped")
+    asked = "select count(*) from messages.message_archive where endpoint = 'Place'"
+    before = quiet.queues.value(asked)
     endpoint.start()
     try:
         until(lambda: {0, 1, 2, 3} <= set(handled), what="all four were handled")
-        asked = "select count(*) from messages.message_archive where endpoint = 'Place'"
-        until(lambda: quiet.queues.value(asked) == 1, what="the one that failed is archived")
+        until(lambda: quiet.queues.value(asked) == before + 1, what="the one that failed is archived")
     finally:
         endpoint.stop()
     assert elsewhere.purge() > bulk.MANY
@@ -117,14 +119,16 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
 def test_every_session_of_ours_has_a_name_and_keeps_its_path(quiet: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of the sessions themselves, when they are new and when they have been used."""
     opened: list[psycopg.Connection[Any]] = []
-    connect = psycopg.connect
+    connect, database = psycopg.connect, quiet.queues.raw.info.dbname
 
     def kept(*args: Any, **options: Any) -> psycopg.Connection[Any]:
-        opened.append(connect(*args, **options))
-        assert shown(opened[-1], "search_path") == "pg_catalog,pg_temp"
-        return opened[-1]
+        session = connect(*args, **options)
+        if session.info.dbname == database:
+            opened.append(session)
+            assert shown(session, "search_path") == PATH
+        return session
 
-    source.close()
+    end_sessions()
     monkeypatch.setattr(psycopg, "connect", kept)
     sample()
     client = quiet.client("root")
@@ -133,9 +137,11 @@ def test_every_session_of_ours_has_a_name_and_keeps_its_path(quiet: World, monke
     ours = [each for each in opened if not each.closed]
     assert ours
     for each in ours:
-        assert shown(each, "search_path") == "pg_catalog,pg_temp"
+        assert shown(each, "search_path") == PATH
         assert shown(each, "application_name").startswith("pgqueue")
 
 
 def shown(session: psycopg.Connection[Any], name: str) -> str:
-    return str(psycopg.Cursor(session, row_factory=psycopg.rows.tuple_row).execute(f"show {name}").fetchone()[0])  # type: ignore[index]
+    return str(
+        psycopg.Cursor(session, row_factory=psycopg.rows.tuple_row).execute(f"show {name}").fetchone()[0]
+    ).replace(", ", ",")  # type: ignore[index]

@@ -61,7 +61,7 @@ select left(bodystring, %(length)s::int) as part, octet_length(body) as size fro
 -- name: ruler
 -- One existence probe for each of equal steps between head and tail.
 select exists (
-    select from {table}
+    select from {table} held
     where seq >= %(head)s::bigint + floor(step.i * %(span)s::numeric / {steps})::bigint
       and seq <= %(head)s::bigint + (floor((step.i + 1) * %(span)s::numeric / {steps}) - 1)::bigint
 ) as filled

@@ -10,6 +10,14 @@ from pgqueue_admin.dialects.postgresql import loading
 _OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "standard_conforming_strings": "on"}
 
 
+def alone(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
+    """Of a session in which only we ask: names are those of the catalog, also where a pooler has dropped what the
+    session was to start with. One round trip.
+    """
+    raw.execute("set search_path to pg_catalog, pg_temp")
+    return raw
+
+
 def fit(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
     """Set what is otherwise. The server says these unasked, so nearly all sessions need no round trip.
 

@@ -156,7 +156,7 @@ with clock as materialized (
     select count(hit.seq) as hits, count(hit.seq) filter (where hit.expires <= clock.now at time zone 'UTC') as expired
     from ends cross join clock cross join generate_series(0, {probes} - 1) as step(i)
     left join lateral (
-        select seq, expires from {table}
+        select seq, expires from {table} held  -- by another name than its own, which may be one of these here
         where seq = ends.head
             + floor((step.i + mod((step.i + 1) * 0.6180339887, 1)) * (ends.tail - ends.head + 1) / {probes})::bigint
     ) hit on true
@@ -215,7 +215,8 @@ select max(at) as at,
        null::bigint as sent_total, 0::float8 as seconds
 from (select coalesce(%(now)s::timestamptz, clock_timestamp()) as at) clock
 left join lateral (
-    select true as there, seq, coalesce(expires <= at at time zone 'UTC', false) as over from {table} limit {cap} + 1
+    select true as there, seq, coalesce(expires <= clock.at at time zone 'UTC', false) as over
+    from {table} held limit {cap} + 1
 ) up_to_cap on true
 
 -- name: delayed

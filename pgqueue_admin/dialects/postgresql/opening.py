@@ -147,6 +147,8 @@ def open_raw(
         )
         patience.limit(raw, answer_seconds)
         encodings.fit(meaning.fit(answering.first(raw) if impatient else raw))
+        if not for_handlers:
+            meaning.alone(raw)
         if read_only:
             looking.fit(raw)
     raw.prepared_max = prepared_statements

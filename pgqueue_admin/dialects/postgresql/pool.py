@@ -27,7 +27,7 @@ class SessionPool:
         def connect() -> Raw:
             raw = PatientConnection.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
             patience.limit(raw, answer_seconds)
-            encodings.fit(meaning.fit(answering.first(raw)))
+            encodings.fit(meaning.alone(meaning.fit(answering.first(raw))))
             return looking.fit(raw) if looks else raw
 
         self._answer_seconds = answer_seconds
