@@ -142,6 +142,9 @@ def test_every_session_of_ours_has_a_name_and_keeps_its_path(quiet: World, monke
 
 
 def shown(session: psycopg.Connection[Any], name: str) -> str:
-    return str(
-        psycopg.Cursor(session, row_factory=psycopg.rows.tuple_row).execute(f"show {name}").fetchone()[0]
-    ).replace(", ", ",")  # type: ignore[index]
+    """Without leaving it in a transaction."""
+    was_idle = session.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    (said,) = psycopg.Cursor(session, row_factory=psycopg.rows.tuple_row).execute(f"show {name}").fetchall()
+    if was_idle:
+        session.rollback()
+    return str(said[0]).replace(", ", ",")
