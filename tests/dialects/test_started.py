@@ -102,7 +102,7 @@ def of_sparks_reader(dsn: str) -> Iterator[Show]:
 
 
 def of_the_engine(dsn: str) -> Iterator[Show]:
-    with Client("Sales", dsn).open() as session:
+    with Client("Sales", dsn).opening.long() as session:
         yield lambda name: str(session.value(f"show {name}"))
 
 

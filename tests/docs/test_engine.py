@@ -29,7 +29,7 @@ def test_every_choice_is_named(value: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in dir(Endpoint) if not name.startswith("_") and name not in {"connect", "open", "wait", "in_hand"}],
+    [name for name in dir(Endpoint) if not name.startswith("_") and name not in {"connect", "wait", "in_hand"}],
 )
 def test_every_call_of_an_endpoint_is_named(name: str) -> None:
     assert f"`{name}(" in ENGINE

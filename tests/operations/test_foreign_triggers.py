@@ -22,8 +22,8 @@ def test_its_messages_fail_with_the_servers_words_and_the_cure(ana: User) -> Non
         before = number_in(BILLING)
         failed, done = replay.retry(session, [ours.id, other.id], "ana")
         assert (failed.result, done.result) == ("failed", "done")
-        assert 'relation "noted" does not exist' in failed.why
-        assert "alter function public.note_it() set search_path = public, pg_temp" in failed.why
+        assert 'relation "noted" does not exist' in str(failed.why)
+        assert "alter function public.note_it() set search_path = public, pg_temp" in str(failed.why)
         assert (archived(ours.id).state, number_in(BILLING)) == ("dead", before)
         session.run("alter function public.note_it() set search_path = public, pg_temp")
         assert [each.result for each in replay.retry(session, [ours.id], "ana")] == ["done"]
