@@ -281,7 +281,6 @@ def _alerts(now: Any) -> None:
 
 def _others(now: Any) -> None:
     """What Django admin shows of its own and of Celery."""
-    FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60])
     Group.objects.create(name=MARKUP)
     FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
     interval = IntervalSchedule.objects.create(every=7, period="days")
