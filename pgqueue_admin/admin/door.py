@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import RedirectURLMixin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 
 
 class _Next(RedirectURLMixin):
@@ -31,4 +31,5 @@ def login(request: HttpRequest, extra_context: dict[str, Any] | None = None) -> 
     return HttpResponseRedirect(f"{reverse('sign_in')}?{urlencode({'next': wanted})}")
 
 
+admin.site.site_url = reverse_lazy("overview")  # type: ignore[assignment]  # "View site": below PUBLIC_URL's path
 admin.site.login = login  # type: ignore[method-assign]
