@@ -90,7 +90,8 @@ class Databases:
 def _point(entries: dict[str, dict[str, Any]]) -> None:
     for alias, entry in entries.items():
         connections[alias].close()
-        connections[alias].settings_dict.update(entry)
+        where = {name: value for name, value in entry.items() if name != "ENGINE"}  # that stays the product's own
+        connections[alias].settings_dict.update(where)
 
 
 def _empty(dsn: str) -> None:

@@ -71,7 +71,7 @@ def test_a_child_makes_one_with_nothing_but_java_and_spark(classes: Path | None)
 
 def test_it_is_told_where_none_was_made(java: Path, caplog: pytest.LogCaptureFixture) -> None:
     making = class_archive.Making(java / "spark")
-    making._child = Popen([sys.executable, "-c", "raise SystemExit(1)"])
-    making._child.wait()
-    making.turn()
+    child = Popen([sys.executable, "-c", "raise SystemExit(1)"])
+    making._wait_for(child)
     assert "class_archive.log" in caplog.text
+    assert child.returncode == 1, "it was waited for, and is no zombie"
