@@ -30,7 +30,7 @@ STATES = {
 }
 WORDS = {
     "screen": mark_safe("screen and log"),
-    "before": mark_safe("nobody: it lay there before"),
+    "before": mark_safe("not mailed: older than this console"),
     "nobody": mark_safe("nobody yet"),
 }
 PAGE = 50
@@ -233,7 +233,7 @@ def live_rows(numbers: str) -> dict[str, str]:
 def acknowledged(alert: Alert) -> str:
     """The result of acknowledging: which, and until when."""
     what = f"{places.where(alert)}, {alert.sentence}"
-    return f"Acknowledged: {what}. It is grey now, and only its end is mailed. {opens_again(alert)}".rstrip()
+    return f"Acknowledged: {what}. Shown grey; only its end is mailed. {opens_again(alert)}".rstrip()
 
 
 def acknowledged_all(numbers: Collection[int]) -> str:

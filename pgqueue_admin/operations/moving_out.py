@@ -78,7 +78,7 @@ def _committed(found: Fatal, who: str, down: DatabaseDown) -> int:
         with source().writing() as connection:
             archive_id = moving_out.moved(connection, found.address, found.row_id, found.seq, who)
     except DatabaseError as error:
-        where = f"Look again: it is in {found.address.table}, or in the archive with your name."
+        where = f"Refresh: it is in {found.address.table}, or in the archive with your name."
         raise Unknown(f"It may have been moved, or not. {error} {where}") from error
     if archive_id is None:
         raise down

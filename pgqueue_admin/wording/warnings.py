@@ -29,7 +29,7 @@ def dead(count: int, cause: str, target: int | None) -> Said:
         f"{counted(count, 'dead message')} by {cause}, target {target or 0}",
         f"{integer(count)} dead",
         integer(target or 0),
-        "They stay dead until somebody retries or discards them: look at one, mend the cause, retry.",
+        "Fix the cause, then retry or discard.",
     )
 
 
@@ -85,7 +85,7 @@ def nobody_receives(
     ready: int, how: str, ours: bool, quiet_seconds: float, silent: bool = False, stopped: bool = False
 ) -> Said:
     """``silent``: a process of the endpoint is there, and is not heard of. ``stopped``: none is wanted."""
-    who = "nobody receives" if ours else "nobody seems to receive"
+    who = "nobody receives" if ours else "no receiver seen"
     running = (
         "Its process is there, and is not heard of. If it hangs, Workers says by when it is killed and started again."
         if silent

@@ -77,7 +77,7 @@ def test_acknowledge_and_take_back(operator: Client) -> None:
     answer = operator.post(f"/alerts/{alert.pk}/acknowledgement/", {"next": "/alerts/?state=open"})
     assert (answer.status_code, answer["Location"]) == (303, "/alerts/?state=open")
     said = text(operator, "/alerts/")
-    assert f"Acknowledged: Notifications, {alert.sentence}. It is grey now, and only its end is mailed." in said
+    assert f"Acknowledged: Notifications, {alert.sentence}. Shown grey; only its end is mailed." in said
     assert "It opens again if it becomes critical." in said
     assert "Nothing open, 1 acknowledged" in said
     assert "ana, " in text(operator, "/alerts/?state=acknowledged")
@@ -125,7 +125,7 @@ def test_that_nobody_watches_is_said(operator: Client) -> None:
 
 def test_who_was_told(operator: Client) -> None:
     alert = dead(told_count=3)
-    assert "nobody: it lay there before" in text(operator, "/alerts/")
+    assert "not mailed: older than this console" in text(operator, "/alerts/")
     mail = AlertMail.objects.create(alert=alert, message_id="<1@x>", to="oncall@x", subject="[p] s", text="t")
     assert "mail to oncall@x waits" in text(operator, "/alerts/")
     mail.state, mail.error, mail.tried_at = "failed", "550 no such user", datetime.now(UTC)

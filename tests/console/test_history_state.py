@@ -46,7 +46,7 @@ def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Se
 
 
 def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
-    assert "Nobody has read history yet. The supervisor keeps a process for it, and none runs" in page()
+    assert "History has never been read. The supervisor keeps a process for it, and none runs" in page()
     process("supervisor")
     assert "A supervisor runs, and no process for history has reported so far" in page()
 
@@ -69,7 +69,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
     text = page()
     assert "its process does not run since" in text
     assert re.search(r"\(20 min[^)]* ago\)\. It was last heard of then, on app-1, pid 77\.", text)
-    assert "No supervisor runs that would start it again: manage.py supervise" in text
+    assert "No supervisor runs to start it again. Start one: manage.py supervise" in text
     shown = as_viewer.get("/pipeline/").content.decode()
     assert f'href="/workers/{dead.pk}/log/"' in shown
     assert '<a class="b" href="/workers/">Workers</a>' in shown
@@ -78,7 +78,7 @@ def test_a_process_that_is_not_heard_of_is_dead_since_then(page: Page, as_viewer
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({}, "Nobody saw how it ended. Nothing is lost meanwhile. The supervisor starts another"),
+        ({}, "Its exit code is unknown. Nothing is lost meanwhile. The supervisor starts another"),
         ({"exit_code": 3}, "It ended with exit code 3."),
         ({"last_error": "ended by SIGKILL"}, "It ended by SIGKILL"),
     ],

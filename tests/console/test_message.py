@@ -84,7 +84,7 @@ def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refu
     message = store.get(recorded.connection, refused)
     assert message is not None
     history = html[html.index('id="log"') :]
-    assert all(said in history for said in ("Died again, as a message of its own", "Retried by ana"))
+    assert all(said in history for said in ("Died again, as a new dead message", "Retried by ana"))
     assert "archive died again" not in " ".join(re.sub("<[^>]+>", " ", history).split())
     ids = recorded.dead(5, state=None, message_id=message.message_id)
     assert [recorded.state(each) for each in ids] == ["dead", "dead_again"]

@@ -156,7 +156,7 @@ def test_what_needed_somebody_stays_greyed_when_it_is_over(page: Page, database:
                                   from pgqueue_console.pgqueue_queue where id = {})"""
     assert key
     gone = page.locator(f'[data-need="{key}"]')
-    said = gone.get_by_text("Needs nobody any more")
+    said = gone.get_by_text("Solved")
 
     def acknowledged() -> bool:
         """All that there are: another may be opened at any moment."""

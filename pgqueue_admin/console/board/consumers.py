@@ -7,6 +7,7 @@ from pgqueue_admin.records.board import Known, Newest
 from pgqueue_admin.records.processes import OfEndpoint as Team
 from pgqueue_admin.records.standings import Standing, State
 from pgqueue_admin.wording import visible
+from pgqueue_admin.wording.durations import duration
 from pgqueue_admin.wording.figures import counted
 
 __all__ = ["SEEMS_AFTER", "Said", "Team", "said"]
@@ -25,7 +26,7 @@ def said(queue: Known, latest: Newest | None, standing: Standing | None, now: da
     if standing is not None:
         return _ours(standing, latest)
     if queue.kind == "error" and queue.ingest:
-        return Said("archived by us")
+        return Said("emptied into the archive")
     if queue.kind not in RECEIVED_FROM:
         return Said("not expected")
     return _foreign(latest, now)
@@ -50,7 +51,7 @@ def _foreign(latest: Newest | None, now: datetime) -> Said:
     if latest.left_at and now - latest.left_at < SEEMS_AFTER:
         return Said("somebody receives")
     if not latest.ready:
-        return Said("cannot tell: empty")
-    if now - latest.changed_at < SEEMS_AFTER:
-        return Said("cannot tell yet")
-    return Said("nobody seems to receive", "crit", nobody=True)
+        return Said("unknown while empty")
+    if (left := SEEMS_AFTER - (now - latest.changed_at)) > timedelta():
+        return Said(f"unknown for {duration(left.total_seconds())} more")
+    return Said("no receiver seen", "crit", nobody=True)

@@ -48,4 +48,4 @@ def _said(row: board.Row, warned: bool) -> str:
         return "its receivers are paused"
     if row.team is not None and row.consumers.nobody:
         return "nobody receives"
-    return "nobody seems to receive" if warned or row.consumers.nobody else ""
+    return "no receiver seen" if warned or row.consumers.nobody else ""

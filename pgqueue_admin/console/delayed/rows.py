@@ -100,7 +100,7 @@ def mover(row: Row) -> SafeString:
     if row.latest and row.latest.error:
         return format_html("{}", row.latest.error)
     if since := row.unmoved_since:
-        said = format_html('<span class="warn-t">nobody seems to move it</span>, since {}', parts.when(since))
+        said = format_html('<span class="warn-t">no mover runs</span>, since {}', parts.when(since))
         return format_html("{}. {}", said, _next_step(row))
     return SafeString(_idle(row.latest) if row.latest else "not looked at yet")
 
@@ -133,7 +133,7 @@ def verdict(rows: list[Row]) -> tuple[str, str]:
     held_back = figure(sum(map(_count, rows)), of_sum(row.latest.delayed_how for row in rows if row.latest))
     if stuck:
         tables = f"{in_words(len(stuck))} {'table' if len(stuck) == 1 else 'tables'}"
-        return "warn", f"Nobody seems to move what is due in {tables}; {_all_late(stuck)} overdue"
+        return "warn", f"{_all_late(stuck)} overdue in {tables}: no mover runs"
     if held_back == "0":
         return "good", "Nothing is delayed"
     return "good", f"{held_back} {'message waits' if held_back == '1' else 'messages wait'} for a time; none is overdue"

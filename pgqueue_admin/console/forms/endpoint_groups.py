@@ -10,9 +10,9 @@ GROUPS = {
         "concurrency": f"{allowed('concurrency')} in each process",
     },
     "Receiving": {
-        "batch_size": f"{allowed('batch_size')}; above 1 one commit ends them all, and one that fails is undone alone",
-        "transaction_mode": "what is one commit with the end of a message",
-        "repeek_after": "the second waits for the slowest handler",
+        "batch_size": f"{allowed('batch_size')}; messages per commit. Above 1, a failing one is rolled back alone",
+        "transaction_mode": "what commits together with removing the message",
+        "repeek_after": "“handlers are done” waits for the slowest",
         "notify": "on: tells and hears of new messages at once; off: they wait for the next peek",
         "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
     },

@@ -11,9 +11,9 @@ MOST = 2_147_483_647
 
 
 class QueueSettings(forms.Form):
-    target_age_seconds = Span(label="Oldest message at most", required=False)
-    target_depth = forms.IntegerField(label="Messages at most", min_value=0, max_value=MOST, required=False)
-    target_dead = forms.IntegerField(label="Dead at most", min_value=0, max_value=MOST, required=False)
+    target_age_seconds = Span(label="Oldest message: target age", required=False)
+    target_depth = forms.IntegerField(label="Messages waiting: target", min_value=0, max_value=MOST, required=False)
+    target_dead = forms.IntegerField(label="Dead messages: target", min_value=0, max_value=MOST, required=False)
     ingest = forms.BooleanField(label="Move what arrives here into the archive", required=False)
 
     def __init__(self, queue: Queue, data: Any = None):

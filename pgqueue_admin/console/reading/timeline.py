@@ -17,7 +17,7 @@ _EVENTS = {
     "discarded": ("Discarded by {who}", "quiet", ""),
     "restored": ("Restored by {who}", "back", ""),
     "succeeded": ("Succeeded in {who}", "ok", "good"),
-    "died again": ("Died again, as a message of its own", "dead", "crit"),
+    "died again": ("Died again, as a new dead message", "dead", "crit"),
 }
 
 
