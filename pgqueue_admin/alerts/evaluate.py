@@ -49,6 +49,8 @@ class Evaluation:
         self.still: set[Identity] = set()
 
     def run(self) -> Changes:
+        for alert in self.open.values():  # also of kinds that cannot tell now
+            self.reopen(alert)
         self.count(self.look.deaths)
         for kind in KINDS:
             if kind.can_tell(self.look):
@@ -131,8 +133,7 @@ class Evaluation:
 
     def reopen(self, alert: Alert, graver: bool = False) -> None:
         """Who acknowledged it knew of less: it is told again."""
-        most = acknowledging.opens_again_at(alert)
-        if alert.acknowledged_at and (graver or (most is not None and alert.count >= most)):
+        if alert.acknowledged_at and (graver or acknowledging.is_over(alert, self.look.now)):
             acknowledging.lapse(alert)
             self.changes.updated.append(alert)
 

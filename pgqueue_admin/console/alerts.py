@@ -34,6 +34,7 @@ WORDS = {
     "nobody": mark_safe("nobody yet"),
 }
 PAGE = 50
+MOST = 200  # that one page follows: those of a page by queue
 
 
 class Key(NamedTuple):
@@ -219,7 +220,7 @@ def live(zone: str) -> dict[str, str]:
 
 def shown(said: str) -> str | None:
     """The numbers of a page's warnings."""
-    return several(said, PAGE)
+    return several(said, MOST)
 
 
 def live_rows(numbers: str) -> dict[str, str]:
@@ -247,6 +248,10 @@ def acknowledged_all(numbers: Collection[int]) -> str:
 
 def opens_again(alert: Alert) -> str:
     """When an acknowledgement ends by itself."""
+    until = alert.acknowledged_until
+    ends = [times.sentence(until, timezone.get_current_timezone())] if until else []
     if (most := acknowledging.opens_again_at(alert)) is not None:
-        return f"It opens again by itself at {most:,} counted; now {alert.count:,}."
-    return "It opens again if it becomes critical." if alert.severity == Alert.Severity.WARNING else ""
+        ends.append(f"at {most:,} counted (now {alert.count:,})")
+    if alert.severity == Alert.Severity.WARNING:
+        ends.append("when it becomes critical")
+    return f"Opens again {' or '.join(ends)}." if ends else ""

@@ -163,6 +163,27 @@ def test_an_acknowledgement_ends_when_the_count_has_doubled_since(clock: Clock) 
     assert len(clock.turn(10, died={"Refused": 1})) == 1
 
 
+def test_an_acknowledgement_ends_at_its_time(clock: Clock) -> None:
+    clock.turn(died={"Refused": 4})
+    alert, ana = Alert.objects.get(kind="dead_message"), User.objects.create_user("ana")
+    acknowledging.acknowledge(alert.pk, ana, "console", reason="known", lasts=timedelta(hours=1), now=clock.now)
+    clock.turn(59)
+    alert.refresh_from_db()
+    assert (alert.acknowledged_by, alert.acknowledged_reason) == ("ana", "known")
+    clock.turn(2)
+    alert.refresh_from_db()
+    assert (alert.acknowledged_at, alert.acknowledged_until, alert.acknowledged_reason) == (None, None, "")
+
+
+def test_it_ends_at_its_time_while_its_kind_cannot_tell(clock: Clock) -> None:
+    clock.turn(died={"Refused": 4})
+    alert, ana = Alert.objects.get(kind="dead_message"), User.objects.create_user("ana")
+    acknowledging.acknowledge(alert.pk, ana, "console", lasts=timedelta(hours=1), now=clock.now)
+    clock.turn(61, lying=None)
+    alert.refresh_from_db()
+    assert (alert.acknowledged_at, alert.resolved_at) == (None, None)
+
+
 def test_an_acknowledgement_ends_when_it_becomes_critical(clock: Clock) -> None:
     billing = Queue.objects.create(schema="public", table="Billing", kind="input", target_dead=10)
     clock.turn(died={"Refused": 6}, queues=[billing])

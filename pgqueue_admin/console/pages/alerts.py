@@ -8,11 +8,14 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from pgqueue_admin.alerts import acknowledging, mailbox, trial
-from pgqueue_admin.console import access, alerts, answers, paging
+from pgqueue_admin.console import access, alert_filter, alert_groups, alerts, answers, paging
 from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.existing import existing
-from pgqueue_admin.console.numbers import several
+from pgqueue_admin.console.forms.acknowledgement import AcknowledgementForm
+from pgqueue_admin.console.numbers import several, whole
 from pgqueue_admin.records.models import Alert, AlertMail
+from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.wording.figures import counted
 
 
 def frame_of(request: HttpRequest) -> dict[str, Any]:
@@ -30,17 +33,53 @@ def frame_of(request: HttpRequest) -> dict[str, Any]:
 def page(request: HttpRequest) -> HttpResponse:
     state = request.GET.get("state", "open")
     state = state if state in alerts.STATES else "open"
-    found = alerts.in_state(state, alerts.key_of(request.GET.get("after")))
-    shown = alerts.rows(found[: alerts.PAGE + 1])
-    more = len(shown) > alerts.PAGE
+    query = alert_filter.read(request.GET.get("q", ""))
+    is_grouped = state == "open" and request.GET.get("by") != "list"
+    most = alert_groups.MOST if is_grouped else alerts.PAGE
+    found = alerts.in_state(state, None if is_grouped else alerts.key_of(request.GET.get("after"))).filter(query.where)
+    shown = alerts.rows(found[: most + 1])
+    more = len(shown) > most
     about = {
         "state": state,
-        "rows": shown[: alerts.PAGE],
-        "older": alerts.cursor_after(shown[alerts.PAGE - 1].alert) if more else "",
+        "query": query,
+        "is_grouped": is_grouped,
+        "rows": shown[:most],
+        "groups": alert_groups.grouped(shown[:most]) if is_grouped else [],
+        "more": more,
+        "older": alerts.cursor_after(shown[most - 1].alert) if more and not is_grouped else "",
         "last_closed": alerts.last_closed() if not shown else None,
         "mails": AlertMail.objects.select_related("alert")[:8],
     }
     return render(request, "pgqueue_admin/alerts/page.html", frame_of(request) | about)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def acknowledge(request: HttpRequest) -> HttpResponse:
+    """Several at once, named in the address as ``n=3&n=8``: asked until when and why, then done."""
+    chosen = [number for each in request.GET.getlist("n")[: alert_groups.MOST] if (number := whole(each)) is not None]
+    rows = alerts.rows(Alert.objects.filter(alerts.STATES["open"], pk__in=chosen).order_by("severity", "-opened_at"))
+    form = AcknowledgementForm(request.POST if request.method == "POST" else None)
+    refusal = access.may(request.user, "acknowledge")
+    if request.method == "POST" and refusal:
+        answers.refused(request, f"Nothing was changed. Acknowledging {refusal}.")
+        return answers.back(request, "alerts")
+    if request.method == "POST" and form.is_valid():
+        return _acknowledge_all(request, [row.alert.pk for row in rows], form)
+    about = {"rows": rows, "chosen": len(set(chosen)), "form": form, "state": "open"}
+    return render(request, "pgqueue_admin/alerts/acknowledge.html", frame_of(request) | about)
+
+
+def _acknowledge_all(request: HttpRequest, numbers: list[int], form: AcknowledgementForm) -> HttpResponse:
+    given = {"reason": form.cleaned_data["reason"], "lasts": form.cleaned_data["until"]}
+    did = acknowledging.acknowledge_all(numbers, request.user, "console", **given)
+    for sentence in did.refused:
+        answers.refused(request, sentence)
+    if did.count:
+        said = f"{counted(did.count, 'warning')} acknowledged for {duration(given['lasts'].total_seconds())}."
+        answers.done(request, said, Way("See them", f"{reverse('alerts')}?state=acknowledged"))
+    elif not did.refused:
+        answers.refused(request, "Nothing was acknowledged. None of these warnings is open any more.")
+    return answers.SeeOther(reverse("alerts"))
 
 
 @require_safe
@@ -128,6 +167,7 @@ def mail(request: HttpRequest, number: int) -> HttpResponse:
 
 urlpatterns = [
     path("alerts/", page, name="alerts"),
+    path("alerts/acknowledge/", acknowledge, name="alert_acknowledge"),
     path("alerts/<int:number>/", one, name="alert"),
     path("alerts/<int:number>/acknowledgement/", acknowledgement, name="alert_acknowledgement"),
     path("alerts/acknowledgements/", acknowledgements, name="alert_acknowledgements"),

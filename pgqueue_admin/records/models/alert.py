@@ -28,6 +28,8 @@ class Alert(models.Model):
     resolved_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=150, blank=True)
     acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_until = models.DateTimeField(null=True, help_text="It opens again then, if it is not over.")
+    acknowledged_reason = models.CharField(max_length=200, blank=True)
     acknowledged_count = models.BigIntegerField(default=0, help_text="The count that somebody knew of.")
 
     class Meta:
