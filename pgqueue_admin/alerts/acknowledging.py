@@ -25,7 +25,7 @@ NONE: dict[str, object] = {
 class Acknowledged(NamedTuple):
     """How many were, and a sentence for each that was not."""
 
-    count: int
+    done: int
     refused: list[str]
 
 

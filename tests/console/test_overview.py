@@ -109,9 +109,9 @@ def test_the_messages_of_a_cause_are_asked_for_as_the_archive_finds_them(page: P
 @pytest.mark.parametrize(
     ("archived", "lying", "said"),
     [
-        (4, 0, ["4 messages lie dead in the archive", "not known until the alerter has looked"]),
-        (4, 1, ["4 messages lie dead in the archive", "1 message lies dead, not in the archive"]),
-        (0, 2, ["2 messages lie dead, not in the archive", "They wait in error queues."]),
+        (4, 0, ["4 messages dead in the archive", "not known until the alerter has looked"]),
+        (4, 1, ["4 messages dead in the archive", "1 message dead, not in the archive"]),
+        (0, 2, ["2 messages dead, not in the archive", "They wait in error queues."]),
         (0, 0, ["Nothing has died"]),
     ],
 )

@@ -74,8 +74,8 @@ def _acknowledge_all(request: HttpRequest, numbers: list[int], form: Acknowledge
     did = acknowledging.acknowledge_all(numbers, request.user, "console", **given)
     for sentence in did.refused:
         answers.refused(request, sentence)
-    if did.count:
-        said = f"{counted(did.count, 'warning')} acknowledged for {duration(given['lasts'].total_seconds())}."
+    if did.done:
+        said = f"{counted(did.done, 'warning')} acknowledged for {duration(given['lasts'].total_seconds())}."
         answers.done(request, said, Way("See them", f"{reverse('alerts')}?state=acknowledged"))
     elif not did.refused:
         answers.refused(request, "Nothing was acknowledged. None of these warnings is open any more.")
