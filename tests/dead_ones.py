@@ -5,7 +5,8 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import ArchivedMessage, Filter
+from pgqueue_admin.archive.model import ArchivedMessage, Filter, RetriedFrom
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.records.source import source
 
 REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
@@ -29,6 +30,18 @@ def archived(archive_id: int) -> ArchivedMessage:
         message = store.get(connection, archive_id)
     assert message
     return message
+
+
+def succeed(connection: Connection, archive_id: int, who: str = "Billing") -> bool:
+    """As the endpoint says that handles it; here no endpoint of ours runs there, so the retry may have no token yet."""
+    connection.run(
+        "update messages.message_archive set retry_token = coalesce(retry_token, gen_random_uuid()) where id = %(id)s",
+        {"id": archive_id},
+    )
+    row = connection.one("select * from messages.message_archive where id = %(id)s", {"id": archive_id})
+    assert row is not None
+    said, queue = RetriedFrom(archive_id, row.retry_token), Address(row.target_schema, row.target_table)
+    return store.succeeded(connection, said, row.message_id, queue, who)
 
 
 def number_in(address: str) -> int:

@@ -66,7 +66,8 @@ class OperationAdmin(ReadOnly):
             return self.message_user(request, "Nothing was done.", messages.INFO)
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
-        service.start(operation.pk, request.user, guard.reason(request.POST.get("reason", "")))
+        reason = guard.reason(request.POST.get("reason", ""))
+        service.start(operation.pk, request.user, reason, request.POST.getlist("target"))
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
@@ -96,8 +97,8 @@ def _looked(operation: Operation) -> dict[str, Any]:
     """What may have changed since the freeze; without the database the question stands on what was frozen."""
     try:
         with source().reading() as connection:
-            missing = service.missing_targets(connection, operation.queues) if operation.kind == "retry" else []
-            return {"missing": missing, "changed": service.changed(connection, operation)}
+            targets = service.targets(connection, operation) if operation.kind == "retry" else None
+            return {"targets": targets, "changed": service.changed(connection, operation)}
     except DatabaseError as error:
         return {"trouble": str(error)}
 

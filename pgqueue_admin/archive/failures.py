@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from pgqueue_admin.archive.model import DeadMessage, clean
-from pgqueue_admin.archive.reading import INDEXED
+from pgqueue_admin.archive.reading import INDEXED, token_of
 from pgqueue_admin.dialects import Dialect
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure, shortened
 from pgqueue_admin.transport.wire import headers as h
@@ -27,6 +27,7 @@ def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, m
         endpoint=clean(failure.endpoint, INDEXED),
         machine=machine or None,
         attempts=failure.attempts,
+        retry_token=token_of(message.headers),
         sent_at=h.parse_time(message.headers.get(h.TIME_SENT)),
         died_at=failure.failed_at,
     )

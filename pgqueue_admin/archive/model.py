@@ -1,5 +1,6 @@
 """A message on its way into the archive, and one that is in it."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -7,9 +8,11 @@ from uuid import UUID
 
 from pgqueue_admin.dialects import Address
 
-# Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded.
+# Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded: its id,
+# and the token of this retry.
 # No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
 RETRIED_FROM = "Pgqueue.RetriedFrom"
+_TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LARGEST_ID = 2**31 - 1
 MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
 
@@ -37,6 +40,7 @@ class DeadMessage:
     endpoint: str | None = None
     machine: str | None = None
     attempts: int | None = None
+    retry_token: UUID | None = None  # that it says it was retried with; kept nowhere
     sent_at: datetime | None = None
     died_at: datetime | None = None  # None: now, by the server's clock
 
@@ -149,6 +153,25 @@ def archive_id_of(text: str) -> int | None:
     """The id that a text names, whoever wrote it; None where it can be none: int() takes no digits without end."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
     return number if 0 < number <= LARGEST_ID else None
+
+
+class RetriedFrom(NamedTuple):
+    """What the header of a retried message says. It came over the wire: the archive knows whether it is true."""
+
+    archive_id: int
+    token: UUID
+
+    def __str__(self) -> str:
+        return f"{self.archive_id} {self.token}"
+
+
+def retried_from(text: str | None) -> RetriedFrom | None:
+    """None for what no retry writes, and for one of a version before tokens."""
+    number, _, token = (text or "").partition(" ")
+    archive_id = archive_id_of(number)
+    if archive_id is None or not _TOKEN.fullmatch(token):
+        return None
+    return RetriedFrom(archive_id, UUID(token))
 
 
 def target_of(row: Any) -> Address | None:

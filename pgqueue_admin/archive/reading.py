@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pgqueue_admin.archive.model import DeadMessage, clean
+from pgqueue_admin.archive.model import RETRIED_FROM, DeadMessage, clean, retried_from
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, shortened
@@ -73,8 +73,14 @@ def _facts(found: h.Headers, row_id: UUID | None) -> dict[str, Any]:
         "message_type": clean(h.enclosed_type(found), INDEXED) or None,
         "endpoint": clean(found.get(h.PROCESSING_ENDPOINT), INDEXED),
         "machine": clean(found.get(h.PROCESSING_MACHINE), INDEXED),
+        "retry_token": token_of(found),
         "sent_at": _time(found, h.TIME_SENT),
     }
+
+
+def token_of(found: h.Headers) -> UUID | None:
+    said = retried_from(found.get(RETRIED_FROM))
+    return said.token if said else None
 
 
 def _failure(found: h.Headers) -> dict[str, Any]:

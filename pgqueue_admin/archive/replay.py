@@ -1,11 +1,13 @@
 """Retry, discard, restore: what a person decides about dead messages, each guarded by the message's state (C4)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID, uuid4
 
-from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, target_of, why_no_retry
+from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, RetriedFrom, why_no_retry
+from pgqueue_admin.archive.tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsLeftOut
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -14,6 +16,8 @@ from pgqueue_admin.transport.wire import headers as h
 
 Ids = Sequence[int]
 Asked = Callable[[Address], bool]
+Tokens = Mapping[int, UUID]  # by archive id
+Judge = Callable[[Connection, Collection[Address]], Mapping[Address, str]]  # why not, by those that are not written to
 
 _STATE_WORDS = {
     "dead": "was restored {}",
@@ -31,21 +35,25 @@ def retry(
     operation: int | None = None,
     *,
     ours: Asked = lambda address: False,
-    allowed: Asked = lambda address: True,
+    judge: Judge = lambda connection, targets: {},
 ) -> list[Outcome]:
     """Put dead messages back into the queues they failed in, as one transaction with the marks.
 
     Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
-    which queues are woken and told which archived message it was (RETRIED_FROM); ``allowed`` which may be written to.
+    which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to.
     """
     with connection.transaction():
         held = _hold(connection, ids)
-        outcomes = {row.id: refused(row, "dead") or unfit(row, allowed) for row in held}
-        fit = _by_target([row for row in held if outcomes[row.id] is None])
-        for target, rows in fit.items():
-            outcomes |= _put_back(connection, target, rows, ours(target))
-        tell_with_commit(connection, postgresql(), filter(ours, fit))
-        _mark(connection, outcomes, "dead", "retried", "retried", who, operation)
+        outcomes = {row.id: refused(row, "dead") or unfit(row) for row in held}
+        meant = _by_target([row for row in held if outcomes[row.id] is None])
+        why_not = judge(connection, meant.keys())
+        for target in meant.keys() & why_not.keys():
+            outcomes |= {row.id: Outcome(row.id, "failed", why_not[target]) for row in meant.pop(target)}
+        tokens = _tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
+        for target, rows in meant.items():
+            outcomes |= _put_back(connection, target, rows, tokens)
+        tell_with_commit(connection, postgresql(), filter(ours, meant))
+        _mark_retried(connection, outcomes, tokens, who, operation)
     return _in_order(ids, outcomes)
 
 
@@ -89,11 +97,9 @@ def at_utc(when: datetime) -> str:
     return f"at {when.astimezone(UTC):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def unfit(row: Any, allowed: Asked) -> Outcome | None:
-    """What becomes of a dead message that cannot be put back; None: it can."""
-    why, target = why_no_retry(row) or _unreadable(row.headers), target_of(row)
-    if not why and target and not allowed(target):
-        why = f"Its queue is in schema {target.schema!r}, which is not among the schemas allowed here (QUEUE_SCHEMAS)."
+def unfit(row: Any) -> Outcome | None:
+    """What becomes of a dead message that can be put into no queue, whichever it names; None: it can."""
+    why = why_no_retry(row) or _unreadable(row.headers)
     return Outcome(row.id, "failed", why) if why else None
 
 
@@ -112,12 +118,17 @@ def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
     return found
 
 
-def _put_back(connection: Connection, target: Address, rows: list[Any], ours: bool) -> dict[int, Outcome]:
+def _tokens(connection: Connection, ids: Ids) -> dict[int, UUID]:
+    """One for each that goes into a queue of ours: what nobody can know who has not read the message."""
+    return {each: uuid4() for each in ids} if ids and are_kept(connection) else {}
+
+
+def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: Tokens) -> dict[int, Outcome]:
     """A queue that refuses fails its own messages and nobody else's."""
     ids, name = [row.id for row in rows], postgresql().canonical(target)
     try:
         with connection.transaction():
-            headers = [retried_headers(row.headers, row.id if ours else None) for row in rows]
+            headers = [retried_headers(row.headers, row.id, tokens.get(row.id)) for row in rows]
             taken = connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
             if taken < len(ids):
                 raise RowsLeftOut(f"It took {taken} of {len(ids)}, and that was undone.")
@@ -128,10 +139,22 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], ours: bo
     return {each: Outcome(each, "done", target=name) for each in ids}
 
 
-def retried_headers(text: str | None, archive_id: int | None) -> str:
-    """The headers to send: without the five prefixes, and with our mark where it is wanted."""
+def retried_headers(text: str | None, archive_id: int, token: UUID | None) -> str:
+    """The headers to send: without the five prefixes, and with our mark where there is a token for it."""
     kept = {name: value for name, value in h.strip_failure(h.parse(text)).items() if name != RETRIED_FROM}
-    return h.dump(kept | ({RETRIED_FROM: str(archive_id)} if archive_id else {}))
+    return h.dump(kept | ({RETRIED_FROM: str(RetriedFrom(archive_id, token))} if token else {}))
+
+
+def _mark_retried(
+    connection: Connection, outcomes: dict[int, Any], tokens: Tokens, who: str, operation: int | None
+) -> None:
+    if not are_kept(connection):
+        return _mark(connection, outcomes, "dead", "retried", "retried", who, operation)
+    done = _done(outcomes)
+    given = {"ids": list(done), "tokens": [tokens.get(each) for each in done], "who": who, "operation": operation}
+    if done:
+        connection.run(_sql().mark_retried(), given)
+        _note(connection, done, "retried", who, operation)
 
 
 def _mark(
@@ -143,11 +166,20 @@ def _mark(
     who: str,
     operation: int | None,
 ) -> None:
-    done = {each: outcome.target for each, outcome in outcomes.items() if outcome.result == "done"}
-    if not done:
-        return
+    done = _done(outcomes)
+    if done:
+        act = {"ids": list(done), "who": who, "operation": operation}
+        connection.run(_sql().mark(), {**act, "state": state, "became": became})
+        _note(connection, done, verb, who, operation)
+
+
+def _done(outcomes: dict[int, Any]) -> dict[int, str | None]:
+    """By archive id where it was put."""
+    return {each: outcome.target for each, outcome in outcomes.items() if outcome.result == "done"}
+
+
+def _note(connection: Connection, done: dict[int, str | None], verb: str, who: str, operation: int | None) -> None:
     act = {"ids": list(done), "who": who, "operation": operation}
-    connection.run(_sql().mark(), {**act, "state": state, "became": became})
     connection.run(_sql().note(), {**act, "verb": verb, "targets": list(done.values())})
 
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part, archive_id_of
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.archive import tokens
+from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part, RetriedFrom, archive_id_of
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
 
@@ -54,7 +55,8 @@ class Sightings(NamedTuple):
 
 def bury(connection: Connection, dead: DeadMessage) -> int:
     """Archive a message inside the caller's transaction; return the archive id."""
-    values = {name: getattr(dead, name) for name in DeadMessage.__dataclass_fields__ if name != "target"}
+    kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token"}
+    values = {name: getattr(dead, name) for name in kept}
     values |= {"handled_by": dead.handled_by, "details": dead.details, "message": connection.as_json(dead.summary)}
     schema, table = dead.target or (None, None)
     archive_id: int = connection.value(_sql().bury(), {**values, "target_schema": schema, "target_table": table})
@@ -66,13 +68,19 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
     """Note on the former rows of retried messages that they are dead again."""
     known = [each for each in dead if each.message_id and each.result != "success"]
     if known:
-        ids, queues = [each.message_id for each in known], [each.queue for each in known]
-        connection.run(_sql().dead_again(), {"message_ids": ids, "queues": queues})
+        died = {
+            "message_ids": [each.message_id for each in known],
+            "queues": [each.queue for each in known],
+            "tokens": [each.retry_token for each in known],
+        }
+        is_the_one = _sql().is_the_one if tokens.are_kept(connection) else _sql().any_may_be
+        connection.run(_sql().dead_again(is_the_one=is_the_one), died)
 
 
-def succeeded(connection: Connection, archive_id: int, message_id: str, who: str) -> bool:
-    """Note, in the receive transaction, that a retried message was handled; whether there was such a one."""
-    return connection.run(_sql().succeeded(), {"id": archive_id, "message_id": message_id, "who": who}) > 0
+def succeeded(connection: Connection, said: RetriedFrom, message_id: str, queue: Address, who: str) -> bool:
+    """Note, in the receive transaction, that a retried message was handled; whether it was that one, as it ``said``."""
+    about = {"id": said.archive_id, "token": said.token, "schema": queue.schema, "table": queue.table}
+    return connection.run(_sql().succeeded(), {**about, "message_id": message_id, "who": who}) > 0
 
 
 def get(connection: Connection, archive_id: int) -> ArchivedMessage | None:

@@ -3,12 +3,16 @@
 import json
 import re
 from argparse import ArgumentParser
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
 from pgqueue_admin.archive.model import ArchivedMessage, Filter
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.operations.looking import Targets
+from pgqueue_admin.operations.targets import parsed
 from pgqueue_admin.records import queue_names
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.wording import questions
@@ -72,12 +76,27 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
     out.write(counted(len(messages), "message") + (", and more (--limit)." if more else "."))
 
 
-def print_question(out: Any, operation: Operation) -> None:
-    """What would happen, by queue, in the words of the pages: nothing has happened yet."""
+def print_question(out: Any, operation: Operation, targets: Targets | None, named: Collection[str]) -> None:
+    """What would happen, by queue, in the words of the pages: nothing has happened yet. ``named``: with ``--into``."""
     out.write(questions.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
     for queue, count in operation.queues.items():
         out.write(f"{count:>8}  {queue or 'lease queue'}")
+    if targets:
+        for line in _about(targets, parsed(named)):
+            out.write(line)
     out.write(questions.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]))
+
+
+def _about(targets: Targets, named: Collection[Address]) -> Iterator[str]:
+    for each in targets.all:
+        if why := each.target.refusal(named):
+            hint = "" if each.target.why_not else f" With --into '{each.target.name}' it does."
+            yield f"{each.messages:>8}  stay dead. {why}{hint}"
+        if each.target.runs and not each.target.why_not:
+            runs = ", ".join(each.target.runs)
+            yield f"{each.target.name} runs code of others with the rights of this console: {runs}"
+    if targets.unfit:
+        yield f"{targets.unfit:>8}  stay dead: they can be put into no queue."
 
 
 def print_result(out: Any, operation: Operation, notable: list[Any], as_json: bool) -> None:

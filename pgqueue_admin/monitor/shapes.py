@@ -31,7 +31,7 @@ Judged = tuple[Kind, str] | None
 def judge(row: Any) -> Judged:
     """Kind and reason of a catalog row; None where it is no business of ours."""
     columns: Columns = row.columns
-    if _has(columns, _QUEUE):
+    if is_queue(columns):
         return _queue(row)
     if _has(columns, _DELAYED):
         return Kind.DELAYED, "has id, headers, body and due"
@@ -42,6 +42,11 @@ def judge(row: Any) -> Judged:
     if _has(columns, _LEASE_ARCHIVE):
         return Kind.ARCHIVE, "finished and dead messages: has message, result, handled_by and archived_at"
     return (Kind.UNKNOWN, _difference(columns)) if columns.keys() >= set(_NEARLY) else None
+
+
+def is_queue(columns: Columns) -> bool:
+    """Whether messages can be put into it and received from it, whatever they are for."""
+    return _has(columns, _QUEUE)
 
 
 def _queue(row: Any) -> Judged:

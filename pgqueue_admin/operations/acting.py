@@ -1,10 +1,12 @@
 """An act on one message, at once."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
 from pgqueue_admin.archive import replay, store
-from pgqueue_admin.archive.model import Outcome
+from pgqueue_admin.archive.model import ArchivedMessage, Outcome
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.deciding import cancel, start
@@ -13,18 +15,24 @@ from pgqueue_admin.operations.freezing import freeze
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may
 from pgqueue_admin.operations.running import run_chunk
+from pgqueue_admin.operations.targets import judge, parsed
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.records.source import source
 
 
-def act(kind: str, archive_id: int, person: Any, origin: str, reason: str = "") -> Outcome:
-    """Do it, as an operation of one. Raises NotAllowed, and what a database may raise; then nothing was done."""
+def act(
+    kind: str, archive_id: int, person: Any, origin: str, reason: str = "", targets: Collection[str] = ()
+) -> Outcome:
+    """Do it, as an operation of one. Raises NotAllowed, and what a database may raise; then nothing was done.
+
+    ``targets``: as ``start`` takes them.
+    """
     if refusal := may(person, kind):
         raise NotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
-    if refused := _refused(kind, archive_id):
+    if refused := _refused(kind, archive_id, targets):
         return refused
     operation = freeze(kind, [archive_id], person, origin, reason)
-    start(operation.pk, person)
+    start(operation.pk, person, targets=targets)
     try:
         run_chunk(operation.pk)
     except DatabaseError:
@@ -37,15 +45,23 @@ def act(kind: str, archive_id: int, person: Any, origin: str, reason: str = "") 
     return _outcome(operation, archive_id) or cancelled
 
 
-def _refused(kind: str, archive_id: int) -> Outcome | None:
-    """A second press makes no operation: it is only told who was first."""
-    with source().reading() as connection:
+def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
+    """A second press makes no operation: it is only told who was first. Asked in the session that would act."""
+    with source().writing() as connection:
         message = store.get(connection, archive_id)
-    if message is None:
-        return Outcome(archive_id, "failed", "It is no longer in the archive.")
-    if refused := replay.refused(message, kind_of(kind).state):
-        return refused
-    return replay.unfit(message, source().allows) if kind == Operation.Kind.RETRY else None
+        if message is None:
+            return Outcome(archive_id, "failed", "It is no longer in the archive.")
+        if refused := replay.refused(message, kind_of(kind).state):
+            return refused
+        return _unfit(connection, message, targets) if kind == Operation.Kind.RETRY else None
+
+
+def _unfit(connection: Connection, message: ArchivedMessage, targets: Collection[str]) -> Outcome | None:
+    if unfit := replay.unfit(message):
+        return unfit
+    assert message.target is not None
+    why = judge(connection, [message.target])[message.target].refusal(parsed(targets))
+    return Outcome(message.id, "failed", why) if why else None
 
 
 def _committed(operation: Operation, archive_id: int) -> Outcome | None:

@@ -1,17 +1,20 @@
 """Start and cancel: each happens once, and whoever comes second is told who was first."""
 
 import logging
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, at
 from pgqueue_admin.operations.freezing import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import may, name_of
 from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile
+from pgqueue_admin.operations.targets import parsed
 from pgqueue_admin.records import clock, notify
 from pgqueue_admin.records.models import AuditEntry, Operation
 
@@ -19,13 +22,17 @@ log = logging.getLogger(__name__)
 State = Operation.State
 
 
-def start(pk: int, person: Any, reason: str = "") -> Operation:
-    """Let it run; workers of housekeeping pick it up within a second. Raises Refused."""
+def start(pk: int, person: Any, reason: str = "", targets: Collection[str] = ()) -> Operation:
+    """Let it run; workers of housekeeping pick it up within a second. Raises Refused.
+
+    ``targets``: addresses that the person named, of queues that are no input queues: a retry writes into these, too.
+    """
     operation = Operation.objects.get(pk=pk)
     if refusal := may(person, operation.kind):
         raise NotAllowed(f"Nothing was {kind_of(operation.kind).past}: {refusal}.")
     lapse()
     changes = {"state": State.WAITING, "started_by": name_of(person), "started_at": clock.now()}
+    changes["targets"] = sorted(map(postgresql().canonical, parsed(targets)))
     with transaction.atomic():
         if not Operation.objects.filter(pk=pk, state=State.FROZEN).update(**changes | _because(reason)):
             raise _too_late(Operation.objects.get(pk=pk))
@@ -84,6 +91,7 @@ def _audit(operation: Operation, person: Any) -> None:
         subject=where[0][:400] if len(where) == 1 else f"{len(where)} queues",
         count=operation.count,
         reason=operation.reason,
+        after={"targets": operation.targets} if operation.targets else None,
         origin=operation.origin,
         operation_id=operation.pk,
     )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pgqueue_admin.archive import replay
 from pgqueue_admin.archive.model import Outcome
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.operations import targets
 from pgqueue_admin.records.models import Endpoint, Operation
-from pgqueue_admin.records.source import source
 from pgqueue_admin.wording.acts import past
 
 Do = Callable[[Connection, list[int], str, int], list[Outcome]]
@@ -21,7 +21,8 @@ class Kind:
 
 
 def _retry(connection: Connection, ids: list[int], who: str, operation: int) -> list[Outcome]:
-    return replay.retry(connection, ids, who, operation, ours=ours(), allowed=source().allows)
+    named = Operation.objects.values_list("targets", flat=True).get(pk=operation)
+    return replay.retry(connection, ids, who, operation, ours=ours(), judge=targets.judge_with(targets.parsed(named)))
 
 
 def ours() -> replay.Asked:

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.kinds import kind_of
+from pgqueue_admin.operations.targets import Chosen, Target, judge, parsed
 from pgqueue_admin.records.models import Operation
 
 
@@ -24,6 +25,45 @@ class Now:
     state: str
     count: int
     of_this: int
+
+
+MOST_TOLD = 20  # targets of one sort, by name
+
+
+class Counted(NamedTuple):
+    """A target, and how many of the set it is for."""
+
+    target: Target
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """``unfit``: how many can be put nowhere, whatever is there. ``chosen``: by name, beside the input queues."""
+
+    all: list[Counted]
+    unfit: int
+    chosen: Chosen
+
+    @property
+    def lost(self) -> int:
+        """Messages that stay dead, whatever is chosen."""
+        return self.unfit + sum(each.messages for each in self.refused)
+
+    @property
+    def refused(self) -> list[Counted]:
+        """Nothing is put there, whoever asks for it."""
+        return [each for each in self.all if each.target.why_not]
+
+    @property
+    def to_choose(self) -> list[Counted]:
+        """No input queues: a person may choose them by name."""
+        return [each for each in self.all if each.target.other and not each.target.why_not]
+
+    @property
+    def running(self) -> list[Counted]:
+        """Where code of others would run."""
+        return [each for each in self.all if each.target.runs and not each.target.why_not]
 
 
 def items(connection: Connection, pk: int, after: int = 0, outcome: str = "", limit: int = 50) -> list[Any]:
@@ -71,9 +111,10 @@ def changed(connection: Connection, operation: Operation) -> Changed:
     return Changed(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 
 
-def missing_targets(connection: Connection, addresses: Iterable[str]) -> list[str]:
-    """Those of the set's queues that are no queue tables now: a retry would fail there."""
-    parsed = [postgresql().parse_address(each) for each in addresses if each]
-    names = {"schemas": [each.schema for each in parsed], "tables": [each.table for each in parsed]}
-    gone = connection.all(postgresql().archive.not_queues(is_queue=postgresql().archive.is_queue), names)
-    return [postgresql().canonical(type(parsed[0])(*row)) for row in gone]
+def targets(connection: Connection, operation: Operation) -> Targets:
+    """Where a retry of the set would put what it can, by the judge that the act asks."""
+    rows = connection.all(postgresql().operation.set_targets(), {"operation_id": operation.pk})
+    counts = {Address(row.schema, row.table): row.count for row in rows if row.table is not None}
+    judged = judge(connection, counts)
+    unfit = sum(row.count for row in rows if row.table is None)
+    return Targets([Counted(judged[each], count) for each, count in counts.items()], unfit, parsed(operation.targets))

@@ -8,11 +8,11 @@ from pgqueue_admin.operations.looking import (
     changed,
     items,
     made_of,
-    missing_targets,
     not_done,
     samples,
     started_here,
     states,
+    targets,
 )
 from pgqueue_admin.operations.running import UNFINISHED, in_hand, reconcile, run, run_chunk
 from pgqueue_admin.operations.settling import settle
@@ -32,7 +32,6 @@ __all__ = [
     "lapse",
     "lapses_in",
     "made_of",
-    "missing_targets",
     "not_done",
     "reconcile",
     "run",
@@ -42,4 +41,5 @@ __all__ = [
     "start",
     "started_here",
     "states",
+    "targets",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import RETRIED_FROM, archive_id_of
+from pgqueue_admin.archive.model import RETRIED_FROM, retried_from
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.transport import Handlers, MessageContext
 from pgqueue_admin.transport.handling.context import Handler
@@ -29,12 +29,13 @@ class WithMark(Handlers):
         return self._handlers.types
 
     def _mark(self, body: Any, context: MessageContext) -> None:
-        former = archive_id_of(context.headers.get(RETRIED_FROM) or "")
-        if former is None or context.connection is None:
+        received = context.received
+        said = retried_from(received.headers.get(RETRIED_FROM))
+        if said is None or context.connection is None:
             return
         try:
             with context.connection.transaction():  # a savepoint: an archive out of order must not fail the message
-                store.succeeded(context.connection, former, context.message_id, self._endpoint)
+                store.succeeded(context.connection, said, received.message_id, received.queue, self._endpoint)
         except DatabaseDown:
             raise
         except DatabaseError as error:

@@ -1,7 +1,10 @@
 """A retried message that dies once more: told by its message id and the queue that it was put back into."""
 
+from uuid import uuid4
+
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.archive.model import RETRIED_FROM
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
@@ -31,3 +34,35 @@ def test_the_copy_of_another_subscriber_that_dies_is_not_this_one_again(ingested
     former = store.get(ingested, dead.id)
     assert former
     assert (former.state, newest(ingested, message_id=dead.message_id).queue) == ("retried", '"public"."Sales"')
+
+
+def test_a_forged_failure_of_a_message_that_waits_is_not_this_one_again(ingested: Connection) -> None:
+    """Whoever knows its message id and queue sends one to the error queue: ours is told by the token of its retry."""
+    dead = newest(ingested, exception=REFUSED)
+    replay.retry(ingested, [dead.id], "ana", ours=lambda address: True)
+    true = h.parse(retried_row(ingested).headers)
+    for token in ("", str(dead.id), f"{dead.id} {uuid4()}"):
+        send_error(ingested, {**true, RETRIED_FROM: token, h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
+    ingest(ingested, ERROR)
+    assert state(ingested, dead.id) == "retried"
+    send_error(ingested, {**true, h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
+    ingest(ingested, ERROR)
+    assert state(ingested, dead.id) == "dead_again"
+
+
+def test_tables_of_a_version_before_tokens_go_on_as_they_did(ingested: Connection) -> None:
+    """Between the new program and engine_schema: messages die and are retried, none is marked by what it says."""
+    ingested.run("alter table messages.message_archive drop column retry_token")
+    dead = newest(ingested, exception=REFUSED)
+    assert replay.retry(ingested, [dead.id], "ana", ours=lambda address: True)[0].result == "done"
+    sent = h.parse(retried_row(ingested).headers)
+    assert RETRIED_FROM not in sent
+    send_error(ingested, {**sent, h.FAILED_Q: BILLING, h.EXCEPTION_TYPE: REFUSED})
+    ingest(ingested, ERROR)
+    assert state(ingested, dead.id) == "dead_again"
+
+
+def state(connection: Connection, archive_id: int) -> str:
+    found = store.get(connection, archive_id)
+    assert found
+    return str(found.state)

@@ -5,12 +5,13 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter, Outcome
+from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter, Outcome, retried_from
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.wake_ups import channel
@@ -141,10 +142,10 @@ def test_only_queue_tables_are_written_to(recorded: Connection, table: str) -> N
     assert replay.retry(recorded, [dead.id], "ana")[0].result == "failed"
 
 
-def test_only_allowed_schemas_are_written_to(ingested: Connection) -> None:
+def test_what_the_judge_refuses_is_not_written_to(ingested: Connection) -> None:
     dead = newest(ingested, queue='"Legacy"."Invoicing"')
-    [outcome] = replay.retry(ingested, [dead.id], "ana", allowed=lambda address: address.schema == "public")
-    assert (outcome.result, "not among the schemas allowed" in str(outcome.why)) == ("failed", True)
+    [outcome] = replay.retry(ingested, [dead.id], "ana", judge=lambda _, targets: dict.fromkeys(targets, "No."))
+    assert (outcome.result, outcome.why) == ("failed", "No.")
     assert newest(ingested, queue='"Legacy"."Invoicing"').state == "dead"
 
 
@@ -208,10 +209,14 @@ def test_one_of_ours_goes_all_the_way_to_succeeded(ingested: Connection) -> None
     dead = newest(ingested, exception=REFUSED)
     replay.retry(ingested, [dead.id], "ana", ours=lambda address: address.table == "Billing")
     sent = h.parse(retried_row(ingested).headers)
-    assert sent[RETRIED_FROM] == str(dead.id)
-    assert not store.succeeded(ingested, dead.id, "another message's id", "Billing")
-    assert store.succeeded(ingested, dead.id, str(sent[h.MESSAGE_ID]), "Billing")
-    assert not store.succeeded(ingested, dead.id, str(sent[h.MESSAGE_ID]), "Billing")
+    said, message_id, billing = retried_from(sent[RETRIED_FROM]), str(sent[h.MESSAGE_ID]), Address("public", "Billing")
+    assert said
+    assert said.archive_id == dead.id
+    assert not store.succeeded(ingested, said, "another message's id", billing, "Billing")
+    assert not store.succeeded(ingested, said, message_id, Address("public", "Sales"), "Billing")
+    assert not store.succeeded(ingested, said._replace(token=uuid4()), message_id, billing, "Billing")
+    assert store.succeeded(ingested, said, message_id, billing, "Billing")
+    assert not store.succeeded(ingested, said, message_id, billing, "Billing")
     [outcome] = replay.retry(ingested, [dead.id], "bob")
     archived = store.get(ingested, dead.id)
     assert archived

@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.test import Client
 
-from pgqueue_admin.archive import store
 from pgqueue_admin.live import topics
 from pgqueue_admin.operations import service
 from pgqueue_admin.records.models import Queue
 from tests.console.pages import matched, shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import elsewhere
+from tests.dead_ones import succeed
 
 
 def topic(client: Client, address: str) -> str:
@@ -43,9 +43,7 @@ def test_a_dead_message_that_is_retried_elsewhere(recorded: Recorded) -> None:
     assert "retried" in now["message.state"]
     assert "tomas" in now["message.state"]
     assert now["@title"].startswith("ChargeCard, retried in Billing")
-    row = recorded.connection.one("select message_id from messages.message_archive where id = %s", [card])
-    assert row is not None
-    store.succeeded(recorded.connection, card, row.message_id, "Billing")  # as its endpoint does, without a wake-up
+    assert succeed(recorded.connection, card)  # as its endpoint does, without a wake-up
     assert "This message is succeeded now." in told(followed)["message.was.retried"]
 
 

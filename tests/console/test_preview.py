@@ -129,7 +129,8 @@ def test_a_preview_whose_person_has_lost_the_right_does_nothing(recorded: Record
 def test_messages_whose_queue_is_gone_are_told_before(recorded: Recorded, cards: list[int]) -> None:
     recorded.connection.run('drop table "Billing" cascade')
     html = follow(recorded.operator, choose(recorded.operator, "retry", cards))
-    assert "is not a queue" in html
+    assert "Its queue is gone: there is no queue table" in html
+    assert "will fail and stay dead" in html
 
 
 def test_a_queue_where_nobody_receives_is_told_before(recorded: Recorded, cards: list[int]) -> None:

@@ -4,14 +4,15 @@ import re
 from datetime import timedelta
 
 from pgqueue_admin.archive import store
+from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.console.operation import progress
-from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations import service
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import Operation
 from tests.console.operating import choose, start
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
+from tests.dead_ones import succeed
 
 
 def retried(recorded: Recorded, cards: list[int]) -> str:
@@ -22,16 +23,9 @@ def retried(recorded: Recorded, cards: list[int]) -> str:
     return str(address)
 
 
-def succeed(recorded: Recorded, card: int) -> None:
-    message = store.get(recorded.connection, card)
-    assert message is not None
-    assert store.succeeded(recorded.connection, card, message.message_id, "Billing")
-
-
 def die_again(recorded: Recorded, cards: list[int]) -> None:
     died = [message for card in cards if (message := store.get(recorded.connection, card))]
-    found = {"message_ids": [each.message_id for each in died], "queues": [each.queue for each in died]}
-    recorded.connection.run(postgresql().archive.dead_again(), found)
+    store.died_again(recorded.connection, [DeadMessage(queue=each.queue, message_id=each.message_id) for each in died])
 
 
 def figures(html: str) -> dict[str, str]:
@@ -46,7 +40,7 @@ def test_those_that_died_again_are_no_success(recorded: Recorded, cards: list[in
     assert figures(html)["Not known yet"] == "5"
     assert 'class="tag good"' not in html
 
-    succeed(recorded, cards[0])
+    assert succeed(recorded.connection, cards[0])
     die_again(recorded, cards[1:4])
     html = shown(recorded.operator, address)
     assert "1 succeeded, 3 dead again, 1 retried." in html
@@ -65,7 +59,7 @@ def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
 ) -> None:
     retried(recorded, cards)
     number = str(Operation.objects.get().pk)
-    succeed(recorded, cards[0])
+    assert succeed(recorded.connection, cards[0])
     told = progress.live(number)
     assert "1 succeeded, 4 retried." in told[f"op.{number}.progress"]
     assert told["@say"] == f"Operation {number} has ended: 5 retried"

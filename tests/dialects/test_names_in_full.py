@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.model import DeadMessage, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -137,4 +137,7 @@ def test_the_archive_runs_nothing_of_it(shadowed: Connection) -> None:
     dead = DeadMessage(queue="Sales", message_id="42", headers="{}", body=b"{}", exception_type="Refused")
     archive_id = store.bury(shadowed, dead)
     store.bury(shadowed, dead)
-    assert store.succeeded(shadowed, archive_id, "42", "Sales") is False
+    assert (
+        store.succeeded(shadowed, RetriedFrom(archive_id, uuid.uuid4()), "42", Address("public", "Sales"), "Sales")
+        is False
+    )

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from pgqueue_admin.archive.model import RETRIED_FROM
+from pgqueue_admin.archive.model import RETRIED_FROM, retried_from
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.operations import running, service
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
@@ -77,7 +77,8 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
         service.act("retry", message.id, ana, "console")
         with source().reading() as connection:
             headers = connection.value(f'select headers from "public"."{table}" order by seq desc limit 1')
-        assert h.parse(headers).get(RETRIED_FROM) == (str(message.id) if table == "Billing" else None)
+        said = retried_from(h.parse(headers).get(RETRIED_FROM))
+        assert (said and said.archive_id) == (message.id if table == "Billing" else None)
 
 
 def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any) -> None:

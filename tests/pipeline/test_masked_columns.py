@@ -20,6 +20,7 @@ from pgqueue_admin.pipeline.sources.selects import selects
 from pgqueue_admin.pipeline.sources.tables import sources
 from pgqueue_admin.records.models import HistoryFile
 from pgqueue_admin.transport.wire import headers as h
+from tests.dead_ones import succeed
 from tests.pipeline.events import kept, midnight_passes, moved_back
 
 TYPE, INNER, SAID = "Shop.Secret", "Shop.InnerSecret", "card 4111"
@@ -118,7 +119,7 @@ def test_files_of_events_have_none_either(
 ) -> None:
     mask(settings, header)
     service.act("retry", dead, User.objects.create_superuser("ana"), "console")
-    assert store.succeeded(database, dead, VALUES[h.MESSAGE_ID], VALUES[h.PROCESSING_ENDPOINT])
+    assert succeed(database, dead, VALUES[h.PROCESSING_ENDPOINT])
     sources(database)
     moved_back(database, 1)
     midnight_passes()

@@ -12,7 +12,7 @@ from pgqueue_admin.console.board import receivers
 from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
-from pgqueue_admin.operations.looking import Changed
+from pgqueue_admin.operations.looking import Changed, Targets
 from pgqueue_admin.records.models import Operation
 from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES, short_type
 from pgqueue_admin.wording import header_parts
@@ -36,7 +36,7 @@ class Preview:
     splits: list[Split]
     samples: Sequence[Any]
     changed: Changed
-    missing: list[str]
+    targets: Targets | None
     untended: list[receivers.Untended]
     oldest_at: datetime | None
     newest_at: datetime | None
@@ -54,7 +54,7 @@ def read(connection: Connection, operation: Operation) -> Preview:
         _splits(operation, parts),
         samples,
         service.changed(connection, operation),
-        service.missing_targets(connection, operation.queues) if retry else [],
+        service.targets(connection, operation) if retry else None,
         receivers.untended(operation.queues) if retry else [],
         whole.oldest_at,
         whole.newest_at,

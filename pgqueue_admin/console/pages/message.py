@@ -16,6 +16,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.tables import Kind, QueueTable
 from pgqueue_admin.operations import service
+from pgqueue_admin.operations.targets import Target, judge
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.source import source
 
@@ -33,6 +34,7 @@ class Archived(NamedTuple):
     body: body.Shown
     events: list[Any]
     beside: neighbours.Beside | None
+    judged: Target | None
 
 
 @require_safe
@@ -58,7 +60,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "steps": timeline.steps(known, found.events, clock.now()),
         "topic": following.archived_topic(archive_id, str(timezone.get_current_timezone())),
         "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
-        "acts": acts.of_archived(request.user, known),
+        "acts": acts.of_archived(request.user, known, found.judged),
         "beside": found.beside,
         "done": [*timeline.done(known, found.events)],
         "reasons": reasons.of(archive_id, found.events),
@@ -92,7 +94,10 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
         return None
     shown = _archived_body(connection, message, request)
     events = store.events(connection, archive_id)
-    return Archived(message, shown, events, neighbours.of(connection, message, request.GET.get("q")))
+    beside = neighbours.of(connection, message, request.GET.get("q"))
+    target = message.target if message.state == "dead" else None
+    judged = judge(connection, [target])[target] if target else None
+    return Archived(message, shown, events, beside, judged)
 
 
 def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.Shown:

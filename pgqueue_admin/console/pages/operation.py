@@ -60,7 +60,7 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     if allowed and (fault := guard.plan(operation).fault(reason, request.POST.get("count", ""))):
         return _preview(request, operation, fault)
     try:
-        service.start(number, request.user, reason)
+        service.start(number, request.user, reason, request.POST.getlist("target"))
     except service.Refused as error:
         answers.refused(request, str(error))
     except DatabaseError as error:

@@ -51,25 +51,46 @@ order by g.seq
 returning id, result::text as result, message_id, queue
 
 -- name: dead_again
--- A retried message that died once more: its former row says so, the new row is a death of its own.
+-- A retried message that died once more: its former row says so, the new row is a death of its own. Where a retry had a
+-- token, what died has to have it: anybody may send a failure with the same message id.
 with former as (
     update messages.message_archive a set became = 'dead_again', ended_at = pg_catalog.clock_timestamp()
     from rows from (
-        pg_catalog.unnest(%(message_ids)s::pg_catalog.text[]), pg_catalog.unnest(%(queues)s::pg_catalog.text[])
-    ) as died (message_id, queue)
+        pg_catalog.unnest(%(message_ids)s::pg_catalog.text[]), pg_catalog.unnest(%(queues)s::pg_catalog.text[]),
+        pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[])
+    ) as died (message_id, queue, token)
     where a.message_id operator(pg_catalog.=) died.message_id and a.queue operator(pg_catalog.=) died.queue
-        and a.state operator(pg_catalog.=) 'retried'
+        and a.state operator(pg_catalog.=) 'retried' and {is_the_one}
     returning a.id, a.operation, a.queue
 )
 insert into messages.archive_event (archive_id, who, verb, operation, target)
 select id, 'archive', 'died again', operation, queue from former
 
+-- name: is_the_one
+-- Part of dead_again: by the token of its retry, where that had one. Queues of others are given none.
+(a.retry_token is null or a.retry_token operator(pg_catalog.=) died.token)
+
+-- name: any_may_be
+-- In its place, where the engine's tables are of a version before tokens.
+true
+
+-- name: has_tokens
+-- Tables of versions 1 and 2 have none. By the catalog, since a name in a closed schema is an error.
+select exists (
+    select from pg_catalog.pg_attribute a
+    join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
+    join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'message_archive'
+        and a.attname operator(pg_catalog.=) 'retry_token' and not a.attisdropped)
+
 -- name: succeeded
--- Guarded by id and message id: the header came over the wire, anybody may have written it.
+-- The header came over the wire, anybody may have written it: it has to have the token of this very retry, and to have been
+-- received from the queue that the retry went into.
 with former as (
     update messages.message_archive set became = 'succeeded', ended_at = pg_catalog.clock_timestamp()
     where id operator(pg_catalog.=) %(id)s and message_id operator(pg_catalog.=) %(message_id)s
-        and state operator(pg_catalog.=) 'retried'
+        and state operator(pg_catalog.=) 'retried' and retry_token operator(pg_catalog.=) %(token)s::pg_catalog.uuid
+        and target_schema operator(pg_catalog.=) %(schema)s and target_table operator(pg_catalog.=) %(table)s
     returning id, operation, queue
 )
 insert into messages.archive_event (archive_id, who, verb, operation, target)
@@ -105,18 +126,15 @@ select id, %(who)s, 'succeeded', operation, queue from former
   and (%(words)s::text[] is null or a.exception_message ilike all (%(words)s::text[]))
 
 -- name: is_queue
--- A table with the columns that a retry writes; the address came with a message, so nothing else may be written to.
-(select count(*) = 4 from pg_catalog.pg_attribute q
+-- A table with the columns that a retry writes, and the one by which it is received; the address came with a message, so
+-- nothing else may be written to.
+(select count(*) = 5 from pg_catalog.pg_attribute q
      join pg_catalog.pg_class t on t.oid = q.attrelid
      join pg_catalog.pg_namespace n on n.oid = t.relnamespace
      where n.nspname = a.target_schema and t.relname = a.target_table and t.relkind in ('r', 'p')
        and (q.attname, q.atttypid) in (('id', 'uuid'::regtype), ('expires', 'timestamp'::regtype),
-                                       ('headers', 'text'::regtype), ('body', 'bytea'::regtype)))
-
--- name: not_queues
--- Of these addresses, the ones a retry could not write to.
-select a.target_schema, a.target_table
-from unnest(%(schemas)s::text[], %(tables)s::text[]) as a (target_schema, target_table) where not {is_queue}
+                                       ('headers', 'text'::regtype), ('body', 'bytea'::regtype),
+                                       ('seq', 'integer'::regtype), ('seq', 'bigint'::regtype)))
 
 -- name: facts
 -- Of one message, everything but the body and what may be long or deep: the original's document is one.
@@ -239,6 +257,14 @@ order by put.place
 update messages.message_archive
 set became = %(became)s, became_by = %(who)s, became_at = clock_timestamp(), ended_at = null, operation = %(operation)s
 where id = any (%(ids)s::integer[]) and state = %(state)s
+
+-- name: mark_retried
+-- As mark, with the token that each message took along; null where it went into a queue of others.
+update messages.message_archive a
+set became = 'retried', became_by = %(who)s, became_at = clock_timestamp(), ended_at = null, operation = %(operation)s,
+    retry_token = put.token
+from unnest(%(ids)s::integer[], %(tokens)s::uuid[]) as put (id, token)
+where a.id = put.id and a.state = 'dead'
 
 -- name: note
 -- One event a message, in the transaction of the act.

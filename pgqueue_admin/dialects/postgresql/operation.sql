@@ -80,6 +80,92 @@ from messages.operation_item i left join messages.message_archive a on a.id = i.
 where i.operation = %(operation_id)s and i.place = any (%(places)s::integer[])
 order by i.place
 
+-- name: set_targets
+-- Where a retry of the frozen set would put its messages, and how many of them; without a target: those that can be put
+-- nowhere, whatever is there. What somebody else has acted on since is not put back.
+select case when is_fit then a.target_schema end as schema, case when is_fit then a.target_table end as "table",
+    count(*) as count
+from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
+cross join lateral (
+    select a.no_retry is null and a.target_table is not null and a.body is not null as is_fit
+) known
+where i.operation = %(operation_id)s and i.outcome is null and a.state = 'dead'
+group by 1, 2 order by 3 desc, 1, 2
+
+-- name: targets
+-- Of each asked address what a retry into it meets, by the catalog alone: no statement reads the table, so nobody's code runs.
+-- Runs: triggers and rules of an insert, and what else calls a function or an operator that somebody made (defaults,
+-- generated columns, checks, expressions of an index, policies), of another role, with the rights of ours.
+select asked.schema, asked."table", current_user::text as role, shape.columns,
+    exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary) as has_primary_key,
+    (select d.refobjid::regclass::text from pg_depend d
+     where d.classid = 'pg_attrdef'::regclass and d.refclassid = 'pg_class'::regclass
+       and d.objid = (select f.oid from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
+                      where f.adrelid = c.oid and a.attname = 'seq')
+       and (select relkind from pg_class where oid = d.refobjid) = 'S'
+     union all
+     select a.attname from pg_attribute a
+     where a.attrelid = c.oid and a.attname = 'seq' and a.attidentity <> '' limit 1) as sequence,
+    has_schema_privilege(n.oid, 'usage') and not exists (
+        select from pg_attribute a
+        where a.attrelid = c.oid and a.attname in ('id', 'expires', 'headers', 'body')
+          and not has_column_privilege(c.oid, a.attnum, 'insert')
+    ) and not exists (
+        select from pg_depend d join pg_attrdef f on f.oid = d.objid
+        where d.classid = 'pg_attrdef'::regclass and d.refclassid = 'pg_class'::regclass and f.adrelid = c.oid
+          and case (select relkind from pg_class where oid = d.refobjid) when 'S'
+              then not has_sequence_privilege(d.refobjid, 'usage, update') end
+    ) as may_insert,
+    (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
+     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       and case when a.attname in ('id', 'expires', 'headers', 'body') then a.attgenerated <> '' or a.attidentity = 'a'
+                else a.attnotnull and not a.atthasdef and a.attidentity = '' end) as must_have,
+    row_security_active(c.oid) and not exists (
+        select from pg_policy p
+        where p.polrelid = c.oid and p.polcmd in ('a', '*') and p.polpermissive
+          and exists (select from unnest(p.polroles) r (oid) where r.oid = 0 or pg_has_role(r.oid, 'usage'))
+    ) as is_closed,
+    code.runs
+from unnest(%(schemas)s::text[], %(tables)s::text[]) as asked (schema, "table")
+left join pg_namespace n on n.nspname = asked.schema
+left join pg_class c on c.relnamespace = n.oid and c.relname = asked."table" and c.relkind in ('r', 'p')
+left join lateral (
+    select jsonb_object_agg(a.attname, format_type(a.atttypid, null)) as columns
+    from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+) shape on true
+left join lateral (
+    select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
+    from (
+        select 'trigger' as what, t.tgname as name, p.proowner as owner
+        from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+        where t.tgrelid in (select c.oid union all select relid from pg_partition_tree(c.oid))
+          and not t.tgisinternal and t.tgenabled in ('O', 'A') and t.tgtype & 4 = 4 and not p.prosecdef
+        union all
+        select 'rule', r.rulename, c.relowner from pg_rewrite r
+        where r.ev_class = c.oid and r.ev_type in ('3', '1') and r.ev_enabled <> 'D' and r.rulename <> '_RETURN'
+        union all
+        select part.what, part.name, coalesce(p.proowner, o.oprowner)
+        from (
+            select 'pg_attrdef'::regclass as classid, f.oid as objid, 'default of column' as what, a.attname as name
+            from pg_attrdef f join pg_attribute a on a.attrelid = f.adrelid and a.attnum = f.adnum
+            where f.adrelid = c.oid
+            union all
+            select 'pg_constraint'::regclass, k.oid, 'check', k.conname from pg_constraint k where k.conrelid = c.oid
+            union all
+            select 'pg_class'::regclass, i.indexrelid, 'index', x.relname
+            from pg_index i join pg_class x on x.oid = i.indexrelid where i.indrelid = c.oid
+            union all
+            select 'pg_policy'::regclass, y.oid, 'policy', y.polname
+            from pg_policy y where y.polrelid = c.oid and row_security_active(c.oid)
+        ) part
+        join pg_depend d on d.classid = part.classid and d.objid = part.objid
+            and d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass)
+        left join pg_proc p on d.refclassid = 'pg_proc'::regclass and p.oid = d.refobjid
+        left join pg_operator o on d.refclassid = 'pg_operator'::regclass and o.oid = d.refobjid
+    ) found
+    where owner <> (select u.oid from pg_roles u where u.rolname = current_user)
+) code on true
+
 -- name: not_done
 -- Outcomes other than done, and what is still open, for whoever reads the result at a prompt.
 select i.archive_id, i.queue, i.outcome, i.why, i.who_before, i.when_before, i.target, a.state

@@ -158,6 +158,10 @@ create table messages.history_reader (
     said_at timestamptz not null
 )
 
+-- name: add_tokens
+-- What nobody can guess of a retry: only the message that was put back has it, so only that one is believed to be it.
+alter table messages.message_archive add column if not exists retry_token uuid
+
 -- name: create_triggers
 -- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
 create or replace function public.new_message_nofify() returns trigger language plpgsql as $$

@@ -32,6 +32,10 @@ class Command(BaseCommand):
         listing.add_argument("--limit", type=int, default=50)
         for verb in NEEDS:
             self._add_act(verbs.add_parser(verb))
+        into = (
+            "An address that is no input queue, such as an error queue: retried into only when named. May be repeated."
+        )
+        verbs.choices["retry"].add_argument("--into", action="append", default=[], metavar="ADDRESS", help=into)
         for each in verbs.choices.values():
             said.add_filters(each)
             each.add_argument("--json", action="store_true", help="One JSON document, for programs.")
@@ -70,7 +74,7 @@ class Command(BaseCommand):
     def _act(self, verb: str, options: dict[str, Any]) -> None:
         operation = service.freeze(verb, self._chosen(verb, options), options["who"], "command", options["reason"])
         reason = self._confirm(operation, options)
-        service.start(operation.pk, options["who"], reason)
+        service.start(operation.pk, options["who"], reason, options.get("into", ()))
         self._run(operation)
         with source().reading() as connection:
             notable = service.not_done(connection, operation.pk)
@@ -90,7 +94,9 @@ class Command(BaseCommand):
         """The set is fixed before the question, so that what is confirmed is what is done. Return the reason given."""
         if options["yes"]:
             return ""
-        said.print_question(self.stderr, operation)
+        with source().reading() as connection:
+            targets = service.targets(connection, operation) if operation.kind == Operation.Kind.RETRY else None
+        said.print_question(self.stderr, operation, targets, options.get("into", ()))
         if not sys.stdin.isatty():
             self._leave(operation, options, UNCONFIRMED)
         plan = guard.plan(operation)

@@ -29,6 +29,7 @@ class Operation(models.Model):
     selection = models.TextField(blank=True, help_text="The filter that chose the messages, or empty for ticked ones.")
     count = models.PositiveIntegerField(default=0)
     queues = models.JSONField(default=dict, help_text="Count by target address, as frozen.")
+    targets = models.JSONField(default=list, blank=True, help_text="No input queues: named by who started it.")
     done = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
