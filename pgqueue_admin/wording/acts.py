@@ -31,7 +31,6 @@ ACTS = {
     "give up": Act("gave up"),
     "send": Act("sent"),
     "sign in": Act("signed in as"),
-    "fail to sign in": Act("failed to sign in as"),
     "change password": Act("changed the password of"),
 }
 
