@@ -28,7 +28,7 @@ def incident(page: Page, product: Product) -> Iterator[Page]:
     press(page, product, "Demo.Orders", "Stop…", "Stop it")
     page.goto(product.url)
     expect(page.locator("#v")).to_have_text(STOPPED)  # told to an open page, without its being loaded again
-    press(page, product, "Demo.Web", "Pause")
+    press(page, product, "Demo.Web", "Pause…", "Pause it")
     yield page
     for endpoint, button in (("Demo.Orders", "Start"), ("Demo.Web", "Resume")):
         page.goto(f"{product.url}/endpoints/{endpoint}/")
@@ -50,10 +50,10 @@ def test_the_cause_is_said_first_on_every_page_and_ends_there(
             shoot(page, f"incident{'-' if name else ''}{name}-{look}")
         context.close()
     incident.goto(f"{product.url}/queues/demo/Demo.Web/")
-    expect(incident.locator(".notice").first).to_contain_text("Demo.Web is paused")
+    expect(incident.locator("#halted")).to_contain_text("Demo.Web is paused")
     expect(incident.locator('[data-live="now.state"]')).to_have_text("paused")
     incident.goto(f"{product.url}/queues/demo/Demo.Orders/")
-    expect(incident.locator(".notice").first).to_have_text(STOPPED, use_inner_text=True)
+    expect(incident.locator("#halted")).to_have_text(STOPPED, use_inner_text=True)
     incident.goto(product.url)
     first = incident.locator("[data-need]").first
     expect(first).to_contain_text("Demo.Orders is stopped")

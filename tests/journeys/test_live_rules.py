@@ -79,7 +79,7 @@ def test_the_order_is_frozen_until_a_person_sorts_again(
     page: Page, product: Product, database: Connection, queue: str
 ) -> None:
     """L2, of two queues that nobody else sends to: the shop goes on beside them. A figure alone changes no order."""
-    calm = 'update pgqueue_queue set target_age_seconds = null where "table" like %(name)s'
+    calm = 'update pgqueue_console.pgqueue_queue set target_age_seconds = null where "table" like %(name)s'
     with made(database, f"{queue}.2", 5):
         database.run(calm, {"name": f"{queue}%"})
         page.goto(f"{product.url}/queues/?q={queue}")
@@ -90,7 +90,7 @@ def test_the_order_is_frozen_until_a_person_sorts_again(
             database.run(SEND.format(queue, 500))
             expect(ready_of(row_of(page, queue))).to_have_text(sent)
             expect(again).to_be_hidden()
-        database.run("update pgqueue_queue set target_depth = 1 where id = %(id)s", {"id": int(second)})
+        database.run("update pgqueue_console.pgqueue_queue set target_depth = 1 where id = %(id)s", {"id": int(second)})
         expect(page.locator(f'tr[data-row="{second}"]')).to_have_class("crit")
         expect(again).to_be_visible()
         assert order(page) == before
