@@ -57,7 +57,7 @@ def message_id(mail: Mailbox, what: str) -> str:
 
 
 def subject_of(look: Look, alert: Alert, about: About) -> str:
-    kind, where, cause = BY_NAME[alert.kind], places.where(alert), places.by(alert)
+    kind, where, cause = BY_NAME[alert.kind], places.where(alert), places.cause(alert)
     if about == About.RESOLVED:
         lasted = duration(int((look.now - alert.opened_at).total_seconds()))
         return subject.compose(look.environment, "resolved", "", where, kind.title, cause, f", after {lasted}")
@@ -66,7 +66,7 @@ def subject_of(look: Look, alert: Alert, about: About) -> str:
     before = ""
     if about == About.GREW:
         before, fact = "now", f"{integer(alert.count)} died" if cause else fact  # what has doubled
-    after = f"> {alert.threshold}, since {opened:%H:%M}"
+    after = f", {kind.threshold} {alert.threshold}, since {opened:%H:%M}"
     return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
 
 
@@ -96,7 +96,8 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
 
 def _without_figures(alert: Alert) -> str:
     """Of one that is over: its last look was somewhere halfway."""
-    return f"{BY_NAME[alert.kind].title} {places.by(alert)}".strip()
+    title, cause = BY_NAME[alert.kind].title, places.cause(alert)
+    return f"{title} by {cause}" if cause else title
 
 
 def both_zones(opened: datetime) -> str:

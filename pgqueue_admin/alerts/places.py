@@ -29,11 +29,11 @@ def where(alert: Alert) -> str:
     return found.table if found.schema == source().default_schema else f"{found.schema}.{found.table}"
 
 
-def by(alert: Alert) -> str:
+def cause(alert: Alert) -> str:
     """What they died of, where the warning counts dead messages."""
     if alert.kind != "dead_message":
         return ""
-    return f"by {short_cause(alert.cause) if alert.cause else 'other causes'}"
+    return short_cause(alert.cause) if alert.cause else "other causes"
 
 
 def short_cause(cause: str) -> str:

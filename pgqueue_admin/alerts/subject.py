@@ -1,4 +1,4 @@
-"""A mail's subject: environment, severity, queue, fact and threshold in 78 characters, whatever the names hold."""
+"""A mail's subject: environment, severity, queue, fact, cause and target in 78 characters, whatever the names hold."""
 
 import re
 import unicodedata
@@ -26,7 +26,7 @@ def clip(text: str, length: int) -> str:
 
 
 def compose(environment: str, state: str, before: str, queue: str, middle: str, cause: str, after: str = "") -> str:
-    """``[production] critical: Billing 24 dead by GatewayTimeout > 0, since 02:47``.
+    """``[production] critical: Billing 24 dead (GatewayTimeout), target 0, since 02:47``.
 
     What is too long is taken from the cause first, then from the queue, then from the environment.
     """
@@ -46,5 +46,6 @@ def compose(environment: str, state: str, before: str, queue: str, middle: str, 
 def _line(names: list[str], rest: list[str]) -> str:
     cause, queue, environment = names
     state, before, middle, after = rest
-    text = " ".join(part for part in (f"[{environment}] {state}:", before, queue, middle, cause, after) if part)
+    parts = (f"[{environment}] {state}:", before, queue, middle, cause and f"({cause})", after)
+    text = " ".join(part for part in parts if part)
     return text.replace(" ,", ",")

@@ -95,7 +95,7 @@ def test_the_number_that_is_doubled_is_the_one_in_the_subject_and_at_the_foot(cl
     clock.turn(died={"Refused": 1_000})
     assert "the deaths since it began double: next at 2,000," in flat(last().text)
     (subject,) = clock.turn(6, died={"Refused": 2_000}, lying=[Group(BILLING, "Refused", 40, START)])
-    assert "now Billing 3,000 died by Refused" in subject.replace("\u00a0", " ")
+    assert "now Billing 3,000 died (Refused)" in subject.replace("\u00a0", " ")
     for part in (last().text, last().html):
         assert "the deaths since it began double: next at 6,000," in flat(part)
         assert "40 dead messages by Refused" in flat(part)

@@ -104,10 +104,10 @@ def test_what_is_open_of_a_queue_stays_while_it_cannot_be_read(clock: Clock) -> 
 
 
 def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> None:
-    assert clock.turn(died={"Refused": 3}) == ["[production] critical: Billing 3 dead by Refused > 0, since 02:47"]
+    assert clock.turn(died={"Refused": 3}) == ["[production] critical: Billing 3 dead (Refused), target 0, since 02:47"]
     assert clock.turn(1, died={"Refused": 3}) == []  # doubled, but too soon
     assert clock.turn(3.9, died={"Refused": 1}) == []
-    assert clock.turn(0.1) == ["[production] critical: now Billing 7 died by Refused > 0, since 02:47"]
+    assert clock.turn(0.1) == ["[production] critical: now Billing 7 died (Refused), target 0, since 02:47"]
     assert clock.turn(60, died={"Refused": 6}) == []  # long ago, but not doubled
     assert clock.turn(0, died={"Refused": 1}) != []
 
@@ -115,7 +115,7 @@ def test_first_mail_then_on_doubling_not_sooner_than_5_minutes(clock: Clock) -> 
 def test_the_last_mail_tells_when_it_is_over(clock: Clock) -> None:
     clock.turn(died={"Refused": 3})
     (over,) = clock.turn(71, lying=[])
-    assert over.replace("\u00a0", " ") == "[production] resolved: Billing dead messages by Refused, after 1 h 11 min"
+    assert over.replace("\u00a0", " ") == "[production] resolved: Billing dead messages (Refused), after 1 h 11 min"
     first, last = AlertMail.objects.order_by("id")
     assert last.in_reply_to == first.message_id
     assert clock.turn(1, lying=[]) == []
@@ -269,7 +269,7 @@ def test_without_an_address_nothing_is_written_and_nothing_forgotten(clock: Cloc
 
 def test_restored_messages_are_no_deaths(clock: Clock) -> None:
     assert clock.turn(lying=[Group(BILLING, "Refused", 5, START)]) == []
-    assert clock.turn(1, died={"Refused": 1}) == ["[production] critical: Billing 6 dead by Refused > 0, since 02:47"]
+    assert clock.turn(1, died={"Refused": 1}) == ["[production] critical: Billing 6 dead (Refused), target 0, since 02:47"]
 
 
 def test_hostile_names_stay_in_their_place(clock: Clock) -> None:

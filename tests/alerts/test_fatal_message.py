@@ -33,7 +33,7 @@ def test_the_third_is_warned_of_and_mailed_until_it_is_gone(session: Connection,
     assert (alert.severity, alert.queue, alert.subject) == ("critical", '"public"."Sales"', str(row.id))
     assert alert.sentence.startswith(f"Deadly, seq {row.seq:,}, was in hand at 3 deaths of a process, alone in hand")
     mail = AlertMail.objects.get(alert=alert)
-    assert mail.subject.startswith("[production] critical: Sales fatal message 3 deaths > 2, since ")
+    assert mail.subject.startswith("[production] critical: Sales fatal message 3 deaths, limit 2, since ")
     assert f"/fatal/{row.id}/" in mail.text
     session.run('delete from "Sales"')
     alerter.turn()

@@ -10,13 +10,13 @@ HOSTILE = st.text(max_size=200)
 
 
 def test_environment_queue_fact_and_threshold() -> None:
-    line = compose("production", "critical", "", "Billing", "24 dead", "by GatewayTimeout", "> 0, since 02:47")
-    assert line == "[production] critical: Billing 24 dead by GatewayTimeout > 0, since 02:47"
+    line = compose("production", "critical", "", "Billing", "24 dead", "GatewayTimeout", ", target 0, since 02:47")
+    assert line == "[production] critical: Billing 24 dead (GatewayTimeout), target 0, since 02:47"
 
 
 def test_resolved() -> None:
-    line = compose("production", "resolved", "", "Billing", "dead messages", "by Timeout", ", after 1 h 11 min")
-    assert line == "[production] resolved: Billing dead messages by Timeout, after 1 h 11 min"
+    line = compose("production", "resolved", "", "Billing", "dead messages", "Timeout", ", after 1 h 11 min")
+    assert line == "[production] resolved: Billing dead messages (Timeout), after 1 h 11 min"
 
 
 def test_no_name_is_said() -> None:
@@ -24,10 +24,11 @@ def test_no_name_is_said() -> None:
 
 
 def test_the_fact_and_its_threshold_are_never_cut() -> None:
-    line = compose("e" * 60, "critical", "now", "q" * 55, "2,147,483,647 dead", "by " + "c" * 90, "> 20, since 02:47")
+    after = ", target 20, since 02:47"
+    line = compose("e" * 60, "critical", "now", "q" * 55, "2,147,483,647 dead", "c" * 90, after)
     assert len(line) <= 78
     assert "2,147,483,647 dead" in line
-    assert line.endswith("> 20, since 02:47")
+    assert line.endswith(", target 20, since 02:47")
 
 
 @pytest.mark.parametrize("break_", ["\n", "\r\n", "\r", "\0", "\x85", "\u2028", "\u2029", "\v", "\u202e"])
@@ -41,7 +42,7 @@ def test_no_name_adds_a_line(break_: str) -> None:
 
 @given(environment=HOSTILE, queue=HOSTILE, cause=HOSTILE)
 def test_any_text(environment: str, queue: str, cause: str) -> None:
-    line = compose(environment, "critical", "", queue, "24 dead", cause, "> 0, since 02:47")
+    line = compose(environment, "critical", "", queue, "24 dead", cause, ", target 0, since 02:47")
     assert len(line) <= 78
     assert len(line.splitlines()) == 1
     assert "24 dead" in line

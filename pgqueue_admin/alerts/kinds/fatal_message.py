@@ -22,4 +22,4 @@ def _found(each: Fatal) -> Found:
     return Found("fatal_message", subject, said, CRITICAL, queue=queue, count=each.count, since=each.first_at, told=0)
 
 
-KIND = Kind("fatal_message", "fatal message", find, mailed=True, counts=True)
+KIND = Kind("fatal_message", "fatal message", find, mailed=True, counts=True, threshold="limit")

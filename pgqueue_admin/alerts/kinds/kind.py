@@ -38,6 +38,7 @@ class Kind:
     unknown: Callable[[Look], Collection[str]] = nothing  # addresses of queues that are read, but not this figure
     mailed: bool = False
     counts: bool = False  # deaths: when they have doubled, that is mailed, too
+    threshold: str = "target"  # what a mail's subject calls it
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
 
 
