@@ -41,15 +41,24 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Deaths(Group):
-    """Messages that died since the cursor. Some had failed before anybody watched, and count as told."""
+    """Messages that died since the cursor. The old ones count as told: a pile tells of them."""
 
-    before_we_began: int = 0
+    old: int = 0
     types: list[str] = field(default_factory=list)  # of messages, three at most
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Messages that had failed long before they came into the archive, from an error queue as a rule."""
+
+    came_from: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     deaths: list[Deaths] = field(default_factory=list)
+    piles: list[Pile] = field(default_factory=list)  # of the same deaths
     lying: list[Group] | None = None  # None: it cannot be read, and ``error`` says why
     error: str = ""
     silent: list[Reader] = field(default_factory=list)  # consoles whose history the archive waits for no more
@@ -71,17 +80,18 @@ class ArchiveReader:
 
     def read(self, source: Source, cursor: Cursor) -> Reading:
         deaths: list[Deaths] = []
+        piles: list[Pile] = []
         try:
             with source.reading() as connection, connection.transaction():
                 connection.run(source.dialect.alerts.one_snapshot())
                 named = Named()
-                deaths = _read_on(connection, source.dialect.alerts, cursor, named)
+                deaths, piles = _read_on(connection, source.dialect.alerts, cursor, named)
                 lying = self._count(connection, source.dialect.alerts, deaths, named)
-                return Reading(deaths, lying, silent=pruning.silent(connection))
+                return Reading(deaths, piles, lying, silent=pruning.silent(connection))
         except (SchemaMissing, TableMissing):
             return Reading(error="The engine's tables are not in the queue database: run manage.py engine_schema")
         except DatabaseError as error:
-            return Reading(deaths, error=str(error).splitlines()[0])
+            return Reading(deaths, piles, error=str(error).splitlines()[0])
 
     def _count(self, connection: Connection, statements: Any, deaths: list[Deaths], named: "Named") -> list[Group]:
         if time.monotonic() >= self._count_at:
@@ -133,23 +143,27 @@ def _together(lying: list[Group], deaths: list[Deaths]) -> list[Group]:
     return list(groups.values())
 
 
-def _read_on(connection: Connection, statements: Any, cursor: Cursor, named: Named) -> list[Deaths]:
+def _read_on(connection: Connection, statements: Any, cursor: Cursor, named: Named) -> tuple[list[Deaths], list[Pile]]:
     here: Any = connection.one(statements.here())
     if cursor.position.get("database") != here.database:
         _begin(cursor, here)
-        return []
+        return [], []
     if _end(here.snapshot) < _end(cursor.position["snapshot"]):
         log.warning("The queues' database was set back in time: what dies from there on is news.")
         cursor.position = {**cursor.position, "snapshot": here.snapshot}
         cursor.save()
     began = datetime.fromisoformat(cursor.position["began"])
     until = {"since": cursor.position["snapshot"], "began": began, "old_stock_until": began + OLD_STOCK}
-    rows = connection.all(statements.died_since(named=statements.named), until | named.beside([]))
+    died_since = statements.died_since(deaths=statements.deaths, named=statements.named)
+    rows = connection.all(died_since, until | named.beside([]))
     deaths = [Deaths(*row[1:]) for row in rows if row.queue is not None]
+    piles = []
+    if any(died.old for died in deaths):
+        piles = [Pile(*row) for row in connection.all(statements.taken_over(deaths=statements.deaths), until)]
     if deaths or clock.now() - cursor.moved_at > MOVED_AT_LEAST:
         cursor.position = {**cursor.position, "snapshot": rows[0].snapshot}
         cursor.save()
-    return deaths
+    return deaths, piles
 
 
 def _end(snapshot: str) -> int:

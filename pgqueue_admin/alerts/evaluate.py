@@ -8,9 +8,9 @@ from datetime import timedelta
 from django.db import connection, transaction
 
 from pgqueue_admin.alerts import acknowledging
-from pgqueue_admin.alerts.archive_reader import Deaths
+from pgqueue_admin.alerts.archive_reader import Deaths, Pile
 from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds import KINDS, dead_message
+from pgqueue_admin.alerts.kinds import KINDS, dead_message, old_deaths
 from pgqueue_admin.alerts.kinds.kind import Kind
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.records.models import Alert
@@ -52,6 +52,7 @@ class Evaluation:
         for alert in self.open.values():  # also of kinds that cannot tell now
             self.reopen(alert)
         self.count(self.look.deaths)
+        self.pile_up(self.look.piles)
         for kind in KINDS:
             if kind.can_tell(self.look):
                 self.judge(kind)
@@ -79,9 +80,22 @@ class Evaluation:
             self.still.add(found.identity)
             alert = self.open.get(found.identity) or self.start(found, count=0, told=0)
             alert.count += died.count
-            alert.told_count += died.before_we_began
+            alert.told_count += died.old
             alert.save(update_fields=["count", "told_count"])
             self.reopen(alert)
+
+    def pile_up(self, piles: Iterable[Pile]) -> None:
+        """Old deaths, of which none is told by itself: one warning for all that came from one queue."""
+        for pile in piles:
+            self.alive()
+            identity = old_deaths.found(pile.came_from, pile.count).identity
+            alert = self.open.get(identity)
+            found = old_deaths.found(pile.came_from, pile.count + (alert.count if alert else 0))
+            self.still.add(identity)
+            if alert:
+                self.update(alert, found)
+            else:
+                self.start(found, count=found.count, told=0)
 
     def reconcile(self, kind: Kind) -> None:
         for found in kind.find(self.look):

@@ -66,7 +66,8 @@ def subject_of(look: Look, alert: Alert, about: About) -> str:
     before = ""
     if about == About.GREW:
         before, fact = "now", f"{integer(alert.count)} died" if cause else fact  # what has doubled
-    after = f", {kind.threshold} {alert.threshold}, since {opened:%H:%M}"
+    against = f", {kind.threshold} {alert.threshold}" if kind.threshold else ""
+    after = f"{against}, since {opened:%H:%M}"
     return subject.compose(look.environment, alert.severity, before, where, fact, cause, after)
 
 
@@ -90,6 +91,7 @@ def facts(look: Look, alert: Alert, about: About) -> dict[str, Any]:
         "types": [subject.unlinked(name) for name in figures.types(look, alert)],
         "links": figures.links_of(alert),
         "warning_url": links.warning(alert.pk),
+        "ends_silently": BY_NAME[alert.kind].ends_silently,
         "next_at": integer(2 * alert.count) if BY_NAME[alert.kind].counts else "",
     }
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from pgqueue_admin.alerts import fatal_messages, mailbox
-from pgqueue_admin.alerts.archive_reader import Deaths, Group, Reading
+from pgqueue_admin.alerts.archive_reader import Deaths, Group, Pile, Reading
 from pgqueue_admin.alerts.found import Found
 from pgqueue_admin.archive.pruning import Reader
 from pgqueue_admin.dialects import Address
@@ -37,6 +37,7 @@ class Look:
     ttbrs: dict[tuple[str, str], list[SmallestTtbr]] = field(default_factory=dict)  # by schema and table
     lying: list[Group] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
     deaths: list[Deaths] = field(default_factory=list)  # since the last look
+    piles: list[Pile] = field(default_factory=list)  # of these, by where they came from
     archive_error: str = ""
     silent: list[Reader] = field(default_factory=list)
     failed_mails: list[AlertMail] = field(default_factory=list)
@@ -151,6 +152,7 @@ def look(
         ttbrs=smallest_ttbrs(),
         lying=reading.lying,
         deaths=reading.deaths,
+        piles=reading.piles,
         archive_error=reading.error,
         silent=reading.silent,
         failed_mails=_failed_mails(now),

@@ -8,7 +8,7 @@ from django.db.models import F, Prefetch
 
 from pgqueue_admin.alerts import letter
 from pgqueue_admin.alerts.evaluate import Changes
-from pgqueue_admin.alerts.kinds import KINDS
+from pgqueue_admin.alerts.kinds import BY_NAME, KINDS
 from pgqueue_admin.alerts.look import Look
 from pgqueue_admin.alerts.rationing import Ration
 from pgqueue_admin.records.models import Alert, AlertMail
@@ -59,11 +59,11 @@ def due_for(alert: Alert, now: datetime) -> AlertMail.About | None:
     if alert.acknowledged_at or alert.count <= alert.told_count:
         return None
     if not mails:
-        return AlertMail.About.OPENED
+        return AlertMail.About.OPENED if now - alert.opened_at >= BY_NAME[alert.kind].settle else None
     doubled = alert.count >= 2 * alert.told_count
     return AlertMail.About.GREW if doubled and now - mails[-1].created_at >= SOONEST else None
 
 
 def over(changes: Changes) -> Iterator[Alert]:
-    """Who was told of the beginning is told of the end."""
-    return (alert for alert in changes.resolved if alert.mails.exists())
+    """Who was told of the beginning is told of the end, where there is one."""
+    return (alert for alert in changes.resolved if not BY_NAME[alert.kind].ends_silently and alert.mails.exists())

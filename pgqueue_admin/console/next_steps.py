@@ -15,6 +15,7 @@ _PAGES = {  # kind: words and page
     "deaf": ("See the process", "workers"),
     "blind": ("See the queues", "queues"),
     "nobody_receives": ("See who runs", "workers"),
+    "old_deaths": ("Open the archive", "archive"),
     "mail_failing": ("See the mails", "alert_mails"),
 }
 

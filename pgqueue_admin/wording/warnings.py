@@ -33,6 +33,16 @@ def dead(count: int, cause: str, target: int | None) -> Said:
     )
 
 
+def old_deaths(count: int, queue: str) -> Said:
+    return Said(
+        f"{counted(count, 'old death')} taken over from {queue}",
+        counted(count, "old death"),
+        "none",
+        "They had failed more than a day before, or before this console first looked; none is mailed by itself. "
+        "Look at them in the archive by cause, retry or discard them. This warning ends a day after the last came in.",
+    )
+
+
 def queue_age(seconds: float, target: float, how: str = "exact", pace: Pace | None = None, deaf: int = 0) -> Said:
     """``deaf``: processes that run and receive nothing."""
     age = about(how) + duration(seconds)

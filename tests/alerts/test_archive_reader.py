@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from pgqueue_admin.alerts import archive_reader
-from pgqueue_admin.alerts.archive_reader import ArchiveReader, Deaths
+from pgqueue_admin.alerts.archive_reader import ArchiveReader, Deaths, Pile
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.model import DeadMessage
 from pgqueue_admin.dialects import Connection
@@ -135,11 +135,13 @@ def test_what_failed_before_we_began_and_is_ingested_soon_after_counts_as_told(c
     read()
     die(2, died_at=datetime.now(UTC) - timedelta(days=1))
     die(1)
-    (deaths,) = read().deaths
-    assert (deaths.count, deaths.before_we_began) == (3, 2)
+    reading = read()
+    (deaths,) = reading.deaths
+    assert (deaths.count, deaths.old) == (3, 2)
+    assert reading.piles == [Pile(BILLING, 2)]
 
 
-def test_later_an_old_failure_is_news(console_database: str, die: Die) -> None:
+def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database: str, die: Die) -> None:
     """Somebody else's clock may be wrong: after the first minutes only the archive's own time counts."""
     read()
     cursor = Cursor.objects.get()

@@ -269,7 +269,8 @@ def test_without_an_address_nothing_is_written_and_nothing_forgotten(clock: Cloc
 
 def test_restored_messages_are_no_deaths(clock: Clock) -> None:
     assert clock.turn(lying=[Group(BILLING, "Refused", 5, START)]) == []
-    assert clock.turn(1, died={"Refused": 1}) == ["[production] critical: Billing 6 dead (Refused), target 0, since 02:47"]
+    (subject,) = clock.turn(1, died={"Refused": 1})
+    assert subject == "[production] critical: Billing 6 dead (Refused), target 0, since 02:47"
 
 
 def test_hostile_names_stay_in_their_place(clock: Clock) -> None:

@@ -29,6 +29,15 @@ def test_the_first_view_comes_from_the_newest_sample(page: Page) -> None:
     assert 'hx-get="/queues/public/Billing/ends/"' in said  # the queue itself is asked later
 
 
+def test_the_number_that_a_usage_counter_reads_is_shown(page: Page, connect: Connect, recorded_console: str) -> None:
+    """What the sequence has handed out, a send that was rolled back too: ServicePulse adds up the differences."""
+    connection = connect(recorded_console)
+    last = connection.value("select nextval(pg_get_serial_sequence('\"Billing\"', 'seq'))")
+    sample()
+    text = " ".join(re.sub("<[^>]+>", " ", page("/queues/public/Billing/")).replace("\u00a0", " ").split())
+    assert f"Sent in all, by its sequence {last:,} No setting: what ServicePulse" in text
+
+
 def test_head_and_tail_are_the_first_and_last_rows(page: Page, connect: Connect, recorded_console: str) -> None:
     said = page("/queues/public/Billing/ends/")
     seqs = [int(seq.replace(",", "")) for seq in re.findall(r'<span class="mono">([\d,]+)</span></td>', said)]

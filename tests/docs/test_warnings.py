@@ -6,6 +6,7 @@ from pathlib import Path
 from pgqueue_admin.alerts import kinds
 from pgqueue_admin.alerts.checks import IDS
 from pgqueue_admin.alerts.kinds import KINDS
+from pgqueue_admin.alerts.kinds.kind import HOVERING
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/warnings.md").read_text(encoding="utf-8")
@@ -25,15 +26,15 @@ def test_the_page_says_which_warnings_outlive_their_cause() -> None:
     said = PAGE.partition("\nFigures go up and down, so ")[2].partition(
         " end only when their cause has been gone for 30 s."
     )[0]
-    assert set(re.findall(r"`(\w+)`", said)) == {kind.name for kind in KINDS if kind.linger}
+    assert set(re.findall(r"`(\w+)`", said)) == {kind.name for kind in KINDS if kind.linger == HOVERING}
 
 
 def test_a_test_mail_says_which_are_mailed() -> None:
-    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "fatal_message", "blind"]
+    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "old_deaths", "fatal_message", "blind"]
     for ending in ("txt", "html"):
         mail = (ROOT / f"templates/pgqueue_admin/mail/test.{ending}").read_text(encoding="utf-8")
         said = " ".join(mail.split())
-        assert "Three kinds of warnings are mailed to you from this environment: dead messages," in said
+        assert "Four kinds of warnings are mailed to you from this environment: dead messages," in said
         assert "; a message that ends its process; and that most queues cannot be read." in said
 
 

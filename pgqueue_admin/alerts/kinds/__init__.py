@@ -13,6 +13,7 @@ from pgqueue_admin.alerts.kinds import (
     host_gone,
     mail_failing,
     nobody_receives,
+    old_deaths,
     peek_range,
     queue_age,
     queue_depth,
@@ -29,6 +30,7 @@ from pgqueue_admin.alerts.kinds import (
 
 KINDS = [
     dead_message.KIND,
+    old_deaths.KIND,
     queue_age.KIND,
     queue_depth.KIND,
     queue_unreadable.KIND,

@@ -15,4 +15,4 @@ def find(look: Look) -> Iterator[Found]:
         yield Found("blind", "queues", said, CRITICAL, count=1, told=0, since=seen.since)
 
 
-KIND = Kind("blind", "not read", find, mailed=True)
+KIND = Kind("blind", "not read", find, mailed=True, threshold="limit")

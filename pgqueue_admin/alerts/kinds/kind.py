@@ -38,7 +38,9 @@ class Kind:
     unknown: Callable[[Look], Collection[str]] = nothing  # addresses of queues that are read, but not this figure
     mailed: bool = False
     counts: bool = False  # deaths: when they have doubled, that is mailed, too
-    threshold: str = "target"  # what a mail's subject calls it
+    threshold: str = "target"  # what a mail's subject calls it; empty: there is none
+    settle: timedelta = timedelta(0)  # how long its first mail waits for what belongs to it
+    ends_silently: bool = False  # no mail says that it is over
     linger: timedelta = timedelta(0)  # how long it must be gone before it counts as over: figures hover
 
 

@@ -8,31 +8,43 @@ select (select system_identifier from pg_control_system()) || '/'
        || (select oid from pg_database where datname = current_database()) as database,
        pg_current_snapshot()::text as snapshot, clock_timestamp() as at
 
--- name: died_since
--- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed. Others may
--- write any time, also infinity: since then is since the calendar began, or since now.
-with here as materialized (
+-- name: deaths
+-- Visible now and not visible then, by the row's own transaction id: one that committed late is never missed. Old is what
+-- an error queue had held for over a day, and what failed before we began and came in soon after.
+here as materialized (
     select pg_current_snapshot() as now, %(since)s::pg_snapshot as since
 ), died as (
     select left(coalesce(a.queue, '"messages"."message"'), 400) as queue,
            left(coalesce(nullif(a.exception_type, ''), a.result::text), 400) as cause,
+           left(coalesce(a.found_in, a.queue, '"messages"."message"'), 400) as came_from,
            a.message_type, a.archived_at at time zone 'UTC' as archived_at,
-           a.died_at < %(began)s and a.archived_at at time zone 'UTC' < %(old_stock_until)s as old
+           a.found_in is not null
+               and a.died_at < greatest(a.archived_at at time zone 'UTC', '0001-01-02') - interval '1 day'
+           or a.died_at < %(began)s and a.archived_at at time zone 'UTC' < %(old_stock_until)s as old
     from messages.message_archive a, here
     where a.xid >= pg_snapshot_xmin(here.since) and a.xid < pg_snapshot_xmax(here.now)
       and not pg_visible_in_snapshot(a.xid, here.since) and pg_visible_in_snapshot(a.xid, here.now)
       and a.result <> 'success'
-), counted as (
+)
+
+-- name: died_since
+-- By queue and cause. Others may write any time, also infinity: since then is since the calendar began, or since now.
+with {deaths}, counted as (
     select queue, cause, count(*) as count from died group by queue, cause
 ), {named}
 select here.now::text as snapshot, g.*
 from here
 left join (
     select queue, named.shown as cause, count(*) as count, greatest(least(min(archived_at), now()), '0001-01-02') as first_at,
-           count(distinct cause) as causes, count(*) filter (where old) as before_we_began,
+           count(distinct cause) as causes, count(*) filter (where old) as old,
            coalesce((array_agg(distinct message_type) filter (where message_type is not null))[1:3], '{{}}') as types
     from died join named using (queue, cause) group by queue, named.shown
 ) g on true
+
+-- name: taken_over
+-- The old ones among the same deaths, by the queue that they came in from.
+with {deaths}
+select came_from, count(*) as count from died where old group by came_from order by came_from
 
 -- name: named
 -- Each queue has so many causes by name, those that have a warning before all others; its other causes are one without a name.

@@ -1,0 +1,90 @@
+"""Failures that are days old when they are taken in are told once, as a pile: neither one by one nor silently."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from pgqueue_admin.alerts.archive_reader import OLD_STOCK, Deaths, Group, Pile
+from pgqueue_admin.alerts.kinds import old_deaths
+from pgqueue_admin.archive.ingester import ingest
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.records.models import Alert, AlertMail, Cursor
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.times import wire_time
+from tests.alerts.reading import read
+from tests.alerts.test_evaluate import BILLING, Clock, clock
+
+ERROR, CANONICAL = Address("public", "error"), '"public"."error"'
+Connect = Callable[..., Connection]
+__all__ = ["clock"]
+
+
+def fail(connection: Connection, count: int, days_ago: float) -> None:
+    """So many messages of Billing lie in the error queue since then."""
+    connection.run(postgresql().queue.create(table=ERROR))
+    at = wire_time(datetime.now(UTC) - timedelta(days=days_ago))
+    headers = json.dumps({h.FAILED_Q: "Billing", h.TIME_OF_FAILURE: at, h.EXCEPTION_TYPE: "Shop.Refused"})
+    for _ in range(count):
+        row = {"id": uuid4(), "headers": headers, "body": b"{}", "ttbr_ms": None}
+        connection.run(postgresql().queue.send(table=ERROR), row)
+
+
+def long_after_the_first_start() -> None:
+    read()
+    cursor = Cursor.objects.get()
+    cursor.position |= {"began": (datetime.now(UTC) - OLD_STOCK).isoformat()}
+    cursor.save()
+
+
+def test_what_the_ingester_takes_in_days_later_is_a_pile(console_database: str, connect: Connect) -> None:
+    connection = connect(console_database)
+    long_after_the_first_start()
+    fail(connection, 3, days_ago=5)
+    fail(connection, 1, days_ago=0)
+    assert ingest(connection, ERROR).dead == 4
+    reading = read()
+    assert reading.error == ""
+    assert [(died.count, died.old) for died in reading.deaths] == [(4, 3)]
+    assert reading.piles == [Pile(CANONICAL, 3)]
+    assert read().piles == []
+
+
+def taken_over(count: int, clock: Clock) -> dict[str, object]:
+    return {
+        "deaths": [Deaths(BILLING, f"Shop.Cause{number}", count, clock.now, old=count) for number in range(3)],
+        "lying": [Group(BILLING, f"Shop.Cause{number}", count, clock.now) for number in range(3)],
+        "piles": [Pile(CANONICAL, 3 * count)],
+    }
+
+
+def test_one_mail_for_all_batches_and_causes(clock: Clock) -> None:
+    """285 by three causes, in three batches: the mail waits until they are in, and nobody hears of one by one."""
+    mails = [clock.turn(0.1, **taken_over(count, clock)) for count in (60, 30, 5)]
+    assert mails == [[], [], []]
+    lying = taken_over(95, clock)["lying"]
+    since = f"{Alert.objects.get(kind='old_deaths').opened_at:%H:%M}"
+    (subject,) = clock.turn(1, lying=lying)
+    assert subject.replace("\u00a0", " ") == f"[production] warning: error taken over 285 old deaths, since {since}"
+    alert = Alert.objects.get(kind="old_deaths")
+    assert alert.sentence.replace("\u00a0", " ") == "285 old deaths taken over from error"
+    assert (alert.queue, alert.severity, alert.count) == (CANONICAL, "warning", 285)
+    assert clock.turn(60, lying=lying) == []
+    assert AlertMail.objects.count() == 1
+
+
+def test_it_ends_a_day_after_the_last_without_a_mail(clock: Clock) -> None:
+    clock.turn(0, **taken_over(5, clock))
+    lying = taken_over(5, clock)["lying"]
+    assert clock.turn(1, lying=lying) != []
+    day = old_deaths.STAYS.total_seconds() / 60
+    clock.turn(day - 2, lying=lying)
+    assert Alert.objects.get(kind="old_deaths").resolved_at is None
+    assert clock.turn(2, lying=lying) == []
+    assert Alert.objects.get(kind="old_deaths").resolved_at == clock.now
+
+
+def test_a_fresh_death_of_the_same_cause_is_mailed_at_once(clock: Clock) -> None:
+    clock.turn(0, **taken_over(5, clock))
+    assert clock.turn(0.1, deaths=[Deaths(BILLING, "Shop.Cause0", 1, clock.now)], lying=taken_over(5, clock)["lying"])
