@@ -6,13 +6,14 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import display_for_value
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from pgqueue_admin.admin import columns
 from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
@@ -24,7 +25,6 @@ from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.rights import database_lets, may
 from pgqueue_admin.records.models import ArchivedMessage
 from pgqueue_admin.records.source import source, through_django
-from pgqueue_admin.transport.wire.type_names import short_type
 from pgqueue_admin.wording.durations import duration
 
 Chosen = QuerySet[ArchivedMessage]
@@ -47,10 +47,13 @@ def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
 @admin.register(ArchivedMessage)
 class ArchiveAdmin(ReadOnly):
     console_page = "archived_message"
-    list_display = ("id", "state", "died", "queue", "type", "exception", "endpoint", "became_by")
+    list_display = ("id", "state", "died", "in_queue", "type", "exception", "handled", "decided_by")
     list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
     search_fields = ("message_id",)  # any id that was copied is understood: see get_search_results
-    search_help_text = "Archive id, message id or row id, exactly."
+    search_help_text = (
+        "An id, exactly: archive, message, row, or conversation in the headers of the newest "
+        f"{store.HEADERS_READ:,}; else a message type, whole or its last part."
+    )
     actions = ("retry", "discard", "restore")
     fields = (
         *(_TIMES.get(each.name, each.name) for each in ArchivedMessage._meta.fields if each.name != "seq"),
@@ -59,13 +62,25 @@ class ArchiveAdmin(ReadOnly):
     readonly_fields = (*_TIMES.values(), "history")
     sent, died, decided, ended = map(_time, map(ArchivedMessage._meta.get_field, _TIMES))
 
+    @admin.display(description="queue")
+    def in_queue(self, message: ArchivedMessage) -> SafeString:
+        return columns.table(message.queue)
+
     @admin.display(description="type")
-    def type(self, message: ArchivedMessage) -> str:
-        return short_type(message.message_type or "")
+    def type(self, message: ArchivedMessage) -> SafeString:
+        return columns.type_name(message.message_type)
 
     @admin.display(description="exception")
-    def exception(self, message: ArchivedMessage) -> str:
-        return message.exception_type or message.no_retry or ""
+    def exception(self, message: ArchivedMessage) -> SafeString:
+        return columns.type_name(message.exception_type) or columns.fitting(message.no_retry)
+
+    @admin.display(description="endpoint")
+    def handled(self, message: ArchivedMessage) -> SafeString:
+        return columns.fitting(message.endpoint)
+
+    @admin.display(description="decided by")
+    def decided_by(self, message: ArchivedMessage) -> SafeString:
+        return columns.fitting(message.became_by, 20)
 
     @admin.display(description="what was done to it")
     def history(self, message: ArchivedMessage) -> SafeString | str:
@@ -107,9 +122,12 @@ class ArchiveAdmin(ReadOnly):
     def get_search_results(self, request: HttpRequest, queryset: Chosen, search_term: str) -> tuple[Chosen, bool]:
         if not search_term.strip():
             return queryset, False
-        with source().reading() as connection:
-            ids = [each.id for each in store.sightings(connection, search_term).rows]
-        return queryset.filter(pk__in=ids), False
+        found = _sightings(search_term)
+        if not found.rows:
+            return queryset.filter(_of_type(search_term.strip().replace("\0", ""))), False
+        if found.more:
+            self.message_user(request, f"The newest {store.SIGHTINGS} are looked through.", messages.WARNING)
+        return queryset.filter(pk__in=[each.id for each in found.rows]), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         def page() -> HttpResponse:
@@ -157,6 +175,18 @@ class ArchiveAdmin(ReadOnly):
     def _away(self, request: HttpRequest, trouble: str) -> HttpResponse:
         shown = {**self.admin_site.each_context(request), "title": "Archived messages", "trouble": trouble}
         return TemplateResponse(request, "pgqueue_admin/admin/away.html", shown)
+
+
+def _sightings(text: str) -> store.Sightings:
+    """By any id; where no message has it, by the conversation."""
+    with source().reading() as connection:
+        found = store.sightings(connection, text)
+        return found if found.rows else store.conversation(connection, text)
+
+
+def _of_type(name: str) -> Q:
+    """A whole name, or its last part, as the console's search understands it."""
+    return Q(message_type=name) | Q(message_type__endswith=f".{name}") | Q(message_type__endswith=f"+{name}")
 
 
 def _is_there() -> bool:

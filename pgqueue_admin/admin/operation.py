@@ -12,6 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from pgqueue_admin.admin import columns
 from pgqueue_admin.admin.marking import marked
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.dialects.errors import DatabaseError
@@ -24,13 +25,18 @@ from pgqueue_admin.wording import questions
 from pgqueue_admin.wording.figures import counted
 
 State = Operation.State
+SAMPLES = 10
 
 
 @admin.register(Operation)
 class OperationAdmin(ReadOnly):
     console_page = "operation"
-    list_display = ("id", "kind", "state", "who", "count", "done", "skipped", "failed", "reason", "created_at")
+    list_display = ("id", "kind", "state", "who", "count", "done", "skipped", "failed", "why", "created_at")
     list_filter = ("state", "kind")
+
+    @admin.display(description="reason")
+    def why(self, operation: Operation) -> SafeString:
+        return columns.fitting(operation.reason, 60)
 
     def get_urls(self) -> list[URLPattern]:
         asks = path("<int:pk>/confirm/", self.admin_site.admin_view(self.confirm), name="pgqueue_operation_confirm")
@@ -94,11 +100,19 @@ def _fault(request: HttpRequest, operation: Operation) -> str:
 
 
 def _looked(operation: Operation) -> dict[str, Any]:
-    """What may have changed since the freeze; without the database the question stands on what was frozen."""
+    """Some of the set, and what may have changed since the freeze; without the database only what was frozen."""
+    retry = operation.kind == "retry"
     try:
         with source().reading() as connection:
-            targets = service.targets(connection, operation) if operation.kind == "retry" else None
-            return {"targets": targets, "changed": service.changed(connection, operation)}
+            samples = service.samples(connection, operation, SAMPLES)
+            kept, removed = service.header_changes(connection, samples) if retry else ([], [])
+            return {
+                "targets": service.targets(connection, operation) if retry else None,
+                "changed": service.changed(connection, operation),
+                "samples": [columns.Sample.of(row) for row in samples],
+                "kept": counted(len(kept), "other header"),
+                "removed": removed,
+            }
     except DatabaseError as error:
         return {"trouble": str(error)}
 

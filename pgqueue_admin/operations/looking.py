@@ -1,14 +1,18 @@
 """What an operation's page shows: its frozen set, what it would do, what it did, what became of it since."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pgqueue_admin.archive import long_headers, store
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.operations.kinds import kind_of
 from pgqueue_admin.operations.targets import Chosen, Target, judge, parsed
 from pgqueue_admin.records.models import Operation
+from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES
+from pgqueue_admin.wording import header_parts
+from pgqueue_admin.wording.figures import counted
 
 
 class Changed(NamedTuple):
@@ -88,6 +92,23 @@ def samples(connection: Connection, operation: Operation, number: int) -> list[A
     steps = max(1, min(number, last) - 1)
     places = sorted({1 + round(step * (last - 1) / steps) for step in range(steps + 1)})
     return connection.all(postgresql().operation.samples(), {"operation_id": operation.pk, "places": places})
+
+
+def header_changes(connection: Connection, samples: Sequence[Any]) -> tuple[list[str], list[str]]:
+    """Of the first sample: which headers a retry keeps, and which it takes off."""
+    message = store.show(connection, samples[0].archive_id) if samples else None
+    if message is None:
+        return [], []
+    headers, _ = long_headers.read(message.headers, message.headers_length)
+    kept, removed = header_parts.kept_and_removed(headers, FAILURE_PREFIXES)
+    return kept, _folded(removed)
+
+
+def _folded(names: list[str]) -> list[str]:
+    """The many headers of one exception in one line."""
+    told = [name for name in names if not name.startswith(EXCEPTION_INFO)]
+    count = len(names) - len(told)
+    return [*told, f"{EXCEPTION_INFO}* ({counted(count, 'header')})"] if count else told
 
 
 def not_done(connection: Connection, pk: int) -> list[Any]:

@@ -6,6 +6,7 @@ from pgqueue_admin.operations.errors import AlreadyDecided, NotAllowed, NothingC
 from pgqueue_admin.operations.freezing import freeze, lapse
 from pgqueue_admin.operations.looking import (
     changed,
+    header_changes,
     items,
     made_of,
     not_done,
@@ -27,6 +28,7 @@ __all__ = [
     "cancel",
     "changed",
     "freeze",
+    "header_changes",
     "in_hand",
     "items",
     "lapse",

@@ -1,8 +1,10 @@
 """The archive in Django admin: read-only, capped, and acts that ask first (C4, CONSOLE 11)."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape, unescape
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from django.db import InternalError, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
+from pgqueue_admin.admin.columns import WIDEST
 from pgqueue_admin.operations import service
 from pgqueue_admin.records import role
 from pgqueue_admin.records.models import AuditEntry, Operation
@@ -41,6 +45,76 @@ def test_lists_filters_and_finds(sign_in: SignIn) -> None:
     for copied in (message.id, message.message_id, message.row_id):
         assert str(message.id) in text(client.get(LIST, {"q": copied}))
     assert client.get(LIST, {"q": "no such id"}).context["cl"].result_count == 0
+
+
+def test_finds_a_type_and_a_conversation(sign_in: SignIn) -> None:
+    client, message = sign_in("ana"), dead(exception=REFUSED)[0]
+    full = archived(message.id)
+    of_type = client.get(LIST, {"q": full.message_type, "state": "dead"}).context["cl"].result_count
+    assert of_type == len(dead(1000, type=full.message_type)) > 1
+    short = re.split(r"[.+]", full.message_type or "")[-1]
+    assert client.get(LIST, {"q": short, "state": "dead"}).context["cl"].result_count == len(dead(1000, type=short))
+    conversation = json.loads(full.headers or "")["NServiceBus.ConversationId"]
+    found = client.get(LIST, {"q": conversation})
+    assert str(message.id) in text(found)
+    assert 0 < found.context["cl"].result_count < 88
+
+
+def test_columns_are_short_and_whole_under_the_pointer(sign_in: SignIn) -> None:
+    html = sign_in("ana").get(LIST, {"exception_type": REFUSED}).content.decode()
+    assert f'<span title="{REFUSED}">' in html
+    assert f'<td class="field-in_queue"><span title="{escape(BILLING)}">Billing</span></td>' in html
+    rows = re.findall(r'<td class="field-(?:in_queue|type|exception|handled|decided_by)">(.*?)</td>', html)
+    assert rows
+    assert all(len(unescape(re.sub(r"<[^>]+>", "", cell))) <= WIDEST for cell in rows)
+
+
+def test_what_is_asked_shows_samples_and_what_a_retry_takes_off(sign_in: SignIn) -> None:
+    client, ids = sign_in("ana"), [message.id for message in dead(30, exception=REFUSED)]
+    asked = ask(client, "retry", ids)
+    said = text(asked)
+    assert "10 of them" in said
+    assert len(re.findall(r'href="/admin/pgqueue/archivedmessage/\d+/change/"', asked.content.decode())) == 10
+    assert "− NServiceBus.FailedQ" in said
+    assert re.search(r"− NServiceBus\.ExceptionInfo\.\* \(\d+ headers\)", said.replace("\u00a0", " "))
+    assert "NServiceBus.MessageId" not in said
+    discarded = text(ask(client, "discard", ids[:2]))
+    assert "All of them" in discarded
+    assert "What changes in each" not in discarded
+
+
+def test_the_audit_says_before_and_after(sign_in: SignIn) -> None:
+    audit = {"who": "ana", "verb": "set", "noun": "endpoint", "subject": "Billing", "origin": "console"}
+    entry = AuditEntry.objects.create(
+        **audit, before={"peek_delay_ms": 1000, "concurrency": 2}, after={"peek_delay_ms": 12_000, "concurrency": 4}
+    )
+    client = sign_in("viewer", VIEWER)
+    for page in ("/admin/pgqueue/auditentry/", f"/admin/pgqueue/auditentry/{entry.pk}/change/"):
+        said = text(client.get(page)).replace("\u00a0", " ")
+        assert "peek delay 1 s → 12 s, concurrency per process 2 → 4" in said
+
+
+def test_celerys_tables_are_last_and_nobody_changes_them(sign_in: SignIn) -> None:
+    root = sign_in("root", is_superuser=True)
+    labels = [each["app_label"] for each in root.get("/admin/").context["available_apps"]]
+    assert sorted(labels[-2:]) == ["django_celery_beat", "django_celery_results"]
+    assert "pgqueue" in labels
+    task = PeriodicTask.objects.create(
+        name="thin", task="x", interval=IntervalSchedule.objects.create(every=1, period="days")
+    )
+    listed = "/admin/django_celery_beat/periodictask/"
+    assert "thin" in text(root.get(listed))
+    assert root.get(f"{listed}add/").status_code == 403
+    assert root.post(f"{listed}{task.pk}/change/", {"name": "other"}).status_code == 403
+    assert root.post(f"{listed}{task.pk}/delete/", {"post": "yes"}).status_code == 403
+    root.post(listed, {"action": "run_tasks", "_selected_action": [task.pk]})
+    task.refresh_from_db()
+    assert task.name == "thin"
+    for noun in ("intervalschedule", "crontabschedule", "solarschedule", "clockedschedule"):
+        assert root.get(f"/admin/django_celery_beat/{noun}/").status_code == 200
+    for noun in ("taskresult", "groupresult"):
+        assert root.get(f"/admin/django_celery_results/{noun}/").status_code == 200
+    assert sign_in("ana").get("/admin/django_celery_results/taskresult/").status_code == 403, "arguments stand there"
 
 
 def test_counting_stops_at_the_cap(sign_in: SignIn, settings: Any) -> None:

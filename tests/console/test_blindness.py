@@ -92,7 +92,7 @@ def test_a_role_that_lost_select_on_all_is_blind(owner: Connection) -> None:
     assert blind.meaning.endswith("permission denied for table Billing. Grant SELECT to the role of QUEUES_URL.")
     assert "sampler_stale" not in again
     (mail,) = AlertMail.objects.filter(alert=blind)
-    assert mail.subject.startswith("[demo] critical: queues not read 4 of 4 > half of them, since ")
+    assert mail.subject.startswith("[demo] critical: queues not read 4 of 4, limit half of them, since ")
     assert "deaths" not in mail.text
 
 

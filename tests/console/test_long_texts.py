@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from pgqueue_admin.archive import ingester
-from pgqueue_admin.console.reading import long_headers
+from pgqueue_admin.archive import ingester, long_headers
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.console.pages import matched
 from tests.console.recorded import ERRORS, Recorded

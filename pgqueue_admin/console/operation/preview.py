@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pgqueue_admin.archive import store
 from pgqueue_admin.console import operation_words
 from pgqueue_admin.console.board import receivers
-from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.operations import service
 from pgqueue_admin.operations.looking import Changed, Targets
 from pgqueue_admin.records.models import Operation
-from pgqueue_admin.transport.wire.headers import EXCEPTION_INFO, FAILURE_PREFIXES, short_type
-from pgqueue_admin.wording import header_parts
-from pgqueue_admin.wording.figures import counted
+from pgqueue_admin.transport.wire.headers import short_type
 
 SAMPLES = 10
 _SPLITS = 5
@@ -49,7 +45,7 @@ def read(connection: Connection, operation: Operation) -> Preview:
     whole = next(part for part in parts if part.what == "all")
     samples = service.samples(connection, operation, SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
-    kept, removed = _headers(connection, samples) if retry else ([], [])
+    kept, removed = service.header_changes(connection, samples) if retry else ([], [])
     return Preview(
         _splits(operation, parts),
         samples,
@@ -90,20 +86,3 @@ def _most(label: str, counted: Counter[str]) -> list[Split]:
     shown = [Split(label, value, count) for value, count in counted.most_common(_SPLITS)]
     rest = sum(counted.values()) - sum(split.count for split in shown)
     return [*shown, Split(label, f"{len(counted) - _SPLITS} more", rest)] if rest else shown
-
-
-def _headers(connection: Connection, samples: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """Of the first sample: which headers a retry keeps, and which it takes off."""
-    message = store.show(connection, samples[0].archive_id) if samples else None
-    if message is None:
-        return [], []
-    headers, _ = long_headers.read(message.headers, message.headers_length)
-    kept, removed = header_parts.kept_and_removed(headers, FAILURE_PREFIXES)
-    return kept, _folded(removed)
-
-
-def _folded(names: list[str]) -> list[str]:
-    """The many headers of one exception in one line."""
-    told = [name for name in names if not name.startswith(EXCEPTION_INFO)]
-    count = len(names) - len(told)
-    return [*told, f"{EXCEPTION_INFO}* ({counted(count, 'header')})"] if count else told

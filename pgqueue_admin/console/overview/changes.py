@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pgqueue_admin.console import navigation, operation_words, processes, settings_words
+from pgqueue_admin.console import navigation, operation_words, processes
+from pgqueue_admin.records import settings_words
 from pgqueue_admin.records.models import AuditEntry, Process
 from pgqueue_admin.wording import acts
 from pgqueue_admin.wording.figures import counted

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods
 
-from pgqueue_admin.console import access, answers, paths, service, settings_table, settings_words
+from pgqueue_admin.console import access, answers, paths, service, settings_table
 from pgqueue_admin.console.existing import existing
 from pgqueue_admin.console.forms.endpoint import EndpointSettings
 from pgqueue_admin.console.forms.endpoint_effect import Effect
@@ -16,7 +16,7 @@ from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.console.pages import queue as queue_page
 from pgqueue_admin.console.pages.endpoint_acts import settings_changed
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import endpoints, fatal, processes
+from pgqueue_admin.records import endpoints, fatal, processes, settings_words
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.wording.figures import counted
 

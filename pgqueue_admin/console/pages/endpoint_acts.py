@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from pgqueue_admin.console import access, answers, settings_words
+from pgqueue_admin.console import access, answers
 from pgqueue_admin.console.answers import Said, Way
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import declarations, endpoints
+from pgqueue_admin.records import declarations, endpoints, settings_words
 from pgqueue_admin.records.endpoint_faults import MOST_PROCESSES
 from pgqueue_admin.records.models import AuditEntry, Endpoint
 from pgqueue_admin.records.source import source

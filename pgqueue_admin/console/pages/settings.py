@@ -5,12 +5,12 @@ from django.shortcuts import render
 from django.urls import path, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from pgqueue_admin.console import access, answers, paths, settings_list, settings_words
+from pgqueue_admin.console import access, answers, paths, settings_list
 from pgqueue_admin.console.answers import Way
 from pgqueue_admin.console.forms.queue import QueueSettings
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.records import queues
+from pgqueue_admin.records import queues, settings_words
 from pgqueue_admin.records.endpoints import ActRefused, ChangedMeanwhile
 from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
 from pgqueue_admin.records.source import source

@@ -9,14 +9,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.console import alerts as told
-from pgqueue_admin.console import navigation, parts, paths, settings_words, verdicts
+from pgqueue_admin.console import navigation, parts, paths, verdicts
 from pgqueue_admin.console import processes as processes_words
 from pgqueue_admin.console.board import cells
 from pgqueue_admin.console.board import rows as board
 from pgqueue_admin.console.board.charts import target_words
 from pgqueue_admin.console.numbers import whole
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import ingestion, processes, queues, standings
+from pgqueue_admin.records import ingestion, processes, queues, settings_words, standings
 from pgqueue_admin.records.board import Newest
 from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue, SmallestTtbr
 from pgqueue_admin.records.queues import subject

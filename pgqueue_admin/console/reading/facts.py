@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from pgqueue_admin.archive import long_headers
 from pgqueue_admin.archive.model import ArchivedMessage
-from pgqueue_admin.console.reading import long_headers
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import AddressNotUnderstood
 from pgqueue_admin.monitor.message import DelayedMessage, Message, Stored

@@ -11,11 +11,11 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from pgqueue_admin.archive.store import Capped
-from pgqueue_admin.console import answers, operation_words, parts, process_cells, settings_words
+from pgqueue_admin.console import answers, operation_words, parts, process_cells
 from pgqueue_admin.console.delayed import rows as delayed
 from pgqueue_admin.console.processes import Row, ended
 from pgqueue_admin.console.reading.facts import STATE_WORDS, done_by
-from pgqueue_admin.records import clock
+from pgqueue_admin.records import clock, settings_words
 from pgqueue_admin.records.models import LatestSample
 from pgqueue_admin.records.processes import OfEndpoint
 from pgqueue_admin.wording import acts, durations, figures, history, skews, times, visible
