@@ -150,7 +150,7 @@ def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database:
     cursor.save()
     die(2, died_at=datetime.now(UTC) - timedelta(days=1))
     (deaths,) = read().deaths
-    assert (deaths.count, deaths.before_we_began) == (2, 0)
+    assert (deaths.count, deaths.old) == (2, 0)
 
 
 def test_another_database_is_begun_afresh(console_database: str, die: Die, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import pytest
+
 from pgqueue_admin.alerts.archive_reader import OLD_STOCK, Deaths, Group, Pile
 from pgqueue_admin.alerts.kinds import old_deaths
 from pgqueue_admin.archive.ingester import ingest
@@ -18,6 +20,7 @@ from tests.alerts.test_evaluate import BILLING, Clock, clock
 
 ERROR, CANONICAL = Address("public", "error"), '"public"."error"'
 Connect = Callable[..., Connection]
+pytestmark = pytest.mark.usefixtures("console_database")
 __all__ = ["clock"]
 
 
