@@ -93,9 +93,9 @@ def test_where_that_is_not_known_it_says_nothing_of_it(clock: Clock, die: Callab
 
 def test_the_number_that_is_doubled_is_the_one_in_the_subject_and_at_the_foot(clock: Clock) -> None:
     clock.turn(died={"Refused": 1_000})
-    assert "the deaths since it began double: next at 2,000," in flat(last().text)
+    assert "Next mail at 2,000 deaths since it began" in flat(last().text)
     (subject,) = clock.turn(6, died={"Refused": 2_000}, lying=[Group(BILLING, "Refused", 40, START)])
     assert "now Billing 3,000 died (Refused)" in subject.replace("\u00a0", " ")
     for part in (last().text, last().html):
-        assert "the deaths since it began double: next at 6,000," in flat(part)
+        assert "Next mail at 6,000 deaths since it began" in flat(part)
         assert "40 dead messages by Refused" in flat(part)
