@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,8 +16,9 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.records.models import Alert, AlertMail, Cursor
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.times import wire_time
+from tests.alerts.conftest import BILLING
 from tests.alerts.reading import read
-from tests.alerts.test_evaluate import BILLING, Clock, clock
+from tests.alerts.test_evaluate import Clock, clock
 
 ERROR, CANONICAL = Address("public", "error"), '"public"."error"'
 Connect = Callable[..., Connection]
@@ -54,7 +56,7 @@ def test_what_the_ingester_takes_in_days_later_is_a_pile(console_database: str, 
     assert read().piles == []
 
 
-def taken_over(count: int, clock: Clock) -> dict[str, object]:
+def taken_over(count: int, clock: Clock) -> dict[str, Any]:
     return {
         "deaths": [Deaths(BILLING, f"Shop.Cause{number}", count, clock.now, old=count) for number in range(3)],
         "lying": [Group(BILLING, f"Shop.Cause{number}", count, clock.now) for number in range(3)],
