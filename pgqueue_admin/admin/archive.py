@@ -18,7 +18,7 @@ from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
 from pgqueue_admin.dialects.beyond import Beyond
-from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
+from pgqueue_admin.dialects.errors import DatabaseError, Locked, TimedOut
 from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
 from pgqueue_admin.operations import service
 from pgqueue_admin.operations.kinds import kind_of
@@ -195,7 +195,7 @@ def _is_there() -> bool:
 
 
 def _said(error: DatabaseError) -> str:
-    if not isinstance(error, TimedOut):
+    if not isinstance(error, TimedOut) or isinstance(error, Locked):
         return str(error)
     limit = duration(LOOK_SECONDS)
     return f"The queue database was too slow: what is asked here is stopped after {limit}. {error.detail}"

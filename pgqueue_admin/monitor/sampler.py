@@ -186,8 +186,14 @@ class Sampler:
         return [self._sample(table, at, found) for table in self._tables]
 
     def _as_they_are_now(self, connection: Connection, tables: list[QueueTable]) -> list[QueueTable]:
-        """Between two looks at the catalog somebody may have made an index that calls a function of his."""
-        calls = discovery.calls(connection)
+        """Between two looks at the catalog somebody may have made an index that calls a function of his. While the
+        catalog is locked nobody can: then what was found before holds."""
+        try:
+            calls = discovery.calls(connection)
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            return tables
         return [replace(table, calls=calls.get(table.oid, "")) for table in tables]
 
     def _measure(self, connection: Connection, tables: Iterable[QueueTable], at: datetime) -> Found:

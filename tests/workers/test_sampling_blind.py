@@ -30,7 +30,7 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
     with other.transaction():
         other.run('lock table "Q" in access exclusive mode')
         sampling.turn()
-    assert "too slow" in latest().error
+    assert "holds a lock that this waited for" in latest().error
     assert (latest().depth, latest().at) == (3, before.at)
     told = Sample.objects.order_by("at").values_list("depth", flat=True)
     assert list(told) == [3, None], "history knows of the look that was in vain"
@@ -81,7 +81,7 @@ def test_a_queue_that_could_never_be_read_is_not_within_target(
         other.run('lock table "Q" in access exclusive mode')
         sampling.turn()
         sampling.turn()
-    assert ("too slow" in latest().error, latest().depth, latest().ready) == (True, None, None)
+    assert ("holds a lock that this waited for" in latest().error, latest().depth, latest().ready) == (True, None, None)
     verdict = judge.against(Queue.objects.get(table="Q"), latest(), latest().at)
     assert (verdict.state, verdict.why) == ("warning", "unreadable")
     sampling.turn()

@@ -95,7 +95,7 @@ class PostgreSQL:
         answer_seconds: float | None = None,
     ) -> SessionPool:
         settings = opening.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
-        return SessionPool(dsn, settings, max_size, answer_seconds, looks=read_only)
+        return SessionPool(dsn, settings, max_size, answer_seconds, looks=read_only, seconds=statement_timeout)
 
 
 @cache

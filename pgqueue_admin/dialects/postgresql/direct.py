@@ -21,8 +21,10 @@ _RELEASED = Filled([sql.SQL(RELEASE)])
 class DirectSession(Session):
     """A Connection (see dialects.connection)."""
 
-    def __init__(self, raw: PatientConnection):
+    def __init__(self, raw: PatientConnection, seconds: float | None = None):
+        """``seconds``: the time limit that its statements have anyway, if any; a deadline makes it no longer."""
         super().__init__(raw)
+        self._seconds = seconds
         self._patience = raw.patience
         self._libpq = Libpq(raw)
         self._is_over = False
@@ -45,10 +47,10 @@ class DirectSession(Session):
     def _look(self, asked: list[tuple[Any, Params]]) -> list[Any]:
         """In one round trip; nothing is lost with a plan that was made before somebody changed the table."""
         try:
-            return self._libpq.look(asked, _milliseconds_left())
+            return self._libpq.look(asked, _milliseconds_left(self._seconds))
         except psycopg.errors.FeatureNotSupported:
             self.roll_back()
-            return self._libpq.look(asked, _milliseconds_left())
+            return self._libpq.look(asked, _milliseconds_left(self._seconds))
         finally:
             self.roll_back()
 
@@ -100,7 +102,7 @@ class DirectSession(Session):
 
     def _begin(self) -> Session:
         self._libpq.begin()
-        if self._looks and (left := _milliseconds_left()) is not None:
+        if self._looks and (left := _milliseconds_left(self._seconds)) is not None:
             self._libpq.limit(left)
         return self
 
@@ -173,12 +175,14 @@ class Transaction(Generic[T]):
             raise translate(error) from error
 
 
-def _milliseconds_left() -> int | None:
+def _milliseconds_left(most: float | None) -> int | None:
     """Of the time of whoever waits; None where nobody set a limit. Raises TimedOut when it is over."""
     left = deadline.left()
     if left == 0:
         raise errors.TimedOut("All that a page may look at in its time has been asked.")
-    return None if left == float("inf") else max(1, round(left * 1000))
+    if left == float("inf"):
+        return None
+    return max(1, round(min(left, most or left) * 1000))
 
 
 def _takes_writes(raw: psycopg.Connection[Any]) -> bool:

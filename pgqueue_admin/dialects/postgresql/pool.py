@@ -20,7 +20,13 @@ class SessionPool:
     """A Pool (see dialects.contract)."""
 
     def __init__(
-        self, dsn: str, kwargs: dict[str, Any], max_size: int, answer_seconds: float | None, looks: bool = False
+        self,
+        dsn: str,
+        kwargs: dict[str, Any],
+        max_size: int,
+        answer_seconds: float | None,
+        looks: bool = False,
+        seconds: float | None = None,
     ):
         settings: dict[str, Any] = {**on_the_wire(dsn), **kwargs, "connect_timeout": round(SILENT_SECONDS)}
 
@@ -30,7 +36,7 @@ class SessionPool:
             encodings.fit(meaning.alone(meaning.fit(answering.first(raw))))
             return looking.fit(raw) if looks else raw
 
-        self._answer_seconds = answer_seconds
+        self._answer_seconds, self._seconds = answer_seconds, seconds
         self._lender = Lender(connect, max_size)
         self._looking: dict[Raw, DirectSession] = {}  # with what each has prepared
 
@@ -48,7 +54,7 @@ class SessionPool:
         if raw not in self._looking:
             for gone in [each for each in list(self._looking) if each.closed]:
                 self._looking.pop(gone, None)
-            self._looking[raw] = DirectSession(raw)
+            self._looking[raw] = DirectSession(raw, self._seconds)
         return self._looking[raw]
 
     def close(self) -> None:
