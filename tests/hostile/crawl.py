@@ -14,7 +14,7 @@ from tests.hostile.world import World
 
 # addresses that only take POST: a GET is told so
 ACTS = {
-    "person", "sign_out", "alert_acknowledgement", "endpoint_settings", "endpoint_effect",
+    "person", "sign_out", "alert_acknowledgement", "alert_acknowledgements", "endpoint_settings", "endpoint_effect",
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
@@ -25,7 +25,7 @@ PLAIN = {
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
     "admin:jsi18n", "subscriptions", "trends", "unwatched", "pipeline", "pipeline_run", "pipeline_cancel",
-    "pipeline_recompute",
+    "pipeline_recompute", "alert_acknowledge", "alert_acknowledgements",
 }  # fmt: skip
 WITH_DAYS = ("finished", "pipeline_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")

@@ -38,6 +38,8 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("operation_start", reverse("operation_start", args=[frozen]), {"count": "30", "reason": "x"}),
         ("operation_cancel", reverse("operation_cancel", args=[frozen]), {}),
         ("alert_acknowledgement", reverse("alert_acknowledgement", args=[1]), {}),
+        ("alert_acknowledge", f"{reverse('alert_acknowledge')}?n=1", {"until": "1 h", "reason": "x"}),
+        ("alert_acknowledgements", reverse("alert_acknowledgements"), {"alerts": "1"}),
         ("alert_mails", reverse("alert_mails"), {}),
         ("endpoints", reverse("endpoints"), {"name": "Foreign", "queue": "Sales", "peek_delay_ms": "1 s"}),
         ("endpoint_settings", reverse("endpoint_settings", args=[name]), {**settings, "drain_seconds": "9 s"}),
