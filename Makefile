@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
+INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
 .PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-pipeline wire-dump screenshots
 .DEFAULT_GOAL := run
@@ -48,20 +49,19 @@ bench-pipeline: .venv/installed-dev
 bench-tuning: .venv/installed-dev
 	@$(BIN)/python -m bench.tuning
 
-.venv/installed: requirements.txt constraints.txt | .venv/bin/python
-	@echo "Installing what requirements.txt pins (the first time takes a minute or two) ..."
-	@sed '/^# History/,$$d' requirements.txt > .venv/first.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .venv/first.txt -c constraints.txt
+.venv/installed: requirements.lock requirements-embedded.lock | .venv/bin/python
+	@echo "Installing what requirements.lock pins (the first time takes a minute or two) ..."
+	@$(INSTALL) -r requirements.lock -r requirements-embedded.lock
 	@touch $@
 
-.venv/installed-history: .venv/installed
+.venv/installed-history: requirements-history.lock .venv/installed
 	@echo "Installing Spark, for history (491 MB; a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
+	@$(INSTALL) -r requirements-history.lock
 	@touch $@
 
-.venv/installed-dev: requirements-dev.txt .venv/installed-history
-	@echo "Installing what requirements-dev.txt pins ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -c constraints.txt
+.venv/installed-dev: requirements-dev.lock .venv/installed-history
+	@echo "Installing what requirements-dev.lock pins ..."
+	@$(INSTALL) -r requirements-dev.lock
 	@touch $@
 
 .venv/bin/python:

@@ -54,6 +54,7 @@ STEPS = [
     Step("imports", f"{BIN}/lint-imports"),
     Step("migrations", f"{BIN}/python manage.py makemigrations --check --dry-run --settings tests.settings"),
     Step("deploy", f"{DEPLOYED} {BIN}/python manage.py check --deploy --fail-level WARNING"),
+    Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
     pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),

