@@ -86,7 +86,7 @@ def test_no_index_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 def test_another_failure_keeps_the_words_of_pip(tmp_path: Path) -> None:
     (tmp_path / "wrong.lock").write_text("no such requirement\n", "utf-8")
-    command = [sys.executable, ROOT / "scripts/install.py", "-r", tmp_path / "wrong.lock"]
+    command = [sys.executable, str(ROOT / "scripts/install.py"), "-r", str(tmp_path / "wrong.lock")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     assert "Invalid requirement" in done.stderr
