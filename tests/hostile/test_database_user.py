@@ -119,17 +119,18 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
 def test_every_session_of_ours_has_a_name_and_keeps_its_path(quiet: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of the sessions themselves, when they are new and when they have been used."""
     opened: list[psycopg.Connection[Any]] = []
-    connect, database = psycopg.connect, quiet.queues.raw.info.dbname
+    connect, database = psycopg.Connection.connect.__func__, quiet.queues.raw.info.dbname  # type: ignore[attr-defined]
 
-    def kept(*args: Any, **options: Any) -> psycopg.Connection[Any]:
-        session = connect(*args, **options)
+    def kept(cls: type[psycopg.Connection[Any]], *args: Any, **options: Any) -> psycopg.Connection[Any]:
+        session: psycopg.Connection[Any] = connect(cls, *args, **options)
         if session.info.dbname == database:
             opened.append(session)
             assert shown(session, "search_path") == PATH
         return session
 
     end_sessions()
-    monkeypatch.setattr(psycopg, "connect", kept)
+    monkeypatch.setattr(psycopg.Connection, "connect", classmethod(kept))
+    monkeypatch.setattr(psycopg, "connect", psycopg.Connection.connect)
     sample()
     client = quiet.client("root")
     for _ in crawl.get(client, [each for each in crawl.paths(quiet) if each[0] in {"queues", "messages", "archive"}]):
