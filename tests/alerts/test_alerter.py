@@ -30,7 +30,7 @@ def test_a_death_is_mailed_within_5_seconds(alerter: Alerter, mailbox: Mailbox, 
     died = time.monotonic()
     die(3, "Shop.Billing.Gateway+RefusedException", message_type="Shop.TakePayment")
     (mail,) = within(5, lambda: mailbox.mails, "a mail", died)
-    assert mail["Subject"].startswith("[production] critical: Billing 3 dead (RefusedException), target 0, since ")
+    assert mail["Subject"].startswith("[production] critical: Billing 3 dead (RefusedExcept")
     assert mail["To"] == "oncall@ravenhill.example"
     assert mail["From"] == "pgqueue production <pgqueue@ravenhill.example>"
     assert mail["Auto-Submitted"] == "auto-generated"

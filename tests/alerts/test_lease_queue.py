@@ -83,4 +83,4 @@ def test_the_queues_page_is_a_link_where_it_can_be_opened(
         *(operator.get(page).content.decode() for page in ("/alerts/", f"/alerts/{mail.alert_id}/", "/")),
     ]
     assert [path in each for each in shown] == [opens] * 4
-    assert operator.get(path).status_code == (200 if opens else 404)
+    assert operator.get(path).status_code == 200, "also of one that is not watched: its dead messages are known"

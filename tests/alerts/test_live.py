@@ -23,7 +23,7 @@ def followed(client: Client, path: str) -> dict[str, str]:
 def test_of_thousands_of_warnings_a_page_is_told_those_that_it_shows(operator: Client) -> None:
     made = [warning(subject=f"Sales{number}") for number in range(alerts.PAGE + 5)]
     newest, oldest = made[-1].pk, made[0].pk
-    said = followed(operator, "/alerts/")
+    said = followed(operator, "/alerts/?by=list")
     assert said["alerts.open"] == str(len(made))
     assert sum(key.endswith(".sentence") for key in said) == alerts.PAGE
     assert f"alert.{newest}.told" in said
@@ -33,7 +33,9 @@ def test_of_thousands_of_warnings_a_page_is_told_those_that_it_shows(operator: C
 
 def test_the_next_page_is_told_its_own(operator: Client) -> None:
     made = [warning(subject=f"Sales{number}") for number in range(alerts.PAGE + 5)]
-    after = matched(r'href="\?([^"]*after=[^"]*)"', operator.get("/alerts/").content.decode()).replace("&amp;", "&")
+    after = matched(r'href="\?([^"]*after=[^"]*)"', operator.get("/alerts/?by=list").content.decode()).replace(
+        "&amp;", "&"
+    )
     said = followed(operator, f"/alerts/?{after}")
     assert {key for key in said if key.endswith(".value")} == {f"alert.{each.pk}.value" for each in made[:5]}
 

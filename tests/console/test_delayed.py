@@ -39,7 +39,7 @@ def test_calm_while_all_is_moved_in_time(as_viewer: Client) -> None:
     kept("Sales.Delayed", overdue=1, next_due_at=timezone.now() - timedelta(seconds=30))
     html = text(as_viewer)
     assert "3 messages wait for a time; none is overdue" in html
-    assert "nobody seems to move it" not in html
+    assert "no mover runs" not in html
     assert 'class="n "' in html
 
 
@@ -47,8 +47,8 @@ def test_a_mover_that_seems_dead_is_said_with_since_when(as_viewer: Client) -> N
     kept("Sales.Delayed", overdue=2, next_due_at=timezone.now() - timedelta(hours=3))
     Queue.objects.create(schema="public", table="Sales", kind="input")
     html = text(as_viewer)
-    assert "Nobody seems to move what is due in one table; 2 overdue" in html
-    assert "nobody seems to move it" in html
+    assert "2 overdue in one table: no mover runs" in html
+    assert "no mover runs" in html
     assert '<tr role="row" class="warn"' in html
     assert 'href="/queues/public/Sales/"' in html
     assert 'class="n mild" data-live="nav.delayed"' in html
@@ -62,7 +62,7 @@ def test_what_was_looked_through_to_the_cap_is_so_many_at_least(as_viewer: Clien
     late = {"overdue": 10_000, "next_due_at": timezone.now() - timedelta(hours=3)}
     kept("Sales.Delayed", delayed=40_000, delayed_how="estimate", **late)
     html = text(as_viewer)
-    assert "one table; 10,000+ overdue" in html
+    assert "10,000+ overdue in one table" in html
     assert re.search(r'data-live="d\d+\.overdue"><b[^>]*><span[^>]*>10,000\+<', html)
     assert re.search(r'data-live="nav\.delayed"[^>]*>≈ 40,000<', html)
 
@@ -178,7 +178,7 @@ def test_a_database_that_is_down_leaves_the_figures(as_viewer: Client) -> None:
     with elsewhere("queues", PORT=1):
         html = text(as_viewer)
     assert "Sales" in html
-    assert "no message tells" in html
+    assert "time zone unknown" in html
 
 
 def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded: Recorded) -> None:
@@ -211,6 +211,6 @@ def test_its_messages_stand_under_delayed_in_the_rail(looked_at: Recorded) -> No
     assert row is not None
     for address in (MESSAGES, f"/queues/public/Shop.Web.Delayed/messages/{row.id}/"):
         html = text(looked_at.operator, address)
-        assert re.findall(r'data-page="(\w+)" aria-current="page"', html)[:1] == ["delayed"]
+        assert re.findall(r'data-page="(\w+)"[^>]* aria-current="page"', html)[:1] == ["delayed"]
     html = text(looked_at.operator, "/queues/public/Sales/messages/")
-    assert re.findall(r'data-page="(\w+)" aria-current="page"', html)[:1] == ["queues"]
+    assert re.findall(r'data-page="(\w+)"[^>]* aria-current="page"', html)[:1] == ["queues"]

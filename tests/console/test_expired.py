@@ -32,7 +32,7 @@ def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client,
     said = figure(as_operator)
     assert ">417<" in said
     assert "the last <time" in said
-    assert ">3</span></span> of them by processes that run" in said
+    assert ">3</span></span> since these processes started" in said
 
 
 def test_of_before_times_were_kept_the_day_is_said(as_operator: Client, sales: Endpoint) -> None:

@@ -46,9 +46,9 @@ def test_switched_off_is_said_and_nothing_else_is_wrong(page: Page, settings: Se
 
 
 def test_without_any_process_it_says_who_keeps_one(page: Page) -> None:
-    assert "History has never been read. The supervisor keeps a process for it, and none runs" in page()
+    assert "History has never been read. No supervisor runs. Start one" in page()
     process("supervisor")
-    assert "A supervisor runs, and no process for history has reported so far" in page()
+    assert "A supervisor runs, but its history process has not reported yet" in page()
 
 
 class Py4JNetworkError(Exception):
@@ -100,7 +100,7 @@ def test_libraries_on_their_way_are_no_failure(page: Page, monkeypatch: pytest.M
 
 def test_what_a_running_process_cannot_do_is_said(page: Page) -> None:
     process(last_error="RuntimeError: no room")
-    assert "History is not read. RuntimeError: no room It is tried again" in page()
+    assert "History is not read. RuntimeError: no room It is retried" in page()
 
 
 def test_a_process_that_has_read_nothing_so_far_says_so(page: Page) -> None:

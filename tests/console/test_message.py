@@ -80,7 +80,7 @@ def test_one_that_died_again_leads_to_where_it_lies_now(recorded: Recorded, refu
     ingester.ingest(recorded.connection, ERRORS, limit=4000)
     html = shown(recorded.operator, f"/archive/{refused}/")
     assert "Died again" in html
-    [there] = re.findall(r'href="(/messages/[^"]+)">where it lies now', html)
+    [there] = re.findall(r'href="(/messages/[^"]+)">find every copy', html)
     found = shown(recorded.operator, there)
     message = store.get(recorded.connection, refused)
     assert message is not None

@@ -33,7 +33,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
 
     waiting = follow(recorded.operator, start(recorded.operator, frozen["Location"]))
     assert "Cancel the remaining" in waiting
-    assert "Look again" in waiting
+    assert "Refresh" in waiting
 
     service.run(Operation.objects.get().pk)
     ended = shown(recorded.operator, frozen["Location"])

@@ -62,7 +62,7 @@ def test_what_is_no_message_is_not_read_as_one(
     row_id = row if len(row) == 36 else UUID(int=7)
     for page in ("", "body/"):
         assert root.get(f"/queues/public/Theirs/messages/{row_id}/{page}").status_code == 404
-    assert "Not searched: Theirs." in root.get(f"/messages/{row_id}/").content.decode()
+    assert "Queues without a key: Theirs." in root.get(f"/messages/{row_id}/").content.decode()
 
 
 @pytest.mark.parametrize(("column", "kind"), [("headers", "varchar(5000)"), ("seq", "smallint")])

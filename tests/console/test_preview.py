@@ -140,10 +140,10 @@ def test_a_queue_where_nobody_receives_is_told_before(recorded: Recorded, cards:
     Queue.objects.create(schema="public", table="Billing", kind="input", endpoint=endpoint.name)
     for page in (address, f"/archive/{cards[0]}/"):
         html = shown(recorded.operator, page)
-        assert "nobody receives now." in html
+        assert ": nobody receives." in html
         assert 'href="/queues/public/Billing/#consumers"' in html
     Endpoint.objects.update(paused=True)
-    assert "its receivers are paused now." in shown(recorded.operator, address)
+    assert ": its receivers are paused." in shown(recorded.operator, address)
 
 
 def test_samples_are_spread_over_the_set(recorded: Recorded) -> None:

@@ -119,7 +119,9 @@ def test_each_statement_of_history_is_understood_by_this_server(
     console_database: str, connect: Callable[..., Connection], noun: str
 ) -> None:
     """They ask the console's own tables."""
-    server = connect(console_database).raw.pgconn
+    session = connect(console_database)
+    session.run("set search_path = pg_catalog, pgqueue_console, pg_temp")  # as Django's sessions have it
+    server = session.raw.pgconn
     parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(postgresql(), other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
     filled |= {"steps": parts["steps_to_sum"], "buckets": "critical", "numbers": "critical_n"}

@@ -17,6 +17,7 @@ NOUNS = [noun for noun, kind in Dialect.__annotations__.items() if kind is State
 # the console's database is always PostgreSQL
 OF_OUR_OWN_SERVER = {
     "board",
+    "console",
     "cut_steps",
     "demo",
     "folding",

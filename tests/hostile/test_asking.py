@@ -33,7 +33,13 @@ ASKED = {
 }
 MESSAGES = f"{SALES}messages/"
 NOVEMBER = "WyIyMDI2LTExLTIwIDEwOjAwOjAwOjAwMDAwMCBaIiwxXQ"
-CURSORS = {MESSAGES: {"WzFd", "Wy0xXQ"}, "/archive/": {NOVEMBER}}  # among the values, those that are one there
+YEAR_ZERO = (
+    "WyIwMDAxLTAxLTAxVDAwOjAwOjAwKzIzOjU5IiwxXQ"  # in UTC before year 1: PostgreSQL has such times, and rows may
+)
+CURSORS = {
+    MESSAGES: {"WzFd", "Wy0xXQ"},
+    "/archive/": {NOVEMBER, YEAR_ZERO},
+}  # among the values, those that are one there
 NUMBERS = ("0", "-1", "99999999999", "9" * 19, "9" * 30, "9" * 5_000, "٣", "1e3", "NaN", "%00")
 NAMES = ("%00", "a%00b", "%FF%FE", "%ED%A0%80", "x" * 5_000, "~", "~2", "~2E~2E", "%2F", "%C0%AE%C0%AE", "..;", "%25")
 
