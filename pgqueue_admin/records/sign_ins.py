@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address
 
 from django.contrib.sessions.models import Session
-from django.utils import timezone
 
 from pgqueue_admin.records import clock
 from pgqueue_admin.records.models import AuditEntry, FailedSignIn
@@ -71,7 +70,7 @@ class Attempt:
 def forget() -> int:
     """Failed sign-ins that are old enough, and sign-ins that have ended; how many."""
     gone, _ = FailedSignIn.objects.filter(at__lt=clock.now() - KEPT).delete()
-    ended, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    ended, _ = Session.objects.filter(expire_date__lt=clock.now()).delete()
     return gone + ended
 
 

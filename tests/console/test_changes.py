@@ -92,7 +92,7 @@ def test_each_act_is_said_in_the_past_with_what_it_counts(
 @pytest.mark.parametrize(
     ("known", "said"),
     [
-        ({}, "ended: nobody saw how it ended"),
+        ({}, "ended: exit code unknown"),
         ({"exit_code": 3}, "ended: exit code 3"),
         ({"last_error": "Spark has no room."}, "ended: Spark has no room."),
         ({"last_error": "killed: no sign of life for 60 s"}, "killed: no sign of life for 60 s"),
@@ -109,4 +109,4 @@ def test_how_a_process_ended_is_said_as_far_as_anybody_saw_it(page: Page, known:
     times = {"started_at": now, "heartbeat_at": now, "ended_at": now}
     process = Process.objects.create(role="sampler", host="here", pid=7, start_ticks=1, state="lost", **times, **known)
     assert f"sampler, pid 7, {said}" in page()
-    assert ("nobody saw how" in page(f"/workers/{process.pk}/log/")) == (not process.exit_code)
+    assert ("exit code unknown" in page(f"/workers/{process.pk}/log/")) == (not process.exit_code)

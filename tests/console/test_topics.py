@@ -93,7 +93,7 @@ def followed(client: Client, pages: tuple[str, ...]) -> list[str]:
     return sent
 
 
-@pytest.mark.parametrize(("topic", "most"), [("rows", SHOWN), ("warnings", alerts.PAGE)])
+@pytest.mark.parametrize(("topic", "most"), [("rows", SHOWN), ("warnings", alerts.MOST)])
 def test_rows_are_those_that_a_page_may_show(topic: str, most: int) -> None:
     found = topics.find(f"{topic}:" + ",".join(map(str, range(1000))))
     assert found

@@ -203,7 +203,7 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
         assert [each for each in data["median"] if each is not None] == [4, 9]
         assert data["live_from"] == int(live.timestamp())
         assert data["high"][data["at"].index(data["live_from"])] == 9
-        assert "behind the dotted line live samples" in text
+        assert "right of the dotted line: live samples" in text
     rows = page(as_viewer, at="", format="depth").splitlines()
     assert rows[0].startswith("at,least,median,most,live,median_week_before,")
     assert [row.partition(",")[2] for row in rows[1:]] == [

@@ -57,7 +57,9 @@ def _expected(name: str, status: int) -> bool:
         return status == 405
     if name == "readyz":
         return status == 503  # no workers run here
-    if name == "admin:autocomplete" or (name.startswith("admin:pgqueue") and name.endswith(("_add", "_delete"))):
+    if name == "admin:autocomplete" or (
+        name.startswith(("admin:pgqueue", "admin:django_celery")) and name.endswith(("_add", "_delete"))
+    ):
         return status == 403
     return status in {200, 302} or (status == 404 and name in MAY_BE_ABSENT)
 

@@ -17,12 +17,12 @@ from pgqueue_admin.pipeline.spark.source import Part, Reader
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
-LARGE = "create table large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
+LARGE = "create table public.large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
 READER = """
 import json, sys
 from pgqueue_admin.pipeline.spark.source import Part, Reader
-reader = Reader({"uri": sys.argv[1], "selects": json.dumps(["select body from large"])})
-for batch in reader.read(Part("select body from large")):
+reader = Reader({"uri": sys.argv[1], "selects": json.dumps(["select body from public.large"])})
+for batch in reader.read(Part("select body from public.large")):
     print(batch.num_rows, flush=True)
     sys.stdin.readline()
 """
@@ -105,8 +105,8 @@ def latin(database: Any, console_database: str) -> Iterator[str]:
 def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect) -> None:
     """Files are read by others, and whoever reads Parquet takes its texts for UTF-8."""
     headers = '{"Straße":"Zürich"}'
-    connect(latin).run("create table audit as select %(headers)s::text as headers", {"headers": headers})
-    select = "select headers from audit where headers like '%ü%'"
+    connect(latin).run("create table public.audit as select %(headers)s::text as headers", {"headers": headers})
+    select = "select headers from public.audit where headers like '%ü%'"
     for asked in ("", "?client_encoding=latin1"):
         options = {"uri": for_looking(f"{latin}{asked}"), "selects": json.dumps([select])}
         (batch,) = Reader(options).read(Part(select))
@@ -118,7 +118,7 @@ def test_no_batch_takes_workers_of_the_server(database: Any, console_database: s
     database.run(LARGE)
     free = ("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0")
     asked = f"{console_database}?options={quote(' '.join(f'-c {cost}' for cost in free))}"
-    plans = [connect(uri).all("explain select body from large") for uri in (asked, for_looking(asked))]
+    plans = [connect(uri).all("explain select body from public.large") for uri in (asked, for_looking(asked))]
     assert ["Gather" in str(plan) for plan in plans] == [True, False]
 
 
@@ -162,11 +162,11 @@ def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
 
 def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
     """While a batch is read its tables can be written to, and their rows taken."""
-    database.run("create table busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
+    database.run("create table public.busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
     reader = Reader({"uri": for_looking(console_database), "selects": "[]"})
-    batches = reader.read(Part("select n, body from busy"))
+    batches = reader.read(Part("select n, body from public.busy"))
     assert next(batches).num_rows
     held = "select distinct mode from pg_locks where relation = 'busy'::regclass and pid <> pg_backend_pid()"
     assert [row.mode for row in database.all(held)] == ["AccessShareLock"]
-    assert database.run("delete from busy where n = 7") == 1
+    assert database.run("delete from public.busy where n = 7") == 1
     assert sum(batch.num_rows for batch in batches) > 0

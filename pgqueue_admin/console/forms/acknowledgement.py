@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from pgqueue_admin.alerts.acknowledging import LASTS, LONGEST, LONGEST_REASON
+from pgqueue_admin.records import clock
 from pgqueue_admin.wording import spans
 
 _HINT = "A length such as 4 h or 3 days, or a time such as 2026-11-30 09:00. At most {} days."
@@ -40,6 +41,6 @@ def _lasts(text: str) -> timedelta | None:
         return timedelta(seconds=min(seconds, LONGEST.total_seconds() * 2))
     try:
         at: datetime | None = parse_datetime(text)
-        return (at if at.tzinfo else timezone.make_aware(at)) - timezone.now() if at else None
+        return (at if at.tzinfo else timezone.make_aware(at)) - clock.now() if at else None
     except (ValueError, OverflowError):  # a thirteenth month, a year that no zone reaches
         return None

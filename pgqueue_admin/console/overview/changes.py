@@ -100,7 +100,7 @@ def _why_ended(process: Process) -> str:
     """Where its supervisor went before it, a process is gone without anybody to whom it said its exit code."""
     if why := process.last_error.strip():
         return _cut(_LOG_HEAD.sub("", why.split("\n")[0]))
-    return "nobody saw how it ended" if process.exit_code is None else f"exit code {process.exit_code}"
+    return "exit code unknown" if process.exit_code is None else f"exit code {process.exit_code}"
 
 
 def _cut(said: str) -> str:
