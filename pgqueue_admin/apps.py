@@ -20,7 +20,8 @@ class PgqueueAdmin(AppConfig):
 
 def _meaning_what_we_say(connection: Any, **_: Any) -> None:
     from pgqueue_admin.dialects.postgresql import meaning
+    from pgqueue_admin.records import schema
 
     meaning.fit(connection.connection)
-    if connection.alias == "queues":
-        meaning.alone(connection.connection)
+    if connection.pool is None and (path := schema.PATHS.get(connection.alias)):  # a pool has set it once
+        meaning.alone(connection.connection, path)

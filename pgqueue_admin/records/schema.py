@@ -13,6 +13,7 @@ from pgqueue_admin.records.asking import rows_of, run
 NAME = "pgqueue_console"
 # PostgreSQL prefers an exact match of argument types to the place in the path: behind ours nobody's else may stand.
 PATH = f"pg_catalog, {NAME}, pg_temp"
+PATHS = {"default": PATH, "queues": "pg_catalog, pg_temp"}  # of Django's sessions, by their alias
 _MAKING = f"{NAME}, pg_catalog, pg_temp"  # what is made comes to be in the first
 _LEDGER = "django_migrations"
 

@@ -10,11 +10,11 @@ from pgqueue_admin.dialects.postgresql import loading
 _OURS = {"TimeZone": "UTC", "DateStyle": "ISO", "IntervalStyle": "postgres", "standard_conforming_strings": "on"}
 
 
-def alone(raw: psycopg.Connection[Any]) -> psycopg.Connection[Any]:
-    """Of a session in which only we ask: names are those of the catalog, also where a pooler has dropped what the
-    session was to start with. One round trip.
+def alone(raw: psycopg.Connection[Any], path: str = "pg_catalog, pg_temp") -> psycopg.Connection[Any]:
+    """Of a session in which only we ask: names are those of ``path``, also where a pooler has dropped what the session
+    was to start with. One round trip.
     """
-    raw.execute("set search_path to pg_catalog, pg_temp")
+    raw.execute("select pg_catalog.set_config('search_path', %s, false)", [path])
     return raw
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
-from pgqueue_admin.dialects.postgresql import patience
+from pgqueue_admin.dialects.postgresql import meaning, patience
 from pgqueue_admin.dialects.postgresql.lender import Lender, connect_with
 
 _here = threading.local()
@@ -66,4 +66,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return made
 
     def _open_session(self) -> Any:
-        return connect_with(self.get_connection_params(), self._configure_connection)  # type: ignore[attr-defined]
+        return connect_with(self.get_connection_params(), self._configure)
+
+    def _configure(self, raw: Any) -> None:
+        from pgqueue_admin.records import schema  # which asks through these sessions
+
+        self._configure_connection(raw)  # type: ignore[attr-defined]
+        if path := schema.PATHS.get(self.alias):
+            meaning.alone(raw, path)
