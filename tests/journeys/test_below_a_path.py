@@ -103,6 +103,7 @@ def test_cookies_stay_below_it(page: Page, below: Below) -> None:
         "csrftoken": "/queues/",
         "known": "/queues/sign-in/",
         "zone": "/queues/",
+        "looked": "/queues/",
     }
     assert cookies["sessionid"]["secure"]
     assert page.request.post(f"{below.url}/me/", form={"theme": "dark"}).status == 403, "no token, no change"
