@@ -83,6 +83,18 @@ def test_what_is_asked_shows_samples_and_what_a_retry_takes_off(sign_in: SignIn)
     assert "What changes in each" not in discarded
 
 
+def test_the_audit_says_before_and_after(sign_in: SignIn) -> None:
+    audit = {"who": "ana", "verb": "set", "noun": "endpoint", "subject": "Billing", "origin": "console"}
+    entry = AuditEntry.objects.create(
+        **audit, before={"peek_delay_ms": 1000, "concurrency": 2}, after={"peek_delay_ms": 12_000, "concurrency": 4}
+    )
+    client = sign_in("viewer", VIEWER)
+    for page in ("/admin/pgqueue/auditentry/", f"/admin/pgqueue/auditentry/{entry.pk}/change/"):
+        said = text(client.get(page)).replace("\u00a0", " ")
+        assert "peek delay 1 s → 12 s" in said
+        assert "concurrency per process 2 → 4" in said
+
+
 def test_celerys_tables_are_last_and_nobody_changes_them(sign_in: SignIn) -> None:
     root = sign_in("root", is_superuser=True)
     labels = [each["app_label"] for each in root.get("/admin/").context["available_apps"]]
