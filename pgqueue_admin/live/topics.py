@@ -7,7 +7,7 @@ from dataclasses import dataclass
 # with @ are not places on the page: @at (the sample's instant), @title, @say (what the live region speaks).
 Render = Callable[[str], Mapping[str, str]]
 # What an address says after its colon, in one spelling; None where there is no such thing. What is rendered for one is
-# rendered for all who mean the same, however they write it.
+# rendered for all who mean the same, however they write it. Asked on the event loop: it may ask no database.
 Argument = Callable[[str], str | None]
 
 

@@ -24,6 +24,10 @@ class Clock:
         if time.monotonic() >= self._ask_at:
             self._ask_at = time.monotonic() + ASK_EVERY  # first, so that others do not ask as well
             self._ask()
+        return self.counted()
+
+    def counted(self) -> datetime:
+        """As of the last answer, and counted on: for the event loop, which may not wait for a database."""
         if self._told is None:
             return timezone.now()
         told, at = self._told
@@ -40,7 +44,8 @@ class Clock:
             return
 
 
-now = Clock().now
+_clock = Clock()
+now, counted = _clock.now, _clock.counted
 
 
 def of_host(instant: datetime) -> datetime:

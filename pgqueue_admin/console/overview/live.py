@@ -35,7 +35,7 @@ def overview(since: str) -> dict[str, str]:
 
 def looked(said: str) -> str:
     """The argument of the topic in one spelling."""
-    return looks.said(looks.read(said, clock.now()))
+    return looks.said(looks.read(said, clock.counted()))
 
 
 def shown(said: str) -> str | None:
