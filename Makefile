@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_VAR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-pipeline wire-dump screenshots
+.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -36,15 +36,15 @@ wire-dump: .venv/installed-dev
 bench-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.chaos
 
-.PHONY: bench-pipeline-chaos
-bench-pipeline-chaos: .venv/installed-dev
+.PHONY: bench-history-chaos
+bench-history-chaos: .venv/installed-dev
 	@$(BIN)/python -m bench.history_chaos
 
 bench-peers: .venv/installed-dev
 	@$(BIN)/python -m bench.peers
 
-bench-pipeline: .venv/installed-dev
-	@$(BIN)/python -m bench.pipeline
+bench-history: .venv/installed-dev
+	@$(BIN)/python -m bench.history
 
 bench-tuning: .venv/installed-dev
 	@$(BIN)/python -m bench.tuning

@@ -23,7 +23,7 @@ def main() -> None:
 
 def _what_starts_it() -> str:
     """Of databases of others nobody here knows."""
-    from pgqueue_admin.config.environment import OURS
+    from pgqueue_admin.config.env import OURS
 
     return "; the embedded one runs while `make run` does" if OURS["console"] or OURS["queues"] else ""
 

@@ -31,8 +31,7 @@ DEPLOYED = (
 QUICK = "not journey and not chaos and not spark and not fresh"
 # Rooms whose own statements the server answers; what is built on them asks through them, or through Django.
 ASKING = (
-    "tests/alerts tests/archive tests/dialects tests/monitor tests/operations tests/pipeline tests/records "
-    "tests/transport"
+    "tests/alerts tests/archive tests/dialects tests/monitor tests/services tests/history tests/models tests/transport"
 )
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from bench.chaos_side import Gate
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import child
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.osproc import child_process
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from tests.hostile.proxy import Proxy
 
@@ -151,7 +151,7 @@ class World:
         return sys.maxsize
 
     def _spawn(self, start: list[str]) -> subprocess.Popen[bytes]:
-        return child.spawn(start, log=self._folder / "receivers.log", cwd=_HERE)
+        return child_process.spawn(start, log=self._folder / "receivers.log", cwd=_HERE)
 
     def _stop(self, sign: signal.Signals) -> None:
         for receiver in self._receivers:

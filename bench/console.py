@@ -16,8 +16,8 @@ from bench.folder import temporary
 from bench.table import Row, publish, row
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded import ports
-from pgqueue_admin.embedded.family import seconds_of
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.osproc.process_tree import seconds_of
 
 QUEUES, DEEP_ROWS, EATEN = 200, 1_600_000, 600_000
 ROUNDS = 60
@@ -121,7 +121,7 @@ def sampling(pid: int, suffix: str = "", seconds: float = 20) -> Row:
 
 
 def wait_for_samples() -> None:
-    from pgqueue_admin.records.models import LatestSample
+    from pgqueue_admin.models import LatestSample
 
     wait_until(lambda: LatestSample.objects.count() >= QUEUES)
 

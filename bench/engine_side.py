@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pgqueue_admin.embedded import garbage
+from pgqueue_admin.osproc import gc_freeze
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 
 PING = "Shop.Ping"
@@ -77,7 +77,7 @@ def receive(dsn: str, threads: int, messages: int, onward: bool = False, **more:
 
     endpoint = Endpoint("Engine", dsn, settings=replace(SETTINGS, concurrency=threads, **more), handlers=handlers)
 
-    garbage.settle()  # as worker children do
+    gc_freeze.settle()  # as worker children do
     endpoint.start()
     if not done.wait(3600):
         raise SystemExit("not all messages were handled within an hour")

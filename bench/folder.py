@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded import cluster_location
 
 
 @contextmanager
@@ -15,4 +15,4 @@ def temporary() -> Iterator[Path]:
         try:
             yield Path(name)
         finally:
-            places.remove(Path(name) / "postgresql")
+            cluster_location.remove(Path(name) / "postgresql")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pgqueue_admin.workers.registry import endpoint
+from pgqueue_admin.workers.processes.registry import endpoint
 
 engine = endpoint("Engine")
 

@@ -1,140 +1,106 @@
-"""What history is measured on: an archive that grows, and its driver."""
+"""How fast history is read, how far it is behind, and whom it slows; ``make bench-history``.
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, Self
-
-from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import binaries
-from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline.sources.looking import for_looking
-
-ENDPOINTS, TYPES = 10, 2
-WARM = 2  # rounds that do not count: Java still comes to know the code
-# 50 messages a second, one in ten of them failed; headers of 900 bytes, bodies of 300
-_FILL = """
-insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id, message_type,
-  headers, body, exception_type, exception_message, stack_trace, endpoint, sent_at, died_at)
-select at, '{}', case when failed then 'failed' else 'success' end::public.message_status, 'bench', 'transport', queue,
-  id, type, '{"NServiceBus.MessageId":"' || id || '","NServiceBus.ConversationId":"' || id || '",'
-  || '"NServiceBus.EnclosedMessageTypes":"' || type || ', Shop, Version=1.0.0.0, Culture=neutral, PublicKeyToken=null",'
-  || '"NServiceBus.TimeSent":"' || {sent} || '","NServiceBus.ProcessingStarted":"' || {started} || '",'
-  || '"NServiceBus.ProcessingEnded":"' || {ended} || '","NServiceBus.ProcessingEndpoint":"' || queue || '",'
-  || '"NServiceBus.ContentType":"application\\/json","NServiceBus.OriginatingMachine":"' || repeat('m', 280) || '"}',
-  convert_to('{"OrderId":' || n || ',"Note":"' || repeat('x', 270) || '"}', 'UTF8'),
-  case when failed then 'Shop.CardRefused' end, case when failed then 'Card ' || n || ' was refused' end,
-  case when failed then '   at Shop.Orders.Handle(PlaceOrder message) in /src/Orders.cs:line ' || mod(n, 9) end,
-  queue, at at time zone 'utc', (at + wait + work) at time zone 'utc'
-from (
-  select n, mod(n, 10) = 0 as failed, 'Endpoint' || mod(n, %(endpoints)s::int) as queue, md5(n::text)::uuid::text as id,
-    'Shop.Message' || mod(n / 7, %(types)s::int) as type, timestamp '2026-11-01' + n * interval '20 ms' as at,
-    (10 + mod(n * 7919::bigint, 900)) * interval '1 ms' as wait,
-    (1 + mod(n * 104729::bigint, 300)) * interval '1 ms' as work
-  from generate_series(%(first)s::int, %(last)s::int) n
-) messages
+Floors are of the same run, rounds alternate, medians are compared. ``ROUNDS``, ``ROWS`` (of a backlog),
+``HISTORY_ROWS`` (of "flat"), ``LIVE_SECONDS`` (of "behind") and ``WINDOW`` (of "slowed", in seconds) make it shorter or
+longer. ``PARTS`` names some of what ``parts`` lists; the results of all others stay as they are.
 """
-_WIRE = "to_char({}, 'YYYY-MM-DD HH24:MI:SS:US \"Z\"')"
+
+import os
+import secrets
+import statistics
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from bench import (
+    history_archive,
+    history_bare,
+    history_beside,
+    history_flat,
+    history_live,
+    history_slowed,
+    history_start,
+    history_trends,
+)
+from bench.folder import temporary
+from bench.history_archive import WARM, seconds
+from bench.parts import Part, measure
+from bench.table import Row, measured_in, row
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+
+ROUNDS = int(os.environ.get("ROUNDS", 3))
+ROWS = int(os.environ.get("ROWS", 500_000))
+HALF, SMALL = ROWS // 2, ROWS // 10
+FLAT = ROUNDS + 2  # rounds: each gives a share of two runs, which varies more than one of them
+FIRST = 2000  # of which a cold driver reads half
 
 
-class Archive:
-    """An archive that grows, and a driver that reads it."""
-
-    def __init__(self, dsn: str, stack: ExitStack):
-        from pgqueue_admin.pipeline.driver import Driver
-
-        self.dsn = dsn
-        self.connection = stack.enter_context(postgresql().connect(dsn, for_handlers=True))
-        self.driver = Driver("bench", many=sys.maxsize)  # compaction is a job of its own, and no part of a batch
-        self.rows = 0
-        stack.callback(self.close)
-
-    def close(self) -> None:
-        self.driver.close()
-
-    def fill(self, rows: int) -> None:
-        lay_out(self.connection, self.rows + 1, rows)
-        self.rows += rows
-
-    def holding(self, rows: int) -> Self:
-        """So many, at least, are in history."""
-        if self.rows < rows:
-            self.fill(rows - self.rows)
-            self.driver.turn()
-        return self
-
-    def selects(self, most: int) -> list[str]:
-        """Of a batch as the driver would plan it now, without a trace in the ledger."""
-        from pgqueue_admin.pipeline.plan import planning
-        from pgqueue_admin.pipeline.sources import selects, tables
-        from pgqueue_admin.records.models import HistoryBatch
-
-        (archive,) = tables.sources(self.connection)
-        found = planning.by_snapshots(self.connection, archive, most)
-        known = {name: getattr(found, name) for name in ("seq_lo", "seq_hi", "rows", "snapshot_from", "snapshot_to")}
-        return selects.selects(self.connection, HistoryBatch(source=archive, **known), parts=2)
-
-    def raw(self, selects: list[str], columns: Sequence[str] = ()) -> Any:
-        """What Spark would read; with ``columns``, all that ``selects`` ask for."""
-        from pyspark.sql.types import StructType
-
-        from pgqueue_admin.pipeline.spark.reading import of_queue
-        from pgqueue_admin.pipeline.spark.schemas import RAW
-
-        schema = StructType([RAW[name] for name in columns or RAW.fieldNames()])
-        return of_queue(self.driver._session(), for_looking(self.dsn), selects, schema)
-
-    def read(self, selects: list[str], columns: Sequence[str] = ()) -> None:
-        thrown_away(self.raw(selects, columns))
+def main() -> None:
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary())
+        server = history_archive.server(folder)
+        stack.callback(server.stop)
+        dsn = server.dsn("bench")
+        os.environ.update(
+            DATABASE_URL=dsn, PGQUEUE_VAR=str(folder / "var"), SECRET_KEY=secrets.token_hex(32), LOG_LEVEL="WARNING",
+            DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings", SPARK_MASTER="local[2,4]",
+        )  # fmt: skip
+        measure("history", parts(stack, server, folder))
 
 
-def thrown_away(rows: Any) -> None:
-    """What Spark reads of them, and no more."""
-    rows.write.format("noop").mode("overwrite").save()
+def parts(stack: ExitStack, server: PostgreSQL, folder: Path) -> dict[str, Part]:
+    from bench.console import prepare
+
+    cookie = prepare()
+    bench = Bench(server.dsn("bench"), stack)
+    return {
+        "batches": lambda: measured_in(ROUNDS, ROWS, bench.batches()),
+        "beside": lambda: measured_in(ROUNDS, ROWS, history_beside.beside(bench, ROWS, ROUNDS)),
+        "bare": lambda: measured_in(ROUNDS, ROWS, history_bare.bare(bench, ROWS, ROUNDS, folder)),
+        "start": lambda: measured_in(ROUNDS, FIRST, [bench.cold(folder / "var/spark")]),
+        "trends": lambda: history_trends.trends(bench.holding(FIRST).connection, cookie),
+        "behind": lambda: [history_live.behind(bench, bench.connection)],
+        "slowed": lambda: measured_in(ROUNDS, None, history_slowed.slowed(bench, bench.connection, ROUNDS)),
+        "flat": lambda: measured_in(FLAT, SMALL, [history_flat.flat(server, folder, SMALL, FLAT)]),
+    }
 
 
-def lay_out(connection: Connection, first: int, rows: int) -> None:
-    insert(connection, first, rows)
-    connection.run("vacuum analyze messages.message_archive")
+class Bench(history_archive.Archive):
+    """What is measured on it, in rounds."""
+
+    def batches(self) -> list[Row]:
+        """Each round: the floor, the read path alone, the whole way, and that of half of the rows."""
+        found = [self.beside_floor() for _ in range(WARM + ROUNDS)][WARM:]
+        floor, read, rate, of_half = map(statistics.median, zip(*found, strict=True))
+        name = f"a backlog of {ROWS:,} rows, from planning to figures"
+        linear = 100 * of_half / rate
+        return [
+            row(
+                "reading in Spark, against binary COPY, 2 streams",
+                read,
+                "/s",
+                floor=floor,
+                target=0.7,
+            ),
+            row(name, rate, "/s", floor=floor, target=0.12),
+            row(f"time for a row of {ROWS:,}, against one of {HALF:,}", linear, "%", floor=None, target=110),
+        ]
+
+    def beside_floor(self) -> tuple[float, float, float, float]:
+        """Rows a second: copied, read into Spark, a whole batch of them, and one of half as many."""
+        self.fill(ROWS)
+        parts = self.selects(ROWS)
+        works = (partial(history_archive.copied, self.dsn, parts), partial(self.read, parts), self.driver.turn)
+        copied, read, whole = (ROWS / seconds(work) for work in works)
+        self.fill(HALF)
+        return copied, read, whole, HALF / seconds(self.driver.turn)
+
+    def cold(self, scratch: Path) -> Row:
+        self.fill(FIRST)
+        parts = self.selects(FIRST)
+        self.driver.turn()
+        return history_start.cold(self.dsn, scratch, parts[0], ROUNDS)
 
 
-def insert(connection: Connection, first: int, rows: int) -> None:
-    """Messages ``first`` and on."""
-    times = {"sent": "at", "started": "at + wait", "ended": "at + wait + work"}
-    statement = _FILL
-    for name, instant in times.items():
-        statement = statement.replace(f"{{{name}}}", _WIRE.format(instant))
-    known = {"first": first, "last": first + rows - 1, "endpoints": ENDPOINTS, "types": TYPES}
-    connection.run(statement, known)
-
-
-def copied(dsn: str, selects: list[str]) -> None:
-    """The floor of reading: each statement as a binary COPY of a psql of its own, all at once, to nowhere.
-
-    Its sessions are set as the driver's are: the server goes the same ways.
-    """
-    psql = binaries.postgresql() / "psql"
-    commands: list[list[str | Path]] = [
-        [psql, for_looking(dsn), "-qXc", f"copy ({each}) to stdout (format binary)"] for each in selects
-    ]
-    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
-    if any([child.wait() for child in children]):
-        raise SystemExit("psql could not copy the batch.")
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
-
-
-def server(folder: Path) -> PostgreSQL:
-    started = PostgreSQL(folder / "postgresql", conf={"max_wal_size": "8GB", "shared_buffers": "512MB"})
-    started.start()
-    with postgresql().connect(started.dsn(), for_handlers=True) as admin:
-        admin.run("create database bench")
-    return started
+if __name__ == "__main__":
+    main()

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.history import WARM, Archive, copied, seconds, thrown_away
+from bench.history_archive import WARM, Archive, copied, seconds, thrown_away
 from bench.table import Row, row
-from pgqueue_admin.pipeline.sources.looking import for_looking
+from pgqueue_admin.history.sources.read_sessions import for_looking
 
 FEW = ("seq", "queue", "result", "ended_at", "headers", "body")
 _WORDS = ("MessageId", "ConversationId", "EnclosedMessageTypes", "TimeSent", "ProcessingStarted", "ProcessingEnded")
@@ -41,11 +41,11 @@ def handed(archive: Archive, select: str, file: Path) -> Any:
     from pyspark import cloudpickle
 
     from bench import history_handed
-    from pgqueue_admin.pipeline.spark.schemas import RAW
-    from pgqueue_admin.pipeline.spark.source import Part, Reader
+    from pgqueue_admin.history.spark.schemas import RAW
+    from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
 
-    reader = Reader({"uri": for_looking(archive.dsn), "selects": "[]"})
-    history_handed.lay_out(reader.read(Part(select)), file)
+    reader = QueueReader({"uri": for_looking(archive.dsn), "selects": "[]"})
+    history_handed.lay_out(reader.read(QueuePartition(select)), file)
     cloudpickle.register_pickle_by_value(history_handed)
     spark = archive.driver._session()
     spark.dataSource.register(history_handed.Ready)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.history import WARM, Archive, seconds
+from bench.history_archive import WARM, Archive, seconds
 from bench.table import Row, row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,16 +51,16 @@ def beside(archive: Archive, rows: int, rounds: int) -> list[Row]:
 
 
 def files(after: int) -> list[str]:
-    from pgqueue_admin.pipeline.files.places import folder
-    from pgqueue_admin.records.models import HistoryFile
+    from pgqueue_admin.history.storage.layout import folder
+    from pgqueue_admin.models import DataFile
 
-    named = HistoryFile.objects.filter(dataset="history", parts__batch__seq_lo__gt=after).distinct()
+    named = DataFile.objects.filter(dataset="history", parts__batch__seq_lo__gt=after).distinct()
     return [str(folder() / path) for path in named.values_list("path", flat=True)]
 
 
 def by_spark(archive: Archive, paths: list[str]) -> None:
-    from pgqueue_admin.pipeline.spark.reading import of_files
-    from pgqueue_admin.pipeline.spark.transforms.rollups import rollups
+    from pgqueue_admin.history.spark.readers import of_files
+    from pgqueue_admin.history.spark.transforms.rollups import rollups
 
     rollups(of_files(archive.driver._session(), [Path(path) for path in paths])).toArrow()
 

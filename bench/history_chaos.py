@@ -1,7 +1,7 @@
 """Twelve writers, two drivers that race, an archive that is pruned, a server that is restarted; kill -9 at random, and
 at each point that has a name.
 
-``make bench-pipeline-chaos``: ``SECONDS`` in the environment makes it shorter, but each point has its kill in any case.
+``make bench-history-chaos``: ``SECONDS`` in the environment makes it shorter, but each point has its kill in any case.
 bench/results/history_chaos.json holds what is printed; it ends with 1 where a committed row is not in history exactly
 once, or a figure is not what plain SQL counts.
 """
@@ -27,9 +27,9 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from tests.pipeline.committed import compared, noted
-from tests.pipeline.standstill import POINTS, Point, held_at, is_waited_for
-from tests.pipeline.writers import Writer
+from tests.history.expected_counts import compared, noted
+from tests.history.pause_points import POINTS, Point, held_at, is_waited_for
+from tests.history.writers import Writer
 
 SECONDS = float(os.environ.get("SECONDS", 300))
 WRITERS, DRIVERS, RESTARTS = 12, 2, 3
@@ -80,7 +80,7 @@ class Drivers:
 
     def _start(self, many: int) -> None:
         while len(self._alive) < many:
-            self._alive[run("pipeline", "run", environ=self._environ)] = time.monotonic() + self._random.uniform(*LIVES)
+            self._alive[run("history", "run", environ=self._environ)] = time.monotonic() + self._random.uniform(*LIVES)
 
     def stand_still(self) -> None:
         """Once enough were killed at random."""
@@ -178,16 +178,16 @@ def pruner() -> Callable[[], int]:
     """All that history has read, however young: a row that goes too early is lost."""
     import django.db
 
-    from pgqueue_admin.archive.pruning import as_of, prune
-    from pgqueue_admin.pipeline import how_far
-    from pgqueue_admin.records import clock
+    from pgqueue_admin.archive.retention import as_of, prune
+    from pgqueue_admin.history import watermark
+    from pgqueue_admin.models import database_clock
 
     def once() -> int:
         try:
             with postgresql().connect(os.environ["DATABASE_URL"], for_handlers=True) as connection:
-                (now,) = connection.all(postgresql().pipeline.instant())
-                read = how_far.of_archive(now.cluster, now.archive).snapshot
-                return prune(connection, clock.now(), read, as_of(now.cluster, now.archive)) if read else 0
+                (now,) = connection.all(postgresql().history.instant())
+                read = watermark.of_archive(now.cluster, now.archive).snapshot
+                return prune(connection, database_clock.now(), read, as_of(now.cluster, now.archive)) if read else 0
         except (django.db.Error, DatabaseError):  # while the server restarts
             django.db.connections.close_all()
             return 0
@@ -230,7 +230,7 @@ def in_files(connection: Connection, folder: Path) -> dict[str, int]:
     committed = {row.seq for row in connection.all("select seq from committed")}
     paths = [
         row.path
-        for row in connection.all("select path from pgqueue_console.pgqueue_historyfile where dataset = 'history'")
+        for row in connection.all("select path from pgqueue_console.pgqueue_datafile where dataset = 'history'")
     ]
     history = pyarrow.dataset.dataset([str(folder / path) for path in paths])
     found = Counter(history.to_table(["seq"])["seq"].to_pylist())
@@ -257,7 +257,7 @@ def main() -> None:
                 drivers.close()
             with postgresql().connect(server.dsn(), for_handlers=True) as connection:
                 given_up(connection, 0)
-            finish("pipeline", "run", environ=environ)
+            finish("history", "run", environ=environ)
             publish(told(server.dsn(), Path(environ["HISTORY_DIR"]), drivers))
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import children, history, history_grown
+from bench import children, history_archive, history_grown
 from bench.children import Child, side
 from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
@@ -29,7 +29,7 @@ def flat(server: PostgreSQL, folder: Path, rows: int, rounds: int) -> Row:
     with ExitStack() as stack:
         little, much = (world(stack, server, folder, name) for name in ("little", "much"))
         for each in (little, much):
-            history.lay_out(each.connection, 1, history_grown.BATCH)
+            history_archive.lay_out(each.connection, 1, history_grown.BATCH)
             children.ask(each.driver)
         for each in (little, much):
             children.answer(each.driver, TURN)
@@ -48,7 +48,7 @@ def share(little: World, much: World, first: int, rows: int) -> float:
 
 def turn(world: World, first: int, rows: int) -> float:
     """The seconds for so many messages more."""
-    history.lay_out(world.connection, first, rows)
+    history_archive.lay_out(world.connection, first, rows)
     children.ask(world.driver)
     return children.answer(world.driver, TURN)[0]
 

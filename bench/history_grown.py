@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from bench import history
+from bench import history_archive as history
 from pgqueue_admin.dialects import Connection
 
 BATCH = 100_000  # rows, of 2,000 seconds
@@ -26,7 +26,7 @@ _MADE = {
     "pgqueue_console.pgqueue_rollup": f"{_OF_BATCH}, 'at', date_trunc(grain, at + {_LATER})",
     "pgqueue_console.pgqueue_failurerollup": f"{_OF_BATCH}, 'at', at + {_LATER}, 'first_at', first_at + {_LATER},"
     f" 'last_at', last_at + {_LATER}",
-    "pgqueue_console.pgqueue_storypart": f"{_OF_BATCH}, 'message_id', md5(message_id || n)::uuid,"
+    "pgqueue_console.pgqueue_retryoutcome": f"{_OF_BATCH}, 'message_id', md5(message_id || n)::uuid,"
     f" 'first_at', first_at + {_LATER},"
     f" 'last_failed_at', last_failed_at + {_LATER}, 'last_succeeded_at', last_succeeded_at + {_LATER}",
 }
@@ -35,17 +35,17 @@ insert into {table} select made.* from {table} one, generate_series(1, %(copies)
   lateral jsonb_populate_record(one, jsonb_build_object({changes})) made
 """
 _FIRST = """
-select path, day, file.rows, batch_id as batch from pgqueue_console.pgqueue_historyfile file
-join pgqueue_console.pgqueue_historypart part on part.file_id = file.id
+select path, day, file.rows, batch_id as batch from pgqueue_console.pgqueue_datafile file
+join pgqueue_console.pgqueue_filebatch part on part.file_id = file.id
 """
 _FILE = """
 with file as (
-  insert into pgqueue_console.pgqueue_historyfile (source_id, dataset, path, day, rows, bytes, added_at)
+  insert into pgqueue_console.pgqueue_datafile (source_id, dataset, path, day, rows, bytes, added_at)
   select id, 'history', %(path)s, %(day)s::date, %(rows)s::int8, %(bytes)s::int8, now()
   from pgqueue_console.pgqueue_historysource
   returning id
 )
-insert into pgqueue_console.pgqueue_historypart (file_id, batch_id, rows)
+insert into pgqueue_console.pgqueue_filebatch (file_id, batch_id, rows)
 select file.id, batch, %(each)s::int8 from file, unnest(%(batches)s::int8[]) batch
 """
 _READ = """
@@ -73,7 +73,7 @@ def files(connection: Connection, folder: Path, copies: int) -> Iterator[dict[st
     """As the manifest is to name them."""
     import pyarrow.parquet
 
-    from pgqueue_admin.pipeline.files.places import VERSION
+    from pgqueue_admin.history.storage.layout import VERSION
 
     parts = connection.all(_FIRST)  # one, or two where nobody else was at work
     read = [pyarrow.parquet.ParquetFile(folder / part.path).read() for part in parts]

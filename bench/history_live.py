@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import history
+from bench import history_archive as history
 from bench.console import wait_until
 from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded.child import end, spawn
+from pgqueue_admin.osproc.child_process import end, spawn
 
 ROOT = Path(__file__).resolve().parent.parent
 RATE = 500
@@ -47,7 +47,7 @@ def behind(archive: history.Archive, connection: Connection) -> Row:
 
 @contextmanager
 def driver() -> Iterator["subprocess.Popen[bytes]"]:
-    child = spawn([sys.executable, "manage.py", "pipeline"], cwd=ROOT)
+    child = spawn([sys.executable, "manage.py", "history"], cwd=ROOT)
     try:
         wait_until(lambda: os.getpriority(os.PRIO_PROCESS, child.pid) == 19, STARTED, "the driver steps back")
         yield child

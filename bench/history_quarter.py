@@ -1,6 +1,6 @@
 """What Trends is measured on: a quarter as a console has it that ran for all of it, and the weeks before."""
 
-from bench.history import ENDPOINTS, TYPES
+from bench.history_archive import ENDPOINTS, TYPES
 from pgqueue_admin.dialects import Connection
 
 DAYS = 90
@@ -34,7 +34,7 @@ with failed as (
     'Shop.CardRefused', 'Card <n> was refused', 1, at, at
   from failed
 )
-insert into pgqueue_console.pgqueue_storypart
+insert into pgqueue_console.pgqueue_retryoutcome
   (batch_id, message_id, queue, endpoint, type, exception, failed, succeeded, first_at,
   last_failed_at, last_succeeded_at)
 select %(batch)s, md5('failed ' || n)::uuid::text, queue, endpoint, type, 'Shop.CardRefused', 1, (mod(n, 3) = 0)::int,
@@ -51,7 +51,7 @@ with queues as (
   from generate_series(0, %(endpoints)s::int - 1) n
   returning id
 )
-insert into pgqueue_console.pgqueue_depthstep
+insert into pgqueue_console.pgqueue_depthbucket
   (grain, at, queue, low, median, high, in_per_second, out_per_second, rated_minutes,
   oldest_seconds, oldest_at_least, unread, how)
 select grain, at, id, 10, 200, 3000, 50, 50, extract(epoch from step) / 60, 4, false, 0, 'counted'
@@ -66,10 +66,10 @@ def lay_out(connection: Connection) -> None:
 
     Counted, cut and compared as beat does.
     """
-    from pgqueue_admin.pipeline import ledger
-    from pgqueue_admin.pipeline.figures import cut_steps
-    from pgqueue_admin.pipeline.judging import seen
-    from pgqueue_admin.records import clock
+    from pgqueue_admin.history import ledger
+    from pgqueue_admin.history.anomalies import hourly_totals
+    from pgqueue_admin.history.rollups import closed_periods
+    from pgqueue_admin.models import database_clock
 
     batch = connection.value("select min(id) from pgqueue_console.pgqueue_historybatch")
     known = {"batch": batch, "endpoints": ENDPOINTS, "types": TYPES, "days": DAYS}
@@ -78,12 +78,12 @@ def lay_out(connection: Connection) -> None:
     connection.run("update pgqueue_console.pgqueue_historybatch set summed_at = null")
     connection.run(
         "vacuum analyze pgqueue_console.pgqueue_rollup, pgqueue_console.pgqueue_failurerollup,"
-        " pgqueue_console.pgqueue_storypart, pgqueue_console.pgqueue_depthstep"
+        " pgqueue_console.pgqueue_retryoutcome, pgqueue_console.pgqueue_depthbucket"
     )
-    while cut_steps.cut(ledger.complete_to()):
+    while closed_periods.cut(ledger.complete_to()):
         pass
-    seen.see(clock.now())
+    hourly_totals.see(database_clock.now())
     connection.run(
-        "vacuum analyze pgqueue_console.pgqueue_countedstep, pgqueue_console.pgqueue_timedstep,"
-        " pgqueue_console.pgqueue_failurestep, pgqueue_console.pgqueue_seenstep"
+        "vacuum analyze pgqueue_console.pgqueue_countbucket, pgqueue_console.pgqueue_latencybucket,"
+        " pgqueue_console.pgqueue_failurebucket, pgqueue_console.pgqueue_baselinebucket"
     )

@@ -1,4 +1,4 @@
-"""Processes of bench.pipeline: a first job from nothing, turns of a driver, a steady sender, a receiver that tells."""
+"""Processes of bench.history: a first job from nothing, turns of a driver, a steady sender, a receiver that tells."""
 
 import os
 import statistics
@@ -17,8 +17,8 @@ A_TENTH = 0.1
 
 def cold(dsn: str, how: str, scratch: str, select: str) -> None:
     """Reads, parses, writes Parquet, reads it back, rolls up: what a first batch makes Java and Python load."""
-    from pgqueue_admin.pipeline.spark.rehearsal import rehearse
-    from pgqueue_admin.pipeline.spark.starting import session
+    from pgqueue_admin.history.spark.cds_warmup import rehearse
+    from pgqueue_admin.history.spark.session import session
 
     spark = session("local[2,4]", Path(scratch)) if how == "ours" else by_default()
     rehearse(spark, Path(scratch) / how, dsn, [select])
@@ -30,7 +30,7 @@ def by_default() -> Any:
     """As pyspark starts where nobody says anything, but with this Python and these data sources."""
     from pyspark.sql import SparkSession
 
-    from pgqueue_admin.pipeline.spark import starting as ours
+    from pgqueue_admin.history.spark import session as ours
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = SparkSession.builder.getOrCreate()
@@ -43,9 +43,9 @@ def turns() -> None:
     import django
 
     django.setup()
-    from pgqueue_admin.pipeline.driver import Driver
+    from pgqueue_admin.history.batch_loop import BatchLoop
 
-    driver = Driver("bench")
+    driver = BatchLoop("bench")
     for _ in sys.stdin:
         began = time.monotonic()
         driver.turn()

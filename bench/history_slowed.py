@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bench import children
 from bench.children import side
 from bench.console import wait_until
-from bench.history import Archive
+from bench.history_archive import Archive
 from bench.history_live import RATE, STARTED, ask, driver
 from bench.table import Row, row
 from pgqueue_admin.dialects import Connection
@@ -31,7 +31,7 @@ class Window(NamedTuple):
 
 def slowed(archive: Archive, connection: Connection, rounds: int) -> list[Row]:
     """A stretch without and one whole batch, by turns; the first batch of all only warms Spark."""
-    from pgqueue_admin.pipeline.plan.planning import MOST
+    from pgqueue_admin.history.plan.planning import MOST
 
     archive.close()
     Endpoint("Busy", archive.dsn).create_queues()

@@ -11,11 +11,11 @@ from bench.table import Row, row
 
 def cold(dsn: str, scratch: Path, select: str, rounds: int) -> Row:
     """Seconds from the start of the process until its figures are there."""
-    from pgqueue_admin.pipeline.runtime import class_archive
+    from pgqueue_admin.history.runtime import jvm_cds
 
-    wanted = class_archive.place(scratch)
+    wanted = jvm_cds.place(scratch)
     if wanted is not None:
-        class_archive.begin(scratch, wanted).wait()
+        jvm_cds.begin(scratch, wanted).wait()
     taken: dict[str, list[float]] = {"defaults": [], "ours": []}
     for _ in range(rounds):
         for how, found in taken.items():

@@ -15,13 +15,12 @@ class PgqueueAdmin(AppConfig):
     def ready(self) -> None:
         from pgqueue_admin.alerts import checks  # noqa: F401  (registers them)
 
-        connection_created.connect(_meaning_what_we_say, dispatch_uid="pgqueue")
+        connection_created.connect(_apply_session_settings, dispatch_uid="pgqueue")
 
 
-def _meaning_what_we_say(connection: Any, **_: Any) -> None:
-    from pgqueue_admin.dialects.postgresql import meaning
-    from pgqueue_admin.records import schema
+def _apply_session_settings(connection: Any, **_: Any) -> None:
+    from pgqueue_admin.dialects.postgresql import search_paths, session_settings
 
-    meaning.fit(connection.connection)
-    if connection.pool is None and (path := schema.PATHS.get(connection.alias)):  # a pool has set it once
-        meaning.alone(connection.connection, path)
+    session_settings.fit(connection.connection)
+    if connection.pool is None and (path := search_paths.BY_ALIAS.get(connection.alias)):  # a pool has set it once
+        session_settings.alone(connection.connection, path)

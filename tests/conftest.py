@@ -15,9 +15,10 @@ from hypothesis import settings as hypothesis
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from tests import in_memory, large, left_over
+from tests import large_queue as large
+from tests import server_location, stale_clusters
 from tests.databases import Databases
 from tests.waiting import until
 
@@ -43,15 +44,15 @@ def var_folder() -> Iterator[Path]:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here, and nobody
     vacuums or analyses a table behind a test's back."""
-    left_over.sweep()
-    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=in_memory.folder()))
+    stale_clusters.sweep()
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
     root.chmod(0o755)  # the server's account enters here
     quick = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB"}
     server = PostgreSQL(root / "postgresql", conf={**quick, "autovacuum": "off"})
     server.start()
     yield server
     server.stop()
-    places.remove(root / "postgresql")
+    cluster_location.remove(root / "postgresql")
     shutil.rmtree(root, ignore_errors=True)
 
 

@@ -12,7 +12,7 @@ from django.db import connections
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.records import source
+from pgqueue_admin.models import queue_database as source
 
 
 class Databases:
@@ -106,10 +106,10 @@ def _engine(dsn: str) -> None:
 
 
 def _recorded(dsn: str) -> None:
-    from pgqueue_admin.demo import recorded
+    from pgqueue_admin.demo import restore_recording
 
     with postgresql().connect(dsn) as connection:
-        recorded.restore(connection)
+        restore_recording.restore(connection)
 
 
 def _migrated(dsn: str) -> None:

@@ -11,7 +11,7 @@ from bench.wire.shop import Shop
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.postgresql.addressing import canonical
-from pgqueue_admin.transport.wire.composer import WIRE_VERSION
+from pgqueue_admin.transport.wire.header_composer import WIRE_VERSION
 
 ABOUT = (
     "Tables and rows as an engine in Python left them, for endpoints of NServiceBus to be started on. "

@@ -4,12 +4,12 @@ from typing import Any
 
 from bench.wire.case import TAG
 from pgqueue_admin.transport import (
+    BehaviourChain,
     Endpoint,
     EndpointSettings,
     Handlers,
     MessageContext,
-    Pipeline,
-    Raw,
+    RawSerializer,
     Serializers,
     Tracing,
     Unrecoverable,
@@ -87,13 +87,15 @@ class Shop:
     """Everybody who sends or receives; ``sales`` receives in the first half, then nobody does."""
 
     def __init__(self, dsn: str):
-        self.sales = Endpoint("Sales", dsn, settings=RETRYING, handlers=handlers, pipeline=Pipeline(tracing=Tracing()))
+        self.sales = Endpoint(
+            "Sales", dsn, settings=RETRYING, handlers=handlers, pipeline=BehaviourChain(tracing=Tracing())
+        )
         self.strange = Endpoint("Strange", dsn, settings=PLAIN)  # what stops an endpoint lies where it stops no other
         self.billing = Endpoint("Billing", dsn, settings=PLAIN)
         self.mailer = Endpoint("Mailer", dsn, settings=PLAIN)
         self.web = Endpoint("Shop.Web", dsn, settings=PLAIN, instance="node-1")
         self.invoicing = Endpoint("Invoicing", dsn, settings=PLAIN, schemas={"Invoicing": LEGACY})
-        self.feed = Endpoint("Partner.Feed", dsn, send_only=True, serializers=Serializers(Raw()))
+        self.feed = Endpoint("Partner.Feed", dsn, send_only=True, serializers=Serializers(RawSerializer()))
         self.all = [self.sales, self.strange, self.billing, self.mailer, self.web, self.invoicing, self.feed]
 
     def set_up(self) -> None:

@@ -1,5 +1,14 @@
 """Django admin: the same nouns, read-only, with the same acts. Importing registers them, as Django's discovery asks."""
 
-from pgqueue_admin.admin import archive, audit, celery_tables, door, endpoint, operation, people, sign_in
+from pgqueue_admin.admin import (
+    archive,
+    audit,
+    celery_tables,
+    endpoint,
+    failed_sign_ins,
+    login_redirect,
+    operation,
+    users,
+)
 
-__all__ = ["archive", "audit", "celery_tables", "door", "endpoint", "operation", "people", "sign_in"]
+__all__ = ["archive", "audit", "celery_tables", "endpoint", "failed_sign_ins", "login_redirect", "operation", "users"]

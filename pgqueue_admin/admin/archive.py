@@ -13,19 +13,19 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.admin import columns
+from pgqueue_admin.admin import list_cells
+from pgqueue_admin.admin.base import ReadOnlyAdmin
 from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
-from pgqueue_admin.admin.read_only import ReadOnly
 from pgqueue_admin.archive import schema, store
-from pgqueue_admin.dialects.beyond import Beyond
 from pgqueue_admin.dialects.errors import DatabaseError, Locked, TimedOut
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
-from pgqueue_admin.operations import service
-from pgqueue_admin.operations.kinds import kind_of
-from pgqueue_admin.operations.rights import database_lets, may
-from pgqueue_admin.records.models import ArchivedMessage
-from pgqueue_admin.records.source import source, through_django
-from pgqueue_admin.wording.durations import duration
+from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
+from pgqueue_admin.formatting.durations import duration
+from pgqueue_admin.models import ArchivedMessage
+from pgqueue_admin.models.queue_database import queue_database, through_django
+from pgqueue_admin.services.operations import service
+from pgqueue_admin.services.operations.kinds import kind_of
+from pgqueue_admin.services.permissions import database_lets, refusal_for
 
 Chosen = QuerySet[ArchivedMessage]
 _TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
@@ -45,7 +45,7 @@ def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
 
 
 @admin.register(ArchivedMessage)
-class ArchiveAdmin(ReadOnly):
+class ArchiveAdmin(ReadOnlyAdmin):
     console_page = "archived_message"
     list_display = ("id", "state", "died", "in_queue", "type", "exception", "handled", "decided_by")
     list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
@@ -64,27 +64,27 @@ class ArchiveAdmin(ReadOnly):
 
     @admin.display(description="queue")
     def in_queue(self, message: ArchivedMessage) -> SafeString:
-        return columns.table(message.queue)
+        return list_cells.table(message.queue)
 
     @admin.display(description="type")
     def type(self, message: ArchivedMessage) -> SafeString:
-        return columns.type_name(message.message_type)
+        return list_cells.type_name(message.message_type)
 
     @admin.display(description="exception")
     def exception(self, message: ArchivedMessage) -> SafeString:
-        return columns.type_name(message.exception_type) or columns.fitting(message.no_retry)
+        return list_cells.type_name(message.exception_type) or list_cells.fitting(message.no_retry)
 
     @admin.display(description="endpoint")
     def handled(self, message: ArchivedMessage) -> SafeString:
-        return columns.fitting(message.endpoint)
+        return list_cells.fitting(message.endpoint)
 
     @admin.display(description="decided by")
     def decided_by(self, message: ArchivedMessage) -> SafeString:
-        return columns.fitting(message.became_by, 20)
+        return list_cells.fitting(message.became_by, 20)
 
     @admin.display(description="what was done to it")
     def history(self, message: ArchivedMessage) -> SafeString | str:
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             events = store.events(connection, message.pk)
         lines = ((f"{each.at:%Y-%m-%d %H:%M:%S %Z}", each.who, each.verb, each.target or "") for each in events)
         return format_html_join("\n", "<p>{} {}: {} {}</p>", lines) or "Nothing yet."
@@ -102,13 +102,13 @@ class ArchiveAdmin(ReadOnly):
         return self._freeze("restore", request, chosen)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
-        return may(request.user, "retry") is None
+        return refusal_for(request.user, "retry") is None
 
     def has_discard_permission(self, request: HttpRequest) -> bool:
-        return may(request.user, "discard") is None
+        return refusal_for(request.user, "discard") is None
 
     def has_restore_permission(self, request: HttpRequest) -> bool:
-        return may(request.user, "restore") is None
+        return refusal_for(request.user, "restore") is None
 
     def get_actions(self, request: HttpRequest) -> Any:
         """Where the database would refuse them, none is offered."""
@@ -165,7 +165,7 @@ class ArchiveAdmin(ReadOnly):
                 ids = list(chosen.order_by().values_list("pk", flat=True))
             operation = service.freeze(kind, ids, request.user, "admin")
             return redirect("admin:pgqueue_operation_confirm", operation.pk)
-        except service.Refused as error:
+        except service.OperationRefused as error:
             why = str(error)
         except DatabaseError as error:
             why = f"Nothing was {kind_of(kind).past}: {_said(error)}"
@@ -179,7 +179,7 @@ class ArchiveAdmin(ReadOnly):
 
 def _sightings(text: str) -> store.Sightings:
     """By any id; where no message has it, by the conversation."""
-    with source().reading() as connection:
+    with queue_database().reading() as connection:
         found = store.sightings(connection, text)
         return found if found.rows else store.conversation(connection, text)
 
@@ -190,7 +190,7 @@ def _of_type(name: str) -> Q:
 
 
 def _is_there() -> bool:
-    with source().reading() as connection:
+    with queue_database().reading() as connection:
         return schema.version(connection) is not None
 
 

@@ -3,14 +3,13 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.admin import columns
-from pgqueue_admin.admin.read_only import ReadOnly
-from pgqueue_admin.records import settings_words
-from pgqueue_admin.records.models import AuditEntry
+from pgqueue_admin.admin import list_cells
+from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.models import AuditEntry, settings_words
 
 
 @admin.register(AuditEntry)
-class AuditAdmin(ReadOnly):
+class AuditAdmin(ReadOnlyAdmin):
     list_display = ("at", "who", "verb", "noun", "about", "changed", "count", "why", "origin", "operation_id")
     list_filter = ("noun",)
     search_fields = ("subject__exact", "who__exact")
@@ -20,11 +19,13 @@ class AuditAdmin(ReadOnly):
 
     @admin.display(description="subject")
     def about(self, entry: AuditEntry) -> SafeString:
-        return columns.table(entry.subject) if entry.noun in {"queue", "message"} else columns.fitting(entry.subject)
+        return (
+            list_cells.table(entry.subject) if entry.noun in {"queue", "message"} else list_cells.fitting(entry.subject)
+        )
 
     @admin.display(description="before → after")
     def changed(self, entry: AuditEntry) -> SafeString:
-        return columns.fitting(self.change(entry), 60)
+        return list_cells.fitting(self.change(entry), 60)
 
     @admin.display(description="before → after")
     def change(self, entry: AuditEntry) -> str:
@@ -33,4 +34,4 @@ class AuditAdmin(ReadOnly):
 
     @admin.display(description="reason")
     def why(self, entry: AuditEntry) -> SafeString:
-        return columns.fitting(entry.reason, 40)
+        return list_cells.fitting(entry.reason, 40)

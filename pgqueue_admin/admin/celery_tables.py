@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from pgqueue_admin.admin.read_only import ReadOnly
+from pgqueue_admin.admin.base import ReadOnlyAdmin
 
 _LISTED = {
     "periodictask": ("name", "enabled", "interval", "crontab", "last_run_at", "total_run_count"),
@@ -17,7 +17,7 @@ _LISTED = {
 _APPS = [each.label for each in apps.get_app_configs() if each.label.startswith("django_celery_")]
 
 
-class CeleryAdmin(ReadOnly):
+class CeleryAdmin(ReadOnlyAdmin):
     """Arguments and results of tasks stand there: not for whoever may act, only for whoever may view them."""
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

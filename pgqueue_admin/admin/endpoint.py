@@ -2,12 +2,12 @@
 
 from django.contrib import admin
 
-from pgqueue_admin.admin.read_only import ReadOnly
-from pgqueue_admin.records.models import Endpoint
+from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.models import Endpoint
 
 
 @admin.register(Endpoint)
-class EndpointAdmin(ReadOnly):
+class EndpointAdmin(ReadOnlyAdmin):
     console_page = "endpoint"
     list_display = ("name", "ours", "schema", "table", "desired_processes", "paused", "peek_delay_ms", "concurrency")
     list_filter = ("ours",)

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.records.models import ArchivedMessage
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import ArchivedMessage
+from pgqueue_admin.models.queue_database import queue_database
 
 _MOST = 40
 
@@ -38,7 +38,7 @@ class QueueFilter(_Exactly):
     parameter_name = column = "queue"
 
     def names(self) -> Iterable[str | None]:
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             return [each.queue for each in store.counts(connection)]
 
 
@@ -47,5 +47,5 @@ class ExceptionFilter(_Exactly):
     parameter_name = column = "exception_type"
 
     def names(self) -> Iterable[str | None]:
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             return [each.exception_type for each in store.causes(connection)]

@@ -12,31 +12,31 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.admin import columns
-from pgqueue_admin.admin.marking import marked
-from pgqueue_admin.admin.read_only import ReadOnly
+from pgqueue_admin.admin import list_cells
+from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.admin.safe_text import marked
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.operations import guard, service
-from pgqueue_admin.operations.kinds import kind_of
-from pgqueue_admin.operations.rights import database_lets, may
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
-from pgqueue_admin.wording import questions
-from pgqueue_admin.wording.figures import counted
+from pgqueue_admin.formatting import confirmations
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import Operation
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import confirmation, service
+from pgqueue_admin.services.operations.kinds import kind_of
+from pgqueue_admin.services.permissions import database_lets, refusal_for
 
 State = Operation.State
 SAMPLES = 10
 
 
 @admin.register(Operation)
-class OperationAdmin(ReadOnly):
+class OperationAdmin(ReadOnlyAdmin):
     console_page = "operation"
     list_display = ("id", "kind", "state", "who", "count", "done", "skipped", "failed", "why", "created_at")
     list_filter = ("state", "kind")
 
     @admin.display(description="reason")
     def why(self, operation: Operation) -> SafeString:
-        return columns.fitting(operation.reason, 60)
+        return list_cells.fitting(operation.reason, 60)
 
     def get_urls(self) -> list[URLPattern]:
         asks = path("<int:pk>/confirm/", self.admin_site.admin_view(self.confirm), name="pgqueue_operation_confirm")
@@ -45,7 +45,7 @@ class OperationAdmin(ReadOnly):
     def confirm(self, request: HttpRequest, pk: int) -> HttpResponse:
         """GET asks, naming count, queues and environment; POST answers."""
         operation = get_object_or_404(Operation, pk=pk)
-        if may(request.user, operation.kind):
+        if refusal_for(request.user, operation.kind):
             raise PermissionDenied
         if request.method == "POST":
             fault = _fault(request, operation)
@@ -55,14 +55,14 @@ class OperationAdmin(ReadOnly):
         return self._ask(request, operation)
 
     def _ask(self, request: HttpRequest, operation: Operation, fault: str = "") -> HttpResponse:
-        about = {**self._asked(request, operation), "fault": fault, "plan": guard.plan(operation)}
+        about = {**self._asked(request, operation), "fault": fault, "plan": confirmation.plan(operation)}
         page = TemplateResponse(request, "pgqueue_admin/admin/confirm.html", about, status=422 if fault else 200)
         return marked(page)
 
     def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         try:
             self._decide(request, operation)
-        except service.Refused as error:
+        except service.OperationRefused as error:
             self.message_user(request, str(error), messages.ERROR)
         return redirect("admin:pgqueue_archivedmessage_changelist")
 
@@ -72,7 +72,7 @@ class OperationAdmin(ReadOnly):
             return self.message_user(request, "Nothing was done.", messages.INFO)
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
-        reason = guard.reason(request.POST.get("reason", ""))
+        reason = confirmation.reason(request.POST.get("reason", ""))
         service.start(operation.pk, request.user, reason, request.POST.getlist("target"))
         self.message_user(request, _started(operation), messages.SUCCESS)
 
@@ -81,11 +81,11 @@ class OperationAdmin(ReadOnly):
         return {
             **self.admin_site.each_context(request),
             **_looked(operation),
-            "title": questions.question(kind, operation.count, environment),
-            "effect": questions.effect(kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
+            "title": confirmations.question(kind, operation.count, environment),
+            "effect": confirmations.effect(kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
             "operation": operation,
-            "verb": questions.VERBS[kind],
-            "keep": questions.KEEP[kind],
+            "verb": confirmations.VERBS[kind],
+            "keep": confirmations.KEEP[kind],
             "minutes": round(service.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }
@@ -95,22 +95,22 @@ def _fault(request: HttpRequest, operation: Operation) -> str:
     """What is still to be given; nothing is for keeping them, nor once somebody has decided."""
     if "keep" in request.POST or operation.state != State.FROZEN:
         return ""
-    reason = guard.reason(request.POST.get("reason", ""))
-    return guard.plan(operation).fault(reason, request.POST.get("count", ""))
+    reason = confirmation.reason(request.POST.get("reason", ""))
+    return confirmation.plan(operation).fault(reason, request.POST.get("count", ""))
 
 
 def _looked(operation: Operation) -> dict[str, Any]:
     """Some of the set, and what may have changed since the freeze; without the database only what was frozen."""
     retry = operation.kind == "retry"
     try:
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             samples = service.samples(connection, operation, SAMPLES)
             kept, removed = service.header_changes(connection, samples) if retry else ([], [])
             return {
                 "targets": service.targets(connection, operation) if retry else None,
                 "changed": service.changed(connection, operation),
-                "samples": [columns.Sample.of(row) for row in samples],
-                "kept": counted(len(kept), "other header"),
+                "samples": [list_cells.Sample.of(row) for row in samples],
+                "kept": pluralize(len(kept), "other header"),
                 "removed": removed,
             }
     except DatabaseError as error:
@@ -119,5 +119,5 @@ def _looked(operation: Operation) -> dict[str, Any]:
 
 def _started(operation: Operation) -> SafeString:
     where = reverse("admin:pgqueue_operation_change", args=[operation.pk])
-    number = counted(operation.count, "message")
+    number = pluralize(operation.count, "message")
     return format_html('<a href="{}">Operation {}</a> was started: {} {}.', where, operation.pk, operation.kind, number)

@@ -13,20 +13,21 @@ from django.core.mail import DNS_NAME
 from django.db import connections, transaction
 from django.db.models.functions import Now
 
-from pgqueue_admin.alerts import archive_reader, post, telling
-from pgqueue_admin.alerts.evaluate import Evaluation
-from pgqueue_admin.alerts.exposure import Exposure
+from pgqueue_admin.alerts import dead_message_cursor
+from pgqueue_admin.alerts.database_exposure import Exposure
+from pgqueue_admin.alerts.evaluation import Evaluation
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.look import look
+from pgqueue_admin.alerts.mail import delivery, policy
+from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.records import away, clock, notify
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.records.sessions.base import only_short_ones_here
-from pgqueue_admin.records.source import source
-from pgqueue_admin.workers import identity, ledger, vitals
-from pgqueue_admin.workers.pulse import Pulse
-from pgqueue_admin.workers.waker import Waker
+from pgqueue_admin.models import Process, database_clock, notify, outage
+from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
+from pgqueue_admin.workers.reporting import process_identity, process_stats
+from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
+from pgqueue_admin.workers.supervisor import process_recorder
 
 log = logging.getLogger("pgqueue.alerts")
 CHANNEL = "dead_message"
@@ -40,16 +41,16 @@ class Alerter:
 
     def __init__(self, every: float = EVERY) -> None:
         self.every = every
-        self.began = clock.now()
+        self.began = database_clock.now()
         self._answering_since: datetime | None = self.began  # the console's database; None while it does not
-        self.waker = Waker()
-        self._archive = archive_reader.ArchiveReader()
+        self.waker = WakeupPipe()
+        self._archive = dead_message_cursor.DeadMessageCursor()
         self._exposure = Exposure()
         self._stopping = False  # no event: a signal handler must not take a lock that its own thread may hold
         self._ears: Connection | None = None
         self._ears_at = 0.0  # until then none are tried
         self._said: set[str] = set()
-        self._outage = away.Outage()
+        self._outage = outage.DatabaseOutage()
 
     def stop(self, *signal: object) -> None:
         self._stopping = True
@@ -58,7 +59,7 @@ class Alerter:
     def run(self) -> None:
         str(DNS_NAME)  # what the mail server is greeted with: looked up once, and never while a mail waits
         only_short_ones_here()
-        pulse = Pulse()
+        pulse = LivenessFile()
         while not self._stopping:
             pulse.beat()
             self._open_ears()
@@ -70,26 +71,26 @@ class Alerter:
         """One pass and what it has to send. A console database that is away costs the turn and nothing else."""
         try:
             with connections["default"].cursor():
-                self._answering_since = self._answering_since or clock.now()
+                self._answering_since = self._answering_since or database_clock.now()
                 changed = self.look_round(alive)
             self._beat()
-            if post.deliver(clock.now(), alive) or changed:
+            if delivery.deliver(database_clock.now(), alive) or changed:
                 notify.announce(notify.ALERT)
             self._outage.is_over()
         except django.db.Error as error:
             self._answering_since = None
             if self._outage.is_news(error):
-                log.warning("The console's database %s; nothing is judged meanwhile. %s", away.does(error), error)
+                log.warning("The console's database %s; nothing is judged meanwhile. %s", outage.describe(error), error)
             connections["default"].close()
 
     def look_round(self, alive: Callable[[], None] = lambda: None) -> bool:
         """Deaths, warnings, mails to send and the cursor: committed together, or not at all."""
         exposed = self._exposure.found()
-        with transaction.atomic(), archive_reader.cursor() as cursor:
-            reading = self._archive.read(source(), cursor)
-            seen = look(clock.now(), self.began, reading, self._answering_since, exposed)
+        with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+            reading = self._archive.read(queue_database(), cursor)
+            seen = look(database_clock.now(), self.began, reading, self._answering_since, exposed)
             changes = Evaluation(seen, alive).run()
-            mails = telling.write(seen, changes)
+            mails = policy.write(seen, changes)
         self._name(changes.failed)
         return bool(changes or mails)
 
@@ -122,7 +123,7 @@ class Alerter:
         if (self._ears is not None and not self._ears.closed) or time.monotonic() < self._ears_at:
             return
         try:
-            of = source()
+            of = queue_database()
             self._ears = of.dialect.connect(
                 of.dsn,
                 application_name="pgqueue-admin alerter",
@@ -144,11 +145,13 @@ class Alerter:
 
     def _beat(self) -> None:
         state = Process.State.DRAINING if self._stopping else Process.State.RUNNING
-        ledger.record(self._me, {"role": "alerter", "state": state, "heartbeat_at": Now(), **vitals.facts()})
+        process_recorder.record(
+            self._me, {"role": "alerter", "state": state, "heartbeat_at": Now(), **process_stats.facts()}
+        )
 
     @cached_property
-    def _me(self) -> identity.Identity:
-        return identity.mine()
+    def _me(self) -> process_identity.ProcessIdentity:
+        return process_identity.mine()
 
     def _say_once(self, what: str, sentence: str, error: Exception | None = None) -> None:
         if what not in self._said:

@@ -7,19 +7,20 @@ import django.db
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as CheckWarning
 
-from pgqueue_admin.alerts import mailbox, peek
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds import smtp_missing
-from pgqueue_admin.alerts.wires import Wire
-from pgqueue_admin.alerts.wires import all_of_them as every_wire
+from pgqueue_admin.alerts import peek_delay_rules
+from pgqueue_admin.alerts.connection_security import Wire
+from pgqueue_admin.alerts.connection_security import all_of_them as every_wire
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds import mail_not_configured
+from pgqueue_admin.alerts.mail import mail_settings
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.transport.tables.table_checks import Fault
-from pgqueue_admin.wording import warnings
-from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.formatting.numbers import NBSP
+from pgqueue_admin.transport.tables.table_checks import TableFault
 
 IDS = {
     "unnamed_environment": "pgqueue.W001",
-    "smtp_missing": "pgqueue.W002",
+    "mail_not_configured": "pgqueue.W002",
     "peek_range": "pgqueue.W003",
     "ttbr_conflict": "pgqueue.W004",
     "database_exposed": "pgqueue.W011",
@@ -29,10 +30,10 @@ IDS = {
 @register("pgqueue")
 def environment(**options: Any) -> list[CheckMessage]:
     """Needs no database."""
-    box = mailbox.configured()
-    found = list(smtp_missing.missing(box))
+    box = mail_settings.configured()
+    found = list(mail_not_configured.missing(box))
     if not box.environment:
-        found.insert(0, Found("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment()))
+        found.insert(0, Finding("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment()))
     return [said(each) for each in found]
 
 
@@ -50,7 +51,7 @@ def _bare(wire: Wire, said: str) -> CheckMessage:
 @register(Tags.database)
 def own_sessions(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default --database queues``: that no pooler lends other sessions with each transaction."""
-    from pgqueue_admin.records import own_sessions
+    from pgqueue_admin.models import pooler_check as own_sessions
 
     asked = [alias for alias in ("default", "queues") if alias in (databases or ())]
     return [Error(said, id="pgqueue.E002") for said in own_sessions.refusals(asked)]
@@ -65,16 +66,16 @@ def peek_settings(databases: Sequence[str] | None = None, **options: Any) -> lis
 @register(Tags.database)
 def others_code(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
     """``check --database default --database queues``: whether other users of a database could have theirs run here."""
-    from pgqueue_admin.alerts import exposure
+    from pgqueue_admin.alerts import database_exposure
 
     asked = databases or ()
     found: list[CheckMessage] = []
     try:
         if "default" in asked:
-            found += [said(each) for each in exposure.of_console()]
+            found += [said(each) for each in database_exposure.of_console()]
         if "queues" in asked:
-            found += [said(each) for each in exposure.of_queues()]
-            found += [_open(each.schema, each.cure) for each in exposure.open_schemas()]
+            found += [said(each) for each in database_exposure.of_queues()]
+            found += [_open(each.schema, each.cure) for each in database_exposure.open_schemas()]
     except (DatabaseError, django.db.Error):  # W006 says so of the queues; without the console's nothing begins
         return found
     return found
@@ -94,18 +95,18 @@ def queue_tables(databases: Sequence[str] | None = None, **options: Any) -> list
     """``check --database queues``: columns and indexes of every queue, each fault with the SQL that mends it."""
     if "queues" not in (databases or ()):
         return []
-    from pgqueue_admin.alerts import tables
-    from pgqueue_admin.records.source import source
+    from pgqueue_admin.alerts import table_checks
+    from pgqueue_admin.models.queue_database import queue_database
 
     try:
-        with source().reading() as session:
-            return [_of_table(fault) for fault in tables.every_fault(source(), session, _ours())]
+        with queue_database().reading() as session:
+            return [_of_table(fault) for fault in table_checks.every_fault(queue_database(), session, _ours())]
     except DatabaseError as error:
         return [CheckWarning(f"The queues' tables were not looked at: {error}", id="pgqueue.W006")]
 
 
 def _ours() -> list[Any]:
-    from pgqueue_admin.records.models import Endpoint
+    from pgqueue_admin.models import Endpoint
 
     try:
         return list(Endpoint.objects.filter(ours=True))
@@ -113,26 +114,26 @@ def _ours() -> list[Any]:
         return []
 
 
-def _of_table(fault: Fault) -> CheckMessage:
+def _of_table(fault: TableFault) -> CheckMessage:
     """An error where an endpoint of ours could not start."""
     if fault.stops:
         return Error(fault.said, hint=fault.cure, id="pgqueue.E001")
     return CheckWarning(fault.said, hint=fault.cure, id="pgqueue.W005")
 
 
-def _faults() -> Iterator[Found]:
-    from pgqueue_admin.alerts.look import smallest_ttbrs
-    from pgqueue_admin.records.models import Endpoint
+def _faults() -> Iterator[Finding]:
+    from pgqueue_admin.alerts.snapshot import smallest_ttbrs
+    from pgqueue_admin.models import Endpoint
 
     try:
         ttbrs = smallest_ttbrs()
         for endpoint in Endpoint.objects.all():
-            yield from peek.faults(endpoint, ttbrs.get((endpoint.schema, endpoint.table), []))
+            yield from peek_delay_rules.faults(endpoint, ttbrs.get((endpoint.schema, endpoint.table), []))
     except django.db.Error:  # not migrated yet: migrate itself runs this check first
         return
 
 
-def said(found: Found) -> CheckWarning:
+def said(found: Finding) -> CheckWarning:
     return CheckWarning(
         f"{found.subject}: {found.said.fact}.".replace(NBSP, " "),
         hint=found.said.meaning.replace(NBSP, " "),

@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import MOST_HEADERS, DeadMessage
-from pgqueue_admin.archive.reading import read
+from pgqueue_admin.archive.error_queue_parser import read
+from pgqueue_admin.archive.messages import MOST_HEADERS, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import RowsLeftOut
+from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 
 BATCH = 200
@@ -46,7 +46,7 @@ def _move(connection: Connection, address: Address, meant: list[tuple[Place, Dea
     found_in = postgresql().canonical(address)
     moved = connection.run(_sql().move(table=address), {"rows": rows, "found_in": found_in})
     if moved < len(meant):
-        raise RowsLeftOut(f"It gave {moved} of {len(meant)} to the archive, and that was undone.")
+        raise RowsDropped(f"It gave {moved} of {len(meant)} to the archive, and that was undone.")
     store.died_again(connection, [message for _, message in meant])
 
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive.model import RETRIED_FROM, Outcome, RetriedFrom, why_no_retry
-from pgqueue_admin.archive.tokens import are_kept
+from pgqueue_admin.archive.messages import RETRIED_FROM, Outcome, RetriedFrom, why_no_retry
+from pgqueue_admin.archive.retry_tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsLeftOut
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.sessions.wake_ups import tell_with_commit
+from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h
 
 Ids = Sequence[int]
@@ -131,7 +131,7 @@ def _put_back(connection: Connection, target: Address, rows: list[Any], tokens: 
             headers = [retried_headers(row.headers, row.id, tokens.get(row.id)) for row in rows]
             taken = connection.run(_sql().put_back(table=target), {"ids": ids, "headers": headers})
             if taken < len(ids):
-                raise RowsLeftOut(f"It took {taken} of {len(ids)}, and that was undone.")
+                raise RowsDropped(f"It took {taken} of {len(ids)}, and that was undone.")
     except (DatabaseDown, Deadlock):
         raise
     except DatabaseError as error:

@@ -6,8 +6,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.archive import tokens
-from pgqueue_admin.archive.model import ArchivedMessage, DeadMessage, Filter, Key, Part, RetriedFrom, archive_id_of
+from pgqueue_admin.archive import retry_tokens
+from pgqueue_admin.archive.messages import (
+    ArchivedMessage,
+    ArchiveFilter,
+    ArchiveKey,
+    ArchivePart,
+    DeadMessage,
+    RetriedFrom,
+    archive_id_of,
+)
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
@@ -16,12 +24,12 @@ SIGHTINGS = 100
 HEADERS_READ = 10_000  # messages, when what is looked for stands in no column
 
 
-class Page(NamedTuple):
+class ArchivePage(NamedTuple):
     """``after`` leads to older messages, ``before`` to newer ones; None where there are none."""
 
     messages: list[ArchivedMessage]
-    after: Key | None
-    before: Key | None
+    after: ArchiveKey | None
+    before: ArchiveKey | None
 
 
 class QueueCount(NamedTuple):
@@ -39,7 +47,7 @@ class CauseCount(NamedTuple):
     newest_at: datetime
 
 
-class Capped(NamedTuple):
+class CappedCount(NamedTuple):
     """A count that stopped at its cap when ``more`` is true."""
 
     number: int
@@ -53,7 +61,7 @@ class Sightings(NamedTuple):
     more: bool
 
 
-def bury(connection: Connection, dead: DeadMessage) -> int:
+def archive_failed(connection: Connection, dead: DeadMessage) -> int:
     """Archive a message inside the caller's transaction; return the archive id."""
     kept = DeadMessage.__dataclass_fields__.keys() - {"target", "retry_token"}
     values = {name: getattr(dead, name) for name in kept}
@@ -73,7 +81,7 @@ def died_again(connection: Connection, dead: list[DeadMessage]) -> None:
             "queues": [each.queue for each in known],
             "tokens": [each.retry_token for each in known],
         }
-        is_the_one = _sql().is_the_one if tokens.are_kept(connection) else _sql().any_may_be
+        is_the_one = _sql().is_the_one if retry_tokens.are_kept(connection) else _sql().any_may_be
         connection.run(_sql().dead_again(is_the_one=is_the_one), died)
 
 
@@ -105,12 +113,12 @@ def _one(connection: Connection, statement: Any, archive_id: int) -> ArchivedMes
 
 def page(
     connection: Connection,
-    filter: Filter,
-    after: Key | None = None,
+    filter: ArchiveFilter,
+    after: ArchiveKey | None = None,
     limit: int = 50,
     *,
-    before: Key | None = None,
-) -> Page:
+    before: ArchiveKey | None = None,
+) -> ArchivePage:
     """Newest first: from the top, or what follows ``after``, or what precedes ``before``."""
     rows = _rows(connection, filter, after, before, limit + 1)
     more, rows = len(rows) > limit, rows[:limit]
@@ -118,17 +126,17 @@ def page(
         rows.reverse()
     messages = [ArchivedMessage(row) for row in rows]
     older, newer = (True, more) if before is not None else (more, after is not None)
-    return Page(
+    return ArchivePage(
         messages,
         messages[-1].key if messages and older else None,
         messages[0].key if messages and newer else None,
     )
 
 
-def count(connection: Connection, filter: Filter, cap: int) -> Capped:
+def count(connection: Connection, filter: ArchiveFilter, cap: int) -> CappedCount:
     """How many the filter finds; it looks for no more than ``cap`` and one."""
     found: int = connection.value(_sql().count(matches=_sql().matches), {**filter.params(), "cap": cap})
-    return Capped(min(found, cap), found > cap)
+    return CappedCount(min(found, cap), found > cap)
 
 
 def counts(connection: Connection) -> list[QueueCount]:
@@ -141,16 +149,16 @@ def causes(connection: Connection) -> list[CauseCount]:
     return [CauseCount(*row) for row in connection.all(_sql().dead_by_cause())]
 
 
-def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
+def body(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> ArchivePart | None:
     """``length`` bytes from ``offset`` on (the first is 0); None where there is no such message."""
     row = connection.one(_sql().body(), {"id": archive_id, "offset": offset, "length": length})
-    return Part(row.size, row.part or b"") if row else None
+    return ArchivePart(row.size, row.part or b"") if row else None
 
 
-def headers(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> Part | None:
+def headers(connection: Connection, archive_id: int, offset: int = 0, length: int = 65_536) -> ArchivePart | None:
     """As received, whole, piece by piece."""
     row = connection.one(_sql().headers_part(), {"id": archive_id, "offset": offset, "length": length})
-    return Part(row.size, row.part or b"") if row else None
+    return ArchivePart(row.size, row.part or b"") if row else None
 
 
 def events(connection: Connection, archive_id: int) -> list[Any]:
@@ -177,7 +185,9 @@ def conversation(connection: Connection, text: str) -> Sightings:
     return Sightings(rows[:SIGHTINGS], len(rows) > SIGHTINGS)
 
 
-def _rows(connection: Connection, filter: Filter, after: Key | None, before: Key | None, limit: int) -> list[Any]:
+def _rows(
+    connection: Connection, filter: ArchiveFilter, after: ArchiveKey | None, before: ArchiveKey | None, limit: int
+) -> list[Any]:
     statement = _sql().page_back if before is not None else _sql().page
     died_at, seq = before or after or (None, None)
     params = {**filter.params(), "died_at": died_at, "seq": seq, "limit": limit}

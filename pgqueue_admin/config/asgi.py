@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.security import SecurityMiddleware
 from django.urls import get_resolver
 
-from pgqueue_admin.embedded import garbage
+from pgqueue_admin.osproc import gc_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.web_settings")
 django.setup(set_prefix=False)
@@ -45,7 +45,7 @@ class OneThread(ASGIHandler):
 
 def _settle() -> None:
     _ = get_resolver().url_patterns  # the pages are imported here, not by the first who asks for one
-    garbage.settle()  # a full collection took 70 ms of a page
+    gc_freeze.settle()  # a full collection took 70 ms of a page
 
 
 _django = OneThread()

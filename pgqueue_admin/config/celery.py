@@ -8,12 +8,12 @@ from typing import Any
 from celery import Celery
 from celery.signals import setup_logging, worker_init
 
-from pgqueue_admin.config import environment
+from pgqueue_admin.config import env
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
 
 if os.environ.get("CELERY_BROKER_URL"):  # Celery takes it from there, not from the settings, which verify more
-    os.environ["CELERY_BROKER_URL"] = environment.broker("CELERY_BROKER_URL")
+    os.environ["CELERY_BROKER_URL"] = env.broker("CELERY_BROKER_URL")
 
 STATEMENT_SECONDS = 300.0  # on the console's own tables: what takes longer holds one of a worker's two threads in vain
 
@@ -64,7 +64,7 @@ def _limit_statements(**signal: Any) -> None:
     from django.db import connections
 
     default = connections.settings["default"]
-    default["OPTIONS"] = environment.limited(default, STATEMENT_SECONDS)["OPTIONS"]
+    default["OPTIONS"] = env.limited(default, STATEMENT_SECONDS)["OPTIONS"]
 
 
 # A line for each of these a second would bury everything else in the log.

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 
-from pgqueue_admin.config import environment as given
+from pgqueue_admin.config import env as given
 from pgqueue_admin.config.worker_settings import *  # noqa: F403
 from pgqueue_admin.config.worker_settings import INSTALLED_APPS as _ENGINE_APPS
 from pgqueue_admin.config.worker_settings import PGQUEUE, SECRET_KEY
@@ -24,19 +24,19 @@ MIDDLEWARE = [
     "pgqueue_admin.console.middleware.KnownHost",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    "pgqueue_admin.console.middleware.Private",
-    "pgqueue_admin.console.middleware.NoNul",
+    "pgqueue_admin.console.middleware.PrivateResponses",
+    "pgqueue_admin.console.middleware.RefuseNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pgqueue_admin.console.middleware.SignInRequired",
     "pgqueue_admin.console.middleware.LooksLimited",
-    "pgqueue_admin.console.middleware.Zone",
+    "pgqueue_admin.console.middleware.PersonZone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "pgqueue_admin.console.middleware.ActsExplained",
+    "pgqueue_admin.console.middleware.ActionOutcome",
 ]
 ROOT_URLCONF = "pgqueue_admin.config.urls"
 ASGI_APPLICATION = "pgqueue_admin.config.asgi.application"
@@ -51,10 +51,10 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "pgqueue_admin.console.frame.frame",
+                "pgqueue_admin.console.context_processors.page_frame",
             ],
-            "builtins": ["pgqueue_admin.console.templatetags.figures"],
-            "libraries": {"reading": "pgqueue_admin.console.templatetags.reading"},
+            "builtins": ["pgqueue_admin.console.templatetags.formatting"],
+            "libraries": {"reading": "pgqueue_admin.console.templatetags.messages_ui"},
         },
     }
 ]
@@ -95,14 +95,14 @@ SECURE_REFERRER_POLICY = "same-origin"
 _PUBLIC = urlsplit(given.PUBLIC_URL)
 ALLOWED_HOSTS = given.listed("ALLOWED_HOSTS") or ["127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or ""]
 CSRF_TRUSTED_ORIGINS = [given.ORIGIN]
-CSRF_FAILURE_VIEW = "pgqueue_admin.console.pages.errors.old_form"
+CSRF_FAILURE_VIEW = "pgqueue_admin.console.errors.old_form"
 # Cookies know hosts, and no ports: two consoles on one host would take each other's.
 INSTALLATION = given.installation(SECRET_KEY, given.PUBLIC_URL)
 SESSION_COOKIE_NAME = f"sessionid_{INSTALLATION}"
 CSRF_COOKIE_NAME = f"csrftoken_{INSTALLATION}"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = given.BELOW
 SESSION_COOKIE_AGE = PGQUEUE["SESSION_HOURS"] * 3600
-MESSAGE_STORAGE = "pgqueue_admin.console.said.Said"
+MESSAGE_STORAGE = "pgqueue_admin.console.flash_cookie.Said"
 # What an address without https has to go without; docs/deployment.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK

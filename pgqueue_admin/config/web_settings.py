@@ -1,6 +1,6 @@
 """What the web server runs on: settings, and a pool of connections. A pool would not survive Celery's fork."""
 
-from pgqueue_admin.config.environment import called, limited
+from pgqueue_admin.config.env import called, limited
 from pgqueue_admin.config.settings import *  # noqa: F403
 from pgqueue_admin.config.settings import DATABASES as _PLAIN
 

@@ -4,9 +4,9 @@ import logging
 import secrets
 from pathlib import Path
 
-from pgqueue_admin.config import environment as given
-from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
-from pgqueue_admin.wording.colours import COLOURS
+from pgqueue_admin.config import env as given
+from pgqueue_admin.formatting.colours import COLOURS
+from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 
 env = given.env
 
@@ -21,12 +21,11 @@ INSTALLED_APPS = [
     *(["pgqueue_admin.demo"] if given.EMBEDDED else []),
     *given.listed("HANDLER_APPS"),
 ]
-MIGRATION_MODULES = {"pgqueue": "pgqueue_admin.records.migrations"}
 DATABASES = {
     "default": given.for_console(given.database(given.DATABASE_URL, "DATABASE_URL")),
     "queues": given.for_looking(given.database(given.QUEUES_URL, "QUEUES_URL")),
 }
-DATABASE_ROUTERS = ["pgqueue_admin.records.router.Router"]
+DATABASE_ROUTERS = ["pgqueue_admin.models.router.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 USE_TZ = True
@@ -82,13 +81,13 @@ logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints a
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"of_message": {"()": "pgqueue_admin.transport.logs.OfMessage"}},
+    "filters": {"of_message": {"()": "pgqueue_admin.transport.logs.MessageLogFilter"}},
     "formatters": {
         "line": {
-            "()": "pgqueue_admin.transport.logs.Lines",
+            "()": "pgqueue_admin.transport.logs.LineFormatter",
             "fmt": "%(asctime)s %(levelname)s %(name)s[%(process)d] %(message)s",
         },
-        "json": {"()": "pgqueue_admin.transport.logs.JsonLines"},
+        "json": {"()": "pgqueue_admin.transport.logs.JsonFormatter"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
     "root": {"handlers": ["stderr"], "level": given.one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},

@@ -25,12 +25,11 @@ from django.utils.http import escape_leading_slashes
 from django.utils.log import log_response
 from django_htmx.middleware import HtmxDetails
 
-from pgqueue_admin.console import answers, session_age
-from pgqueue_admin.console.pages import errors
+from pgqueue_admin.console import errors, responses, session_age
 from pgqueue_admin.dialects import deadline
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
-from pgqueue_admin.records import away, shares
-from pgqueue_admin.wording import times
+from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
+from pgqueue_admin.formatting import times
+from pgqueue_admin.models import outage, session_shares
 
 log = logging.getLogger("pgqueue.console")
 DOWN = (OperationalError, InterfaceError)
@@ -71,7 +70,7 @@ def _not_ours(request: HttpRequest) -> HttpResponse:
     return response
 
 
-class NoNul(MiddlewareMixin):
+class RefuseNul(MiddlewareMixin):
     """No column and no name holds a NUL, and asking for one makes an error of it: an address with one leads nowhere."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -126,11 +125,11 @@ class SignInRequired(LoginRequiredMiddleware):
             return HttpResponse("You are signed out.\n", status=401, content_type="text/plain")
         if request.method in LOOKING:
             return super().handle_no_permission(request, view_func)
-        answers.refused(request, SIGNED_OUT)
-        return redirect_to_login(answers.pressed_on(request))
+        responses.refused(request, SIGNED_OUT)
+        return redirect_to_login(responses.pressed_on(request))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        refused = isinstance(exception, Error) and away.takes_no_writes(exception)
+        refused = isinstance(exception, Error) and outage.takes_no_writes(exception)
         is_down = isinstance(exception, DOWN) or refused
         return unavailable(request, exception) if is_down else None
 
@@ -142,17 +141,17 @@ class LooksLimited(MiddlewareMixin):
         self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         known = getattr(request, "_cached_user", None)  # whom SignInRequired let in; a probe is nobody
-        shares.person.set(known.pk if known and known.is_authenticated else None)
+        session_shares.person.set(known.pk if known and known.is_authenticated else None)
         if request.method in LOOKING:
             deadline.begin(LOOK_SECONDS)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        shares.person.set(None)
+        session_shares.person.set(None)
         deadline.end()
         return response
 
 
-class Zone(MiddlewareMixin):
+class PersonZone(MiddlewareMixin):
     """Times are shown in the browser's zone, which its script leaves in a cookie, or in UTC on ``z``."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -160,7 +159,7 @@ class Zone(MiddlewareMixin):
         timezone.activate(times.zone(wanted.replace("%2F", "/")))
 
 
-class Private(MiddlewareMixin):
+class PrivateResponses(MiddlewareMixin):
     """No proxy and no shared cache keeps what somebody was shown, and nobody is shown it again unasked.
 
     Not ``no-store``: with that browsers forget what was ticked and typed when Back returns to a list.
@@ -171,7 +170,7 @@ class Private(MiddlewareMixin):
         return response
 
 
-class ActsExplained(MiddlewareMixin):
+class ActionOutcome(MiddlewareMixin):
     """An address that only takes acts, opened by hand or from the history: Django's answer to that is a blank page."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -185,10 +184,10 @@ def unavailable(request: HttpRequest, error: Exception) -> HttpResponse:
 
     An act is never tried again by itself: the page where it was pressed is, to look whether it was done.
     """
-    does = away.does(error)
+    does = outage.describe(error)
     log.warning("The console's database %s: %s", does, error)
     acted, said = request.method not in LOOKING, _told(request, error).splitlines()
-    again = answers.pressed_on(request) if acted else ""
+    again = responses.pressed_on(request) if acted else ""
     about = {"does": does, "detail": said[0] if said else "", "acted": acted, "again": again}
     page = render_to_string("pgqueue_admin/unavailable.html", about)
     refresh = f"5; url={iri_to_uri(again)}" if acted else "5"

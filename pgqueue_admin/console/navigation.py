@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import conditional_escape
 
+from pgqueue_admin.formatting import escape_invisible, times
+from pgqueue_admin.formatting.numbers import format_figure, of_sum
+from pgqueue_admin.models import navigation_counts as rail
 from pgqueue_admin.monitor.delayed import LATE
-from pgqueue_admin.records import rail
-from pgqueue_admin.wording import times, visible
-from pgqueue_admin.wording.figures import figure, of_sum
 
 # group, entries: url name, word on the screen, name of the count below
 GROUPS = (
@@ -33,7 +33,7 @@ QUICK = ("overview", "queues", "archive", "alerts")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NavigationEntry:
     name: str
     word: str
     url: str
@@ -48,9 +48,9 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NavigationGroup:
     word: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[NavigationEntry] = field(default_factory=list)
 
 
 def path_of(name: str) -> str:
@@ -61,11 +61,11 @@ def path_of(name: str) -> str:
         return ""
 
 
-class Counts:
+class NavigationBadges:
     """What stands right of the names: the figure and its tone. Asked for at most once a page."""
 
     @cached_property
-    def _read(self) -> rail.Counts:
+    def _read(self) -> rail.NavigationCounts:
         return rail.counts(LATE)
 
     @property
@@ -76,7 +76,7 @@ class Counts:
     @property
     def why_stale(self) -> str:
         """What the banner says where figures are stale: as the sampler says it, if it runs."""
-        said = visible.first_line(self._read.blind or "")
+        said = escape_invisible.first_line(self._read.blind or "")
         return f"The sampler cannot read the queues: {said}" if said else "The sampler has not reported since."
 
     @property
@@ -85,14 +85,14 @@ class Counts:
 
     @property
     def queues(self) -> tuple[str, str]:
-        return figure(self._read.queues), ""
+        return format_figure(self._read.queues), ""
 
     @property
     def delayed(self) -> tuple[str, str]:
         """How many wait for a time; amber where some are overdue and nobody seems to move them."""
         held = self._read.delayed
         how = of_sum(self._read.delayed_how or ())
-        return (figure(held, how) if held else ""), "mild" if self._read.unmoved else ""
+        return (format_figure(held, how) if held else ""), "mild" if self._read.unmoved else ""
 
     @property
     def dead(self) -> tuple[str, str]:
@@ -105,35 +105,35 @@ class Counts:
     @property
     def endpoints(self) -> tuple[str, str]:
         all_of_them, halted = self._read.endpoints, self._read.halted
-        return (f"{all_of_them - halted} of {all_of_them}", "mild") if halted else (figure(all_of_them), "")
+        return (f"{all_of_them - halted} of {all_of_them}", "mild") if halted else (format_figure(all_of_them), "")
 
     @property
     def workers(self) -> tuple[str, str]:
         up, wanted = self._read.up, self._read.should_run
         if self._read.broken:
             return f"{self._read.broken} down", "hot"
-        return (f"{up} of {wanted}", "mild") if up < wanted else (figure(up) if up else "", "")
+        return (f"{up} of {wanted}", "mild") if up < wanted else (format_figure(up) if up else "", "")
 
 
 def _loud(count: int | None, tone: str) -> tuple[str, str]:
     """Nothing at all where there is none."""
-    return (figure(count), tone) if count else ("", "")
+    return (format_figure(count), tone) if count else ("", "")
 
 
-def groups(request: HttpRequest, counts: Counts) -> list[Group]:
+def groups(request: HttpRequest, counts: NavigationBadges) -> list[NavigationGroup]:
     """The rail for this page. The entry of the page, or of the noun above it, is the current one."""
     found, urls = [], _urls()
     here = _of(request, urls)
     for word, entries in GROUPS:
         shown = [_entry(counts, urls[entry[0]], here, *entry) for entry in entries if entry[0] in urls]
         if shown:
-            found.append(Group(word, shown))
+            found.append(NavigationGroup(word, shown))
     return found
 
 
 def live(_: str) -> dict[str, str]:
     """Topic ``frame``, on every page: how fresh the figures are, and the counts of the rail."""
-    counts = Counts()
+    counts = NavigationBadges()
     newest = counts.newest
     named = [(name, count) for _, entries in GROUPS for name, _, count in entries if count and path_of(name)]
     said = {f"nav.{name}": getattr(counts, count)[0] for name, count in named}
@@ -148,7 +148,7 @@ def keys() -> list[tuple[str, str]]:
     return [(KEYS[name], word.replace(KEYS[name], KEYS[name].upper(), 1)) for name, word in words.items()]
 
 
-def quick(rail: list[Group]) -> list[Entry]:
+def quick(rail: list[NavigationGroup]) -> list[NavigationEntry]:
     """The bottom bar of narrow screens."""
     by_name = {entry.name: entry for group in rail for entry in group.entries}
     return [by_name[name] for name in QUICK if name in by_name]
@@ -175,6 +175,6 @@ def _leads_to(url: str, path: str) -> bool:
     return path == url if url == path_of("overview") else path.startswith(url)
 
 
-def _entry(counts: Counts, url: str, here: str, name: str, word: str, count: str) -> Entry:
+def _entry(counts: NavigationBadges, url: str, here: str, name: str, word: str, count: str) -> NavigationEntry:
     said, tone = getattr(counts, count) if count else ("", "")
-    return Entry(name, word, url, name == here, said, bool(count), tone)
+    return NavigationEntry(name, word, url, name == here, said, bool(count), tone)

@@ -4,19 +4,43 @@ from importlib import import_module
 
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from pgqueue_admin.console import topics
-from pgqueue_admin.console.paths import NameConverter
+from pgqueue_admin.console import live_topics
+from pgqueue_admin.console.url_converters import NameConverter
 from pgqueue_admin.live import stream
 
 register_converter(NameConverter, "name")
-topics.register_all()
+live_topics.register_all()
 
 PAGES = (
-    "health", "sign_in", "person", "overview", "queues", "unwatched", "queue", "alerts", "messages",
-    "message", "body", "delayed", "subscriptions", "endpoints", "endpoint", "endpoint_acts", "fatal", "workers",
-    "worker_log", "settings", "archive", "operations", "operation", "finder", "trends", "finished", "pipeline",
-)  # fmt: skip
+    "health",
+    "account.sign_in",
+    "account.preferences",
+    "overview.views",
+    "queues.views",
+    "queues.unwatched",
+    "queues.detail.views",
+    "alerts.views",
+    "messages.views",
+    "messages.detail_views",
+    "messages.download",
+    "delayed.views",
+    "subscriptions.views",
+    "endpoints.views",
+    "endpoints.detail_views",
+    "endpoints.actions",
+    "messages.crashing_message",
+    "workers.views",
+    "workers.log_views",
+    "settings.views",
+    "archive.views",
+    "operations.views",
+    "operations.detail_views",
+    "search.views",
+    "trends.views",
+    "history.messages",
+    "history.views",
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [path("live/", stream.live, name="live")]
 for page in PAGES:
-    urlpatterns += import_module(f"pgqueue_admin.console.pages.{page}").urlpatterns
+    urlpatterns += import_module(f"pgqueue_admin.console.{page}").urlpatterns

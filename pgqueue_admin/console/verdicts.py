@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.console import parts
-from pgqueue_admin.records import processes
-from pgqueue_admin.records.standings import Standing, State
-from pgqueue_admin.wording import names, visible
-from pgqueue_admin.wording.figures import counted, figure
+from pgqueue_admin.console import components
+from pgqueue_admin.formatting import escape_invisible, names
+from pgqueue_admin.formatting.numbers import format_figure, pluralize
+from pgqueue_admin.models import processes
+from pgqueue_admin.models.endpoint_standings import Standing, State
 
 MOST = 3  # sentences that stand under the first
 HALTED = {State.STOPPED: "stopped", State.PAUSED: "paused"}
@@ -33,22 +33,22 @@ class Verdict:
 
 def halted(standing: Standing) -> SafeString:
     """``Orders is stopped (by admin, 12:45); 4 wait``: who and when as the audit has it."""
-    by = f"by {visible.plain(standing.who)}" if standing.who else ""
-    at = parts.when(standing.at) if standing.at else ""
+    by = f"by {escape_invisible.plain(standing.who)}" if standing.who else ""
+    at = components.when(standing.at) if standing.at else ""
     act = format_html(" ({}{}{})", by, ", " if by and at else "", at) if by or at else ""
-    name = visible.plain(standing.endpoint.name)
+    name = escape_invisible.plain(standing.endpoint.name)
     return format_html("{} is {}{}{}", name, HALTED[standing.state], act, _waiting(standing))
 
 
 def plain(standing: Standing) -> str:
     """The same without a time, for a title and for speech."""
-    return f"{visible.plain(standing.endpoint.name)} is {HALTED[standing.state]}{_waiting(standing)}"
+    return f"{escape_invisible.plain(standing.endpoint.name)} is {HALTED[standing.state]}{_waiting(standing)}"
 
 
 def _waiting(standing: Standing) -> str:
     if not standing.waiting:
         return ""
-    return f"; {figure(standing.waiting, standing.how)} {'waits' if standing.waiting == 1 else 'wait'}"
+    return f"; {format_figure(standing.waiting, standing.how)} {'waits' if standing.waiting == 1 else 'wait'}"
 
 
 def of_endpoints(standings: Sequence[Standing]) -> Verdict | None:
@@ -70,15 +70,15 @@ def _is_stopped(standings: Sequence[Standing]) -> bool:
 
 def _rest(said: Sequence[SafeString], standings: Sequence[Standing]) -> SafeString:
     left = len(said) - MOST
-    more = [SafeString(f"{counted(left, 'more endpoint does', 'more endpoints do')} not run")] if left > 0 else []
+    more = [SafeString(f"{pluralize(left, 'more endpoint does', 'more endpoints do')} not run")] if left > 0 else []
     runs = [] if any(each.state is State.SHORT for each in standings) else [SafeString(_how_many_run(standings))]
-    return format_html("{}.", parts.joined([*said[:MOST], *more, *runs], ". "))
+    return format_html("{}.", components.joined([*said[:MOST], *more, *runs], ". "))
 
 
 def _how_many_run(standings: Sequence[Standing]) -> str:
     have, want = _processes(standings)
     return (
-        f"{have:,} of {counted(want, 'wanted process runs', 'wanted processes run')}"
+        f"{have:,} of {pluralize(want, 'wanted process runs', 'wanted processes run')}"
         if want
         else "No process is wanted"
     )
@@ -95,13 +95,13 @@ def _short(standings: Sequence[Standing]) -> list[tuple[SafeString, str]]:
     missing = "too few processes" if any(team.have for team in short) else "no process"
     verb = "has" if len(short) == 1 else "have"
     have, want = _processes(standings)
-    names_of = names.listed([visible.plain(team.endpoint.name) for team in short])
+    names_of = names.listed([escape_invisible.plain(team.endpoint.name) for team in short])
     said = f"{names_of} {verb} {missing}; {have} of {want} run"
     return [(format_html("{}", said), said)]
 
 
 def _cut(standings: Sequence[Standing]) -> list[tuple[SafeString, str]]:
-    cut = [visible.plain(each.endpoint.name) for each in standings if each.team.breakers]
+    cut = [escape_invisible.plain(each.endpoint.name) for each in standings if each.team.breakers]
     said = f"Circuit breakers of {names.listed(cut)} are open"
     return [(format_html("{}", said), said)] if cut else []
 
@@ -110,12 +110,12 @@ def line(verdict: Verdict) -> SafeString:
     """Under a page's name: all that is said, behind its shape where something is off."""
     if verdict.tone == "good":
         return format_html("{}.", verdict.sentence)
-    tone, shape = f"{verdict.tone}-t", parts.icon(parts.SHAPE_OF_VERDICT[verdict.tone])
+    tone, shape = f"{verdict.tone}-t", components.icon(components.SHAPE_OF_VERDICT[verdict.tone])
     return format_html('<b class="{}">{} {}.</b> {}', tone, shape, verdict.sentence, verdict.rest)
 
 
-def all_run(teams: Sequence[processes.OfEndpoint]) -> str:
+def all_run(teams: Sequence[processes.EndpointProcesses]) -> str:
     want = sum(each.want for each in teams)
     if want < 2:
         return "The one wanted process runs" if want else "No process is wanted"
-    return f"All {counted(want, 'process', 'processes')} run"
+    return f"All {pluralize(want, 'process', 'processes')} run"

@@ -4,14 +4,14 @@ import random
 import time
 from typing import Any
 
-from pgqueue_admin.demo import auditor, publisher, shop, trouble
+from pgqueue_admin.demo import audit_drain, contracts, publisher, simulated_failures
 from pgqueue_admin.transport import MessageContext
-from pgqueue_admin.workers.registry import endpoint
+from pgqueue_admin.workers.processes.registry import endpoint
 
-orders, billing = endpoint(shop.ORDERS), endpoint(shop.BILLING)
-shipping, web = endpoint(shop.SHIPPING), endpoint(shop.WEB)
+orders, billing = endpoint(contracts.ORDERS), endpoint(contracts.BILLING)
+shipping, web = endpoint(contracts.SHIPPING), endpoint(contracts.WEB)
 web.companion(publisher.run)
-web.companion(auditor.run)
+web.companion(audit_drain.run)
 
 Message = dict[str, Any]
 _chance = random.Random()
@@ -22,34 +22,34 @@ def work(least: float, most: float) -> None:
     time.sleep(_chance.uniform(least, most))
 
 
-@orders.handle(shop.PLACE_ORDER)
+@orders.handle(contracts.PLACE_ORDER)
 def place_order(order: Message, context: MessageContext) -> None:
     work(0.01, 0.05)
-    context.send(shop.queue(shop.BILLING), order, type=shop.CHARGE_CARD)
-    context.reply({"order": order["order"]}, type=shop.ORDER_ACCEPTED)
+    context.send(contracts.queue(contracts.BILLING), order, type=contracts.CHARGE_CARD)
+    context.reply({"order": order["order"]}, type=contracts.ORDER_ACCEPTED)
 
 
-@orders.handle(shop.QUOTE_PRICE)
+@orders.handle(contracts.QUOTE_PRICE)
 def quote_price(request: Message, context: MessageContext) -> None:
     work(0.01, 0.05)
-    context.reply({**request, "price": 49.90}, type=shop.PRICE_QUOTED, ttbr=shop.QUOTE_LIVES)
+    context.reply({**request, "price": 49.90}, type=contracts.PRICE_QUOTED, ttbr=contracts.QUOTE_LIVES)
 
 
-@billing.handle(shop.CHARGE_CARD)
+@billing.handle(contracts.CHARGE_CARD)
 def charge_card(order: Message, context: MessageContext) -> None:
     work(0.1, 0.4)
-    trouble.fraud_check(order, context)
-    trouble.flaky_gateway(_chance)
-    context.send(shop.queue(shop.SHIPPING), order, type=shop.SHIP_ORDER)
+    simulated_failures.fraud_check(order, context)
+    simulated_failures.flaky_gateway(_chance)
+    context.send(contracts.queue(contracts.SHIPPING), order, type=contracts.SHIP_ORDER)
 
 
-@shipping.handle(shop.SHIP_ORDER)
+@shipping.handle(contracts.SHIP_ORDER)
 def ship_order(order: Message, context: MessageContext) -> None:
     work(0.05, 0.2)
-    trouble.carrier(order, context)
-    context.publish({"order": order["order"], "carrier": order["carrier"]}, type=shop.ORDER_SHIPPED)
+    simulated_failures.carrier(order, context)
+    context.publish({"order": order["order"], "carrier": order["carrier"]}, type=contracts.ORDER_SHIPPED)
 
 
-@web.handle(shop.ORDER_ACCEPTED, shop.PRICE_QUOTED, shop.ORDER_SHIPPED)
+@web.handle(contracts.ORDER_ACCEPTED, contracts.PRICE_QUOTED, contracts.ORDER_SHIPPED)
 def show_customer(news: Message, context: MessageContext) -> None:
     work(0.0, 0.01)

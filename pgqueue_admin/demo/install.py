@@ -1,49 +1,51 @@
 """Puts the demo shop into the embedded database: schema, queues, endpoints, targets. A second time changes nothing."""
 
-from pgqueue_admin.demo import shop
+from pgqueue_admin.demo import contracts
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor.tables import Kind
-from pgqueue_admin.records import notify
-from pgqueue_admin.records.models import Endpoint as Row
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import Endpoint as Row
+from pgqueue_admin.models import notify
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.transport import EndpointSettings
-from pgqueue_admin.workers.enrolment import make_queues
-from pgqueue_admin.workers.queue_rows import row_of
+from pgqueue_admin.workers.processes.register_endpoint import make_queues
+from pgqueue_admin.workers.sampler.queue_rows import row_of
 
 
 def install() -> None:
     """What a person has changed since stays as they left it."""
     _make_queues()
-    for name in shop.ENDPOINTS:
+    for name in contracts.ENDPOINTS:
         _record(name)
-    row_of(shop.SCHEMA, "error", Kind.ERROR, ingest=True)
-    row_of(shop.SCHEMA, "audit", Kind.AUDIT)
+    row_of(contracts.SCHEMA, "error", TableKind.ERROR, ingest=True)
+    row_of(contracts.SCHEMA, "audit", TableKind.AUDIT)
     notify.announce(notify.ENDPOINT)
 
 
 def _make_queues() -> None:
-    with postgresql().connect(source().dsn, application_name="pgqueue-admin demo") as connection:
-        connection.run(postgresql().demo.create_schema(schema=shop.SCHEMA))
-    for name in shop.ENDPOINTS:
+    with postgresql().connect(queue_database().dsn, application_name="pgqueue-admin demo") as connection:
+        connection.run(postgresql().demo.create_schema(schema=contracts.SCHEMA))
+    for name in contracts.ENDPOINTS:
         endpoint = make_queues(
-            name, shop.SCHEMA, EndpointSettings(error_queue=shop.ERROR_QUEUE, audit_queue=shop.AUDIT_QUEUE)
+            name,
+            contracts.SCHEMA,
+            EndpointSettings(error_queue=contracts.ERROR_QUEUE, audit_queue=contracts.AUDIT_QUEUE),
         )
-        if name == shop.WEB:
-            endpoint.subscribe(shop.ORDER_SHIPPED)
+        if name == contracts.WEB:
+            endpoint.subscribe(contracts.ORDER_SHIPPED)
         endpoint.stop()
 
 
 def _record(name: str) -> None:
     defaults = {
-        "schema": shop.SCHEMA,
+        "schema": contracts.SCHEMA,
         "table": name,
-        "error_queue": shop.ERROR_QUEUE,
-        "audit_queue": shop.AUDIT_QUEUE,
-        "audit_ttbr_seconds": int(shop.COPIES_LIVE.total_seconds()),
+        "error_queue": contracts.ERROR_QUEUE,
+        "audit_queue": contracts.AUDIT_QUEUE,
+        "audit_ttbr_seconds": int(contracts.COPIES_LIVE.total_seconds()),
         "desired_processes": 1,
-        "on_exhausted": "error_queue" if name == shop.SHIPPING else "archive",
+        "on_exhausted": "error_queue" if name == contracts.SHIPPING else "archive",
         "delayed_retries": 0,  # what goes wrong is to be seen at once
-        "concurrency": 4 if name == shop.BILLING else 2,
+        "concurrency": 4 if name == contracts.BILLING else 2,
     }
     Row.objects.get_or_create(name=name, defaults=defaults)
-    row_of(shop.SCHEMA, name, Kind.INPUT, endpoint=name)
+    row_of(contracts.SCHEMA, name, TableKind.INPUT, endpoint=name)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from pgqueue_admin.demo import shop
-from pgqueue_admin.demo.trouble import STRICT_CARRIER
+from pgqueue_admin.demo import contracts
+from pgqueue_admin.demo.simulated_failures import STRICT_CARRIER
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.workers.registry import Company
+from pgqueue_admin.workers.processes.registry import ProcessContext
 
 MEAN_SECONDS = 2.0  # between two customers; an order makes five messages
 FIRST_TROUBLE, TROUBLE_EVERY = 3, 120  # counted in customers: a new shop has a dead message within seconds
@@ -20,7 +20,7 @@ _GOODS = {"Lamp": 39.90, "Kettle": 24.50, "Notebook": 4.20, "Blanket": 59.00, "T
 _CARRIERS = ("Parcelways", "Northbound", "Pigeon & Sons")
 
 
-def run(web: Company) -> None:
+def run(web: ProcessContext) -> None:
     """Until the process ends. While the endpoint is paused, nobody comes."""
     chance, customers = random.Random(), visits(random.Random())
     while not web.stopping.wait(chance.expovariate(1 / MEAN_SECONDS)):
@@ -66,7 +66,7 @@ def _order(number: str, chance: random.Random) -> dict[str, Any]:
 
 
 def _place(order: dict[str, Any]) -> Visit:
-    return lambda web: web.send(shop.queue(shop.ORDERS), order, type=shop.PLACE_ORDER)
+    return lambda web: web.send(contracts.queue(contracts.ORDERS), order, type=contracts.PLACE_ORDER)
 
 
 def _suspicious(order: dict[str, Any]) -> Visit:
@@ -80,10 +80,10 @@ def _for_strict_carrier(order: dict[str, Any]) -> Visit:
 def _unreadable(order: dict[str, Any]) -> Visit:
     """A body cut off on its way: no attempt can ever read it."""
     body = f'{{"order": "{order["order"]}", "customer": "{order["customer"]}", "lines": [{{"item": '.encode()
-    return lambda web: web.send(shop.queue(shop.ORDERS), body, type=shop.PLACE_ORDER)
+    return lambda web: web.send(contracts.queue(contracts.ORDERS), body, type=contracts.PLACE_ORDER)
 
 
 def _price(order: dict[str, Any]) -> Visit:
     request = {"item": order["lines"][0]["item"], "customer": order["customer"]}
-    lives = shop.QUOTE_LIVES
-    return lambda web: web.send(shop.queue(shop.ORDERS), request, type=shop.QUOTE_PRICE, ttbr=lives)
+    lives = contracts.QUOTE_LIVES
+    return lambda web: web.send(contracts.queue(contracts.ORDERS), request, type=contracts.QUOTE_PRICE, ttbr=lives)

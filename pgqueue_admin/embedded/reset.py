@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from pgqueue_admin.embedded import places
+from pgqueue_admin.embedded import cluster_location
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.lock import only_one
 
@@ -17,7 +17,7 @@ _OURS = ("ci", "valkey", "log", "mail", "run", "static", _HISTORY, "spark", "sta
 def reset(var: Path, but: Path | None = None) -> list[Path]:
     """Delete the cluster, wherever it is, and our files in ``var``; whatever else is there stays, and ``but``."""
     with only_one(var):
-        gone = places.remove(var / "postgresql")
+        gone = cluster_location.remove(var / "postgresql")
         for path in (var / name for name in _OURS):
             if path.exists() and path != but:
                 gone.append(path)

@@ -6,8 +6,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from pgqueue_admin.embedded import binaries, child, ports
+from pgqueue_admin.embedded import binaries, ports
 from pgqueue_admin.embedded.errors import ServerFailed
+from pgqueue_admin.osproc import child_process
 
 _START = 10.0
 
@@ -37,12 +38,12 @@ class Valkey:
         """Start and wait until it takes connections. Raises ServerFailed."""
         self._root.mkdir(parents=True, exist_ok=True)
         self.port = self.port if self._child else ports.kept_or_free(self.port)  # others know it by now
-        self._child = child.spawn([binaries.valkey(), self._configuration()], log=self._log, cwd=self._root)
+        self._child = child_process.spawn([binaries.valkey(), self._configuration()], log=self._log, cwd=self._root)
         self._wait()
 
     def stop(self) -> None:
         if self._child:
-            child.end(self._child, (signal.SIGTERM, 5))
+            child_process.end(self._child, (signal.SIGTERM, 5))
 
     def _configuration(self) -> Path:
         path = self._root / "valkey.conf"

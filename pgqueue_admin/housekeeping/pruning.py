@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from pgqueue_admin.archive.pruning import CHUNK, Filed, as_of, prune, say_read
+from pgqueue_admin.archive.retention import CHUNK, Filed, as_of, prune, say_read
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.pipeline import how_far, ledger
-from pgqueue_admin.pipeline.sources.tables import ARCHIVE
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import HistorySource
-from pgqueue_admin.records.source import source
+from pgqueue_admin.history import ledger, watermark
+from pgqueue_admin.history.sources.tables import ARCHIVE
+from pgqueue_admin.models import HistorySource, database_clock
+from pgqueue_admin.models.queue_database import queue_database
 
 log = logging.getLogger(__name__)
 SECONDS = 10.0  # then the worker is free for others; the next task goes on
@@ -26,8 +25,8 @@ def prune_archive(seconds: float = SECONDS) -> int:
     days, keeps_history = settings.PGQUEUE["ARCHIVE_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
     if not (days or keeps_history):
         return 0
-    with source().writing() as connection:
-        if not connection.value(postgresql().pipeline.has_archive()):
+    with queue_database().writing() as connection:
+        if not connection.value(postgresql().history.has_archive()):
             return 0
         place = _place(connection)
         if keeps_history:
@@ -38,7 +37,7 @@ def prune_archive(seconds: float = SECONDS) -> int:
     return gone
 
 
-class Place(NamedTuple):
+class PruneCursor(NamedTuple):
     """How far history has read the archive (``read`` empty: nothing of this one), and which events are in files."""
 
     archive: str
@@ -46,14 +45,14 @@ class Place(NamedTuple):
     filed: Filed
 
 
-def _place(connection: Connection) -> Place:
+def _place(connection: Connection) -> PruneCursor:
     """Asked before anything goes: the ledger moves on, never back."""
-    (now,) = connection.all(postgresql().pipeline.instant())
-    known = how_far.of_archive(now.cluster, now.archive)
-    return Place(as_of(now.cluster, now.archive), known.snapshot, Filed(known.events, known.events_before))
+    (now,) = connection.all(postgresql().history.instant())
+    known = watermark.of_archive(now.cluster, now.archive)
+    return PruneCursor(as_of(now.cluster, now.archive), known.snapshot, Filed(known.events, known.events_before))
 
 
-def _tell_others(connection: Connection, place: Place) -> None:
+def _tell_others(connection: Connection, place: PruneCursor) -> None:
     """Other consoles, which may have no history or another: they prune the same archive."""
     archive = HistorySource.objects.filter(table=ARCHIVE).first()
     if archive is None:
@@ -65,12 +64,12 @@ def _tell_others(connection: Connection, place: Place) -> None:
         log.warning("Archive: other consoles that prune it do not wait for this one's history: %s", error)
 
 
-def _prune(connection: Connection, place: Place, kept_for: timedelta, deadline: float) -> int:
+def _prune(connection: Connection, place: PruneCursor, kept_for: timedelta, deadline: float) -> int:
     read, filed = (place.read, place.filed) if settings.PGQUEUE["SPARK_MASTER"] else (None, None)
     if read == "":
         return 0
-    gone = chunk = prune(connection, clock.now() - kept_for, read, place.archive, filed)
+    gone = chunk = prune(connection, database_clock.now() - kept_for, read, place.archive, filed)
     while chunk == CHUNK and time.monotonic() < deadline:
-        chunk = prune(connection, clock.now() - kept_for, read, place.archive, filed)
+        chunk = prune(connection, database_clock.now() - kept_for, read, place.archive, filed)
         gone += chunk
     return gone

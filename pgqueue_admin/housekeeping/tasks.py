@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 from celery import shared_task
 
-from pgqueue_admin.housekeeping import pick_up, pruning
-from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.figures import cut_steps, folding, forgetting
-from pgqueue_admin.pipeline.judging import seen
-from pgqueue_admin.records import clock, depths, samples, sign_ins
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.anomalies import hourly_totals
+from pgqueue_admin.history.rollups import closed_periods, compaction, forgetting
+from pgqueue_admin.housekeeping import pruning, resume_operations
+from pgqueue_admin.models import database_clock, depth_history, samples
+from pgqueue_admin.services import login_throttle
+from pgqueue_admin.services.operations import service
 
 A_WHILE = 10.0  # seconds; then the worker is free for others
 
@@ -18,7 +19,7 @@ A_WHILE = 10.0  # seconds; then the worker is free for others
 @shared_task(ignore_result=True)
 def run_operations() -> None:
     """Go on with operations that were started. Without a result: one a second would be kept."""
-    pick_up.run_started()
+    resume_operations.run_started()
 
 
 @shared_task
@@ -32,28 +33,28 @@ def lapse_operations() -> int:
 @shared_task(ignore_result=True)
 def forget_figures() -> None:
     """Minutes and hours of Trends that are too old, for a while; the next task goes on."""
-    now = clock.now()
+    now = database_clock.now()
     _for_a_while(lambda: forgetting.forget(now))
 
 
 @shared_task(ignore_result=True)
 def fold_figures() -> None:
     """What batches left of an hour or a day becomes a row a kind, for a while; the next task goes on."""
-    _for_a_while(folding.fold)
+    _for_a_while(compaction.fold)
 
 
 @shared_task
 def thin_samples() -> int:
     """Fold samples into history, then keep less of what is older."""
-    now = clock.now()
-    depths.fold(now)
+    now = database_clock.now()
+    depth_history.fold(now)
     return samples.thin(now)
 
 
 @shared_task
 def forget_sign_ins() -> int:
     """Those that failed a month ago, and sessions that are over."""
-    return sign_ins.forget()
+    return login_throttle.forget()
 
 
 @shared_task
@@ -65,14 +66,14 @@ def prune_archive() -> int:
 @shared_task
 def compare_hours() -> int:
     """Sum the hours of history that are over, and keep what was unusual in them."""
-    return seen.see(clock.now())
+    return hourly_totals.see(database_clock.now())
 
 
 @shared_task
 def cut_trends() -> int:
     """Figures of the hours and days of history that are over, for a while; how many steps."""
     complete_to = ledger.complete_to()
-    return _for_a_while(lambda: cut_steps.cut(complete_to))
+    return _for_a_while(lambda: closed_periods.cut(complete_to))
 
 
 def _for_a_while(step: Callable[[], int]) -> int:

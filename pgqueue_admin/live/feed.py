@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.db import connections
 
-from pgqueue_admin.live import frames
-from pgqueue_admin.live.client import Client
+from pgqueue_admin.live import sse
+from pgqueue_admin.live.subscriber import Subscriber
 from pgqueue_admin.live.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -20,8 +20,8 @@ _THREADS = ThreadPoolExecutor(4, "live")
 class Feed:
     def __init__(self, topic: Topic, argument: str):
         self.topic, self.argument = topic, argument
-        self.clients: set[Client] = set()
-        self.behind: set[Client] = set()  # of those, who gets everything with the next rendering
+        self.clients: set[Subscriber] = set()
+        self.behind: set[Subscriber] = set()  # of those, who gets everything with the next rendering
         self._last: dict[str, str] = {}
         self._wanted = asyncio.Event()
         self._task = asyncio.create_task(self._run())
@@ -30,13 +30,13 @@ class Feed:
         """Render again. Wake-ups during a rendering make one more, never a queue of them."""
         self._wanted.set()
 
-    def join(self, client: Client) -> None:
+    def join(self, client: Subscriber) -> None:
         """A new follower gets everything once: samples may have come between its page and its stream."""
         self.clients.add(client)
         self.behind.add(client)
         self.wake()
 
-    def leave(self, client: Client) -> bool:
+    def leave(self, client: Subscriber) -> bool:
         """Whether nobody is left."""
         self.clients.discard(client)
         self.behind.discard(client)
@@ -69,11 +69,11 @@ class Feed:
         changed = {key: value for key, value in values.items() if self._last.get(key) != value}
         self._last = dict(values)
         everything = b""
-        difference = frames.figures(changed) if changed else b""
+        difference = sse.figures(changed) if changed else b""
         for client in list(self.clients):
             frame = difference
             if client in self.behind:
-                frame = everything = everything or frames.figures(values)
+                frame = everything = everything or sse.figures(values)
                 self.behind.discard(client)
             if frame and not client.push(frame):
                 self.behind.add(client)

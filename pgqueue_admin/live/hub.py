@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from pgqueue_admin.live import listener, topics
-from pgqueue_admin.live.client import Client
 from pgqueue_admin.live.feed import Feed
+from pgqueue_admin.live.subscriber import Subscriber
 
 MOST_TOPICS = 4  # a page follows two or three; an address with hundreds is no page of ours
 About = tuple[str, str]  # a topic's name and its argument
@@ -17,10 +17,10 @@ class Hub:
         self._feeds: dict[About, Feed] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def join(self, addresses: Iterable[str]) -> Client:
+    def join(self, addresses: Iterable[str]) -> Subscriber:
         """Open a stream on these topics; unknown ones are ignored."""
         self._listen()
-        client = Client()
+        client = Subscriber()
         for address in sorted(set(addresses))[:MOST_TOPICS]:
             if found := topics.find(address):
                 topic, argument = found
@@ -30,7 +30,7 @@ class Hub:
                 self._feeds[about].join(client)
         return client
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: Subscriber) -> None:
         for about, feed in list(self._feeds.items()):
             if client in feed.clients and feed.leave(client):
                 del self._feeds[about]

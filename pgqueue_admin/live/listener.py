@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from pgqueue_admin.dialects.postgresql import opening
+from pgqueue_admin.dialects.postgresql import connect_options
 
 log = logging.getLogger(__name__)
 ALIVE_SECONDS = 5.0  # after so long a silence the server is asked whether it is still there
@@ -37,8 +37,8 @@ async def _listen(dsn: str, channels: Iterable[str]) -> AsyncIterator[str]:
         dsn,
         autocommit=True,
         connect_timeout=5,
-        **opening.on_the_wire(dsn),
-        **opening.options(dsn, "pgqueue-admin live", read_only=False, statement_timeout=None),
+        **connect_options.on_the_wire(dsn),
+        **connect_options.options(dsn, "pgqueue-admin live", read_only=False, statement_timeout=None),
     )
     async with session:
         for channel in channels:

@@ -8,19 +8,19 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from pgqueue_admin.live import frames
-from pgqueue_admin.live.client import Client
+from pgqueue_admin.live import sse
 from pgqueue_admin.live.hub import Hub
-from pgqueue_admin.live.opened import REFUSAL, Opened
-from pgqueue_admin.live.person import Persons, SignedOut
-from pgqueue_admin.records.source import console_dsn
+from pgqueue_admin.live.session_check import SessionCheck, SignedOut
+from pgqueue_admin.live.stream_limit import REFUSAL, StreamLimit
+from pgqueue_admin.live.subscriber import Subscriber
+from pgqueue_admin.models.queue_database import console_dsn
 
 BEAT_SECONDS = 5.0  # L6: also keeps proxies from closing a quiet stream; as often it is asked who looks
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 hub = Hub(console_dsn)
-persons = Persons()
-opened = Opened()
+persons = SessionCheck()
+opened = StreamLimit()
 
 
 async def live(request: HttpRequest) -> HttpResponseBase:
@@ -37,7 +37,7 @@ async def _events(addresses: list[str], session: SessionBase) -> AsyncIterator[b
     with opened.one(_key(session)):
         client = hub.join(addresses)
         try:
-            yield frames.HELLO
+            yield sse.HELLO
             with suppress(SignedOut):
                 async for frame in _frames(client, session):
                     yield frame
@@ -49,12 +49,12 @@ def _key(session: SessionBase) -> str:
     return session.session_key or ""
 
 
-async def _frames(client: Client, session: SessionBase) -> AsyncIterator[bytes]:
+async def _frames(client: Subscriber, session: SessionBase) -> AsyncIterator[bytes]:
     """What is told, and a beat each time that its person was asked for."""
     asked = float("-inf")
     while True:
         if (rest := asked + BEAT_SECONDS - time.monotonic()) <= 0:
             asked = time.monotonic()
-            yield frames.beat(await persons.may(session))
+            yield sse.beat(await persons.may(session))
         elif frame := await client.next(rest):
             yield frame

@@ -9,14 +9,13 @@ from typing import Any
 
 from django.conf import settings
 
-from pgqueue_admin.archive.model import ArchivedMessage, Filter
+from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.operations.looking import Targets
-from pgqueue_admin.operations.targets import parsed
-from pgqueue_admin.records import queue_names
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.wording import questions
-from pgqueue_admin.wording.figures import counted
+from pgqueue_admin.formatting import confirmations
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import Operation, queue_lookup
+from pgqueue_admin.services.operations.queries import Targets
+from pgqueue_admin.services.operations.targets import parsed
 
 STATES = ("dead", "retried", "succeeded", "dead_again", "discarded", "all")
 MOST = 1_000_000  # of one list
@@ -37,11 +36,11 @@ def add_filters(parser: ArgumentParser) -> None:
     parser.add_argument("--word", action="append", default=[], help="In the exception's message; may be repeated.")
 
 
-def filter_of(options: dict[str, Any], state: str) -> Filter:
+def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:
     names = ("type", "exception", "endpoint", "message_id", "kind")
     same: dict[str, Any] = {name: options[name] or "" for name in names}
-    queue = queue_names.canonical(options["queue"]) if options["queue"] else ""
-    return Filter(state=state, queue=queue, words=tuple(options["word"]), **same)
+    queue = queue_lookup.canonical(options["queue"]) if options["queue"] else ""
+    return ArchiveFilter(state=state, queue=queue, words=tuple(options["word"]), **same)
 
 
 def narrows(options: dict[str, Any]) -> bool:
@@ -73,18 +72,18 @@ def print_messages(out: Any, messages: list[ArchivedMessage], more: bool, as_jso
             message.message_type or "-",
         )
         out.write("  ".join((f"{message.id:>8}", *words, cause or message.why_no_retry or "")))
-    out.write(counted(len(messages), "message") + (", and more (--limit)." if more else "."))
+    out.write(pluralize(len(messages), "message") + (", and more (--limit)." if more else "."))
 
 
 def print_question(out: Any, operation: Operation, targets: Targets | None, named: Collection[str]) -> None:
     """What would happen, by queue, in the words of the pages: nothing has happened yet. ``named``: with ``--into``."""
-    out.write(questions.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
+    out.write(confirmations.question(operation.kind, operation.count, settings.PGQUEUE["ENVIRONMENT"]))
     for queue, count in operation.queues.items():
         out.write(f"{count:>8}  {queue or 'lease queue'}")
     if targets:
         for line in _about(targets, parsed(named)):
             out.write(line)
-    out.write(questions.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]))
+    out.write(confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]))
 
 
 def _about(targets: Targets, named: Collection[Address]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor.tables import QueueTable
-from pgqueue_admin.wording import visible
+from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.monitor.queue_table import QueueTable
 
 PART = 65_536
 
@@ -16,7 +16,7 @@ _CUT_ESCAPE = re.compile(r"\\[0-7]{0,2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class MessageBody:
     """A part of a body. ``part`` is None where the body is NULL."""
 
     part: bytes | None
@@ -36,11 +36,11 @@ class BodyString:
 
 def body(
     connection: Connection, table: QueueTable, row_id: UUID | str, offset: int = 0, length: int = PART
-) -> Body | None:
+) -> MessageBody | None:
     """Bytes from ``offset``, cut in the database; None where the message is not there any more."""
     values = {"id": row_id, "offset": offset, "length": length}
     found = connection.one(postgresql().browse.body(table=table.address), values)
-    return Body(None if found.part is None else bytes(found.part), offset, found.size) if found else None
+    return MessageBody(None if found.part is None else bytes(found.part), offset, found.size) if found else None
 
 
 def bodystring(
@@ -62,7 +62,7 @@ def bodystring(
 
 def decoded(part: bytes, size: int, offset: int = 0) -> BodyString:
     """A part of ``size`` bytes as text. A character that is cut at its end waits for the next part."""
-    used = len(part) if offset + len(part) >= size else visible.decode_part(part)[1]
+    used = len(part) if offset + len(part) >= size else escape_invisible.decode_part(part)[1]
     return BodyString(readable(part[:used]), False, used=used)
 
 

@@ -9,11 +9,11 @@ from uuid import UUID
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import together
+from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.depth import BOTTOM
-from pgqueue_admin.monitor.limits import within
-from pgqueue_admin.monitor.message import Message
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.message import WaitingMessage
+from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.monitor.statement_timeout import within
 
 TOP = 2**63 - 1
 REACH = 20_000  # rows that one page of "only expired" looks through
@@ -24,10 +24,10 @@ _HIGHEST = str(UUID(int=2**128 - 1))
 
 
 @dataclass(frozen=True)
-class Page:
+class MessagePage:
     """Messages in the order asked for, and the cursors of the pages beside it (None: there is none)."""
 
-    messages: list[Message]
+    messages: list[WaitingMessage]
     previous: Cursor | None = None
     next: Cursor | None = None
     looked_at: int | None = None  # of a filtered page: how many rows it looked through
@@ -44,7 +44,7 @@ def page(
     only_expired: bool = False,
     low_water: int | None = None,
     now: datetime | None = None,
-) -> Page:
+) -> MessagePage:
     """One page. ``low_water`` spares a first page the dead rows before the head."""
     start = _start(after, low_water)
     if only_expired:
@@ -62,7 +62,7 @@ def page(
 
 def message(
     connection: Connection, table: QueueTable, row_id: UUID | str, now: datetime | None = None
-) -> Message | None:
+) -> WaitingMessage | None:
     """One message by its row id; None where it is not there any more."""
     found = _rows(connection, table, "message", {"id": row_id, "now": now})
     return found[0] if found else None
@@ -75,15 +75,15 @@ def is_there(connection: Connection, address: Address, row_id: str) -> bool:
 
 def messages(
     connection: Connection, tables: Sequence[QueueTable], row_id: UUID
-) -> Iterator[Message | DatabaseError | None]:
+) -> Iterator[WaitingMessage | DatabaseError | None]:
     """As ``message``, of each table, or why it could not be read. Raises DatabaseDown."""
     browse, values = postgresql().browse, {"id": row_id, "now": None}
     asked = [(browse.message(table=table.address, columns=browse.columns), values) for table in tables]
-    for rows in together.ask(connection, asked):
+    for rows in batch_query.ask(connection, asked):
         if isinstance(rows, DatabaseError):
             yield rows
         else:
-            yield Message.from_row(rows[0]) if rows else None
+            yield WaitingMessage.from_row(rows[0]) if rows else None
 
 
 def head_and_tail(
@@ -95,7 +95,7 @@ def head_and_tail(
     low_water: int | None = None,
     timeout: float = 1.0,
     now: datetime | None = None,
-) -> tuple[list[Message], list[Message]]:
+) -> tuple[list[WaitingMessage], list[WaitingMessage]]:
     """The first and the last messages, head first, none of them twice. Raises TimedOut after ``timeout`` seconds."""
     with within(connection, timeout):
         first = _upwards(connection, table, _start(None, low_water), head, now)
@@ -106,7 +106,7 @@ def head_and_tail(
 
 def _upwards(
     connection: Connection, table: QueueTable, after: Place, limit: int, now: datetime | None
-) -> list[Message]:
+) -> list[WaitingMessage]:
     seq, row_id = after if isinstance(after, tuple) else (after, _HIGHEST)
     name = "upwards" if table.seq_unique else "upwards_tied"
     return _rows(connection, table, name, {"after": seq, "id": row_id, "limit": limit, "now": now})
@@ -114,7 +114,7 @@ def _upwards(
 
 def _downwards(
     connection: Connection, table: QueueTable, before: Place | None, limit: int, now: datetime | None
-) -> list[Message]:
+) -> list[WaitingMessage]:
     seq, row_id = before if isinstance(before, tuple) else (TOP + 1 if before is None else before, None)
     if table.seq_unique or row_id is None:
         seq, row_id = seq - 1, _HIGHEST
@@ -128,7 +128,7 @@ def _start(after: Place | None, low_water: int | None) -> Place:
     return BOTTOM if low_water is None else low_water - 1
 
 
-def _expired(connection: Connection, table: QueueTable, after: int, limit: int, now: datetime | None) -> Page:
+def _expired(connection: Connection, table: QueueTable, after: int, limit: int, now: datetime | None) -> MessagePage:
     """Only forwards: where a stretch held no more than a page can show, the next page goes on behind it."""
     statement = postgresql().browse.expired(table=table.address, reach=REACH)
     found = connection.one(statement, {"after": after, "now": now})
@@ -136,25 +136,27 @@ def _expired(connection: Connection, table: QueueTable, after: int, limit: int, 
     seqs = list(found.seqs or [])
     shown = _rows(connection, table, "listed", {"seqs": seqs[:limit], "now": now}) if seqs else []
     onward = seqs[limit - 1] if len(seqs) > limit else found.looked_to if found.looked_at == REACH else None
-    return Page(shown, None, None if onward is None else {"after": onward}, found.looked_at)
+    return MessagePage(shown, None, None if onward is None else {"after": onward}, found.looked_at)
 
 
-def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[Message]:
+def _rows(connection: Connection, table: QueueTable, name: str, values: dict[str, Any]) -> list[WaitingMessage]:
     browse = postgresql().browse
     query = getattr(browse, name)(table=table.address, columns=browse.columns)
-    return [Message.from_row(row) for row in connection.all(query, values)]
+    return [WaitingMessage.from_row(row) for row in connection.all(query, values)]
 
 
-def _page(table: QueueTable, shown: list[Message], order: str, has_previous: bool, has_next: bool) -> Page:
+def _page(
+    table: QueueTable, shown: list[WaitingMessage], order: str, has_previous: bool, has_next: bool
+) -> MessagePage:
     if not shown:
-        return Page([])
+        return MessagePage([])
     forward, back = ("after", "before") if order == "head" else ("before", "after")
-    return Page(
+    return MessagePage(
         shown,
         {back: _place(table, shown[0])} if has_previous else None,
         {forward: _place(table, shown[-1])} if has_next else None,
     )
 
 
-def _place(table: QueueTable, message: Message) -> Place:
+def _place(table: QueueTable, message: WaitingMessage) -> Place:
     return message.seq if table.seq_unique else (message.seq, str(message.id))

@@ -9,9 +9,9 @@ from uuid import UUID
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import together
+from pgqueue_admin.monitor import batch_query
 from pgqueue_admin.monitor.message import DelayedMessage
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable
 
 LATE = timedelta(seconds=90)  # foreign movers look once a minute at the least (wire sheet 3)
 
@@ -71,10 +71,10 @@ def spreads(connection: Connection, zones: Mapping[Address, timedelta], most: in
     """As ``spread``, of each table with its zone. Raises DatabaseError where one cannot be read."""
     about = {"edges": list(map(float, EDGES)), "most": most}
     asked = [(postgresql().browse.due_spread(table=table), {**about, "zone": zone}) for table, zone in zones.items()]
-    return [_by_stretch(rows) for rows in together.ask(connection, asked)]
+    return [_by_stretch(rows) for rows in batch_query.ask(connection, asked)]
 
 
-def _by_stretch(rows: together.Answer) -> list[int]:
+def _by_stretch(rows: batch_query.Answer) -> list[int]:
     if isinstance(rows, DatabaseError):
         raise rows
     by_stretch = {row.stretch: row.messages for row in rows}

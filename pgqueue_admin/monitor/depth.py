@@ -7,7 +7,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 CAP = 10_000
 PROBES = 192  # past the cap: so many places of the span are looked at
@@ -23,7 +23,7 @@ Asked = tuple[Any, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class QueueDepth:
     """Depth = ready + in flight + expired, each counted, capped (at least so many) or an estimate, as ``how`` says.
 
     In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked. None where
@@ -74,7 +74,7 @@ def measure(
     now: datetime | None = None,
     low_water: int | None = None,
     skew: timedelta = NO_SKEW,
-) -> Depth:
+) -> QueueDepth:
     """Measure one queue. Below the seq ``low_water`` nothing is looked for, so that dead rows there cost nothing.
 
     ``skew``: how far the due times of a delayed table are off, as ``skew.read`` tells.
@@ -93,7 +93,7 @@ def asked(
 ) -> Asked:
     """The statement that measures this table and its values, for a caller that asks many at once."""
     monitor = postgresql().monitor
-    if table.kind is Kind.DELAYED:
+    if table.kind is TableKind.DELAYED:
         query = monitor.delayed(table=table.address, cap=cap, pages=PAGES, bytes=monitor.heap_bytes)
         return query, {"now": now, "skew": skew, "oid": table.oid}
     if not table.seq_indexed:
@@ -105,9 +105,9 @@ def asked(
     return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
 
 
-def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
+def read(table: QueueTable, row: Any, cap: int = CAP) -> QueueDepth:
     """The figures in what ``asked`` brought back."""
-    if table.kind is Kind.DELAYED:
+    if table.kind is TableKind.DELAYED:
         return _delayed(row, cap)
     seen = _queue(row, cap)
     if table.descends:  # what is received next is the newest: it tells nothing of the one that waits longest
@@ -115,7 +115,7 @@ def read(table: QueueTable, row: Any, cap: int = CAP) -> Depth:
     return replace(seen, step=table.sequence_step)
 
 
-def _queue(row: Any, cap: int) -> Depth:
+def _queue(row: Any, cap: int) -> QueueDepth:
     facts = {"head_seq": row.head, "tail_seq": row.tail, "ready_seq": row.ready_head, "sent_total": row.sent_total}
     facts |= {"seconds": row.seconds, "marks": tuple(row.marks or ())}
     if not row.more:
@@ -126,17 +126,17 @@ def _queue(row: Any, cap: int) -> Depth:
     return _parted(row, estimate, round(estimate * row.hits_expired / row.hits), "estimate", facts)
 
 
-def _parted(row: Any, depth: int, expired: int, how: str, facts: dict[str, Any]) -> Depth:
+def _parted(row: Any, depth: int, expired: int, how: str, facts: dict[str, Any]) -> QueueDepth:
     """More may be found than the depth has: a row past the cap, or probes that hit what is in flight and expired."""
     taken = None if row.in_flight is None else min(row.in_flight, depth)
     expired = min(expired, depth - (taken or 0))
-    return Depth(row.at, depth, depth - (taken or 0) - expired, taken, expired, how, **facts)
+    return QueueDepth(row.at, depth, depth - (taken or 0) - expired, taken, expired, how, **facts)
 
 
-def _delayed(row: Any, cap: int) -> Depth:
+def _delayed(row: Any, cap: int) -> QueueDepth:
     """Of the soonest, up to the cap, it is known which are due."""
     rows, how = row.rows, "counted"
     if row.rows > cap:
         rows, how = (row.estimate, "estimate") if row.estimate > cap else (cap, "capped")
     overdue = min(row.overdue, cap)
-    return Depth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=overdue, next_due_at=row.next_due)
+    return QueueDepth(row.at, rows, how=how, delayed=rows, delayed_how=how, overdue=overdue, next_due_at=row.next_due)

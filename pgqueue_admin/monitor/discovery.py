@@ -9,10 +9,10 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseError, Locked, NotLookedInto
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import shapes, together
-from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.monitor import batch_query, table_classifier
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
-Evidence = dict[Address, tuple[Kind, str] | None]
+Evidence = dict[Address, tuple[TableKind, str] | None]
 
 
 class Unwatched(NamedTuple):
@@ -65,7 +65,7 @@ def unwatched(connection: Connection, schemas: Sequence[str]) -> list[Unwatched]
 def paired(tables: Sequence[QueueTable]) -> list[QueueTable]:
     """Each delayed table with its endpoint's input queue, and that with it."""
     of = queues_of(
-        [table.address for table in tables if table.kind is Kind.DELAYED],
+        [table.address for table in tables if table.kind is TableKind.DELAYED],
         {table.address for table in tables if table.is_counted},
     )
     delayed = {base: address for address, base in of.items()}
@@ -100,7 +100,9 @@ def _catalog(connection: Connection, schemas: Sequence[str], family: str | None 
     rows, calls = connection.batch([asked, (monitor.calls(), None)])
     by_oid = {row.oid: row.name for row in calls}
     return [
-        QueueTable.from_catalog(row, *judged, by_oid.get(row.oid, "")) for row in rows if (judged := shapes.judge(row))
+        QueueTable.from_catalog(row, *judged, by_oid.get(row.oid, ""))
+        for row in rows
+        if (judged := table_classifier.judge(row))
     ]
 
 
@@ -117,15 +119,17 @@ def _by_evidence(
     raising: tuple[type[DatabaseError], ...] = (),
 ) -> list[QueueTable]:
     """Error and audit queues may have any name. A table that cannot be read is taken for what it looks like."""
-    inputs = [table.address for table in tables if table.kind is Kind.INPUT and not table.why_unread]
+    inputs = [table.address for table in tables if table.kind is TableKind.INPUT and not table.why_unread]
     asked = [address for address in inputs if address not in known or address in doubted]
     for address, found in zip(asked, _evidence(connection, asked, raising), strict=True):
         told = known.pop(address, None)
-        known[address] = shapes.by_evidence(found, told) if found and found.rows else told  # who is empty tells nothing
-    return [_as_known(table, known.get(table.address)) if table.kind is Kind.INPUT else table for table in tables]
+        known[address] = (
+            table_classifier.by_evidence(found, told) if found and found.rows else told
+        )  # who is empty tells nothing
+    return [_as_known(table, known.get(table.address)) if table.kind is TableKind.INPUT else table for table in tables]
 
 
-def _as_known(table: QueueTable, told: tuple[Kind, str] | None) -> QueueTable:
+def _as_known(table: QueueTable, told: tuple[TableKind, str] | None) -> QueueTable:
     kind, reason = told or (table.kind, table.reason)
     return replace(table, kind=kind, reason=reason)
 
@@ -134,7 +138,9 @@ def _evidence(
     connection: Connection, tables: Sequence[Address], raising: tuple[type[DatabaseError], ...]
 ) -> list[Row | None]:
     """None where a table cannot be read. Raises what is in ``raising``."""
-    answers = list(together.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables]))
+    answers = list(
+        batch_query.ask(connection, [(postgresql().monitor.evidence(table=table), None) for table in tables])
+    )
     if refused := next((each for each in answers if isinstance(each, raising)), None):
         raise refused
     return [None if isinstance(rows, DatabaseError) else rows[0] for rows in answers]

@@ -11,7 +11,7 @@ from pgqueue_admin.transport.wire.headers import Headers, HeadersUnreadable
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredMessage:
     """What every row that holds a message tells, whichever table it lies in."""
 
     id: UUID
@@ -62,7 +62,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Message(Stored):
+class WaitingMessage(StoredMessage):
     """A row of a queue."""
 
     seq: int
@@ -76,7 +76,7 @@ class Message(Stored):
 
 
 @dataclass(frozen=True)
-class DelayedMessage(Stored):
+class DelayedMessage(StoredMessage):
     """A row of a delayed table. Its due time is as stored: who shows it takes the table's skew off."""
 
     due_text: str  # exactly as the database writes it, in UTC

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from pgqueue_admin.monitor.depth import Depth
+from pgqueue_admin.monitor.depth import QueueDepth
 
 WINDOW_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class QueueRates:
     """None: needs two samples, or cannot be known."""
 
     in_per_second: float | None = None
     out_per_second: float | None = None
 
 
-class Look(NamedTuple):
+class RateSample(NamedTuple):
     at: datetime
-    depth: Depth
+    depth: QueueDepth
     left: float | None  # since the look before
 
 
@@ -28,9 +28,9 @@ class RateWindow:
     """The looks of the last half minute; the rates are those between the oldest of them and the newest."""
 
     def __init__(self) -> None:
-        self._looks: deque[Look] = deque()
+        self._looks: deque[RateSample] = deque()
 
-    def add(self, at: datetime, depth: Depth) -> Rates:
+    def add(self, at: datetime, depth: QueueDepth) -> QueueRates:
         """In is how many numbers were given, rolled-back inserts included; out is in minus what the queue grew by.
 
         The table's own statistics would not do: they count receives that were rolled back.
@@ -39,12 +39,12 @@ class RateWindow:
             self._looks.clear()
         while len(self._looks) > 1 and (at - self._looks[0].at).total_seconds() > WINDOW_SECONDS:
             self._looks.popleft()
-        self._looks.append(Look(at, depth, departures(self._looks[-1].depth, depth) if self._looks else 0))
+        self._looks.append(RateSample(at, depth, departures(self._looks[-1].depth, depth) if self._looks else 0))
         seconds = (at - self._looks[0].at).total_seconds()
         if seconds <= 0:
-            return Rates()
+            return QueueRates()
         counts = arrivals(self._looks[0].depth, depth), self._left()
-        return Rates(*(None if count is None else max(0, count) / seconds for count in counts))
+        return QueueRates(*(None if count is None else max(0, count) / seconds for count in counts))
 
     def _left(self) -> float | None:
         """In the whole window: of each look it is known how its rows lay, and only until the next."""
@@ -53,7 +53,7 @@ class RateWindow:
         return sum(known) if len(known) == len(counts) else None
 
 
-def arrivals(before: Depth, after: Depth) -> float | None:
+def arrivals(before: QueueDepth, after: QueueDepth) -> float | None:
     if after.step is None:
         return None
     if before.sent_total is not None or after.sent_total is not None:
@@ -63,7 +63,7 @@ def arrivals(before: Depth, after: Depth) -> float | None:
     return (after.tail_seq - before.tail_seq) / after.step
 
 
-def departures(before: Depth, after: Depth) -> float | None:
+def departures(before: QueueDepth, after: QueueDepth) -> float | None:
     """From counts; where they are not counted, about how many rows the head moved over."""
     arrived = arrivals(before, after)
     if before.how == after.how == "counted":
@@ -73,7 +73,7 @@ def departures(before: Depth, after: Depth) -> float | None:
     return before.below(after.head_seq)
 
 
-def someone_received(before: Depth, after: Depth) -> bool:
+def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
     """Only what rows prove: the sequence runs ahead of those that are not committed yet, or never will be.
 
     Of a queue that is empty both times it is all there is: received in between, open or undone. That puts off no

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import depth, discovery, sizes, skew
-from pgqueue_admin.monitor.depth import CAP, Depth
-from pgqueue_admin.monitor.tables import Kind, QueueTable
-from pgqueue_admin.monitor.track import BLIND_AFTER, Remembered, Track
+from pgqueue_admin.monitor import clock_skew, depth, discovery, sizes
+from pgqueue_admin.monitor.depth import CAP, QueueDepth
+from pgqueue_admin.monitor.queue_history import BLIND_AFTER, QueueHistory, RememberedDepth
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
@@ -30,7 +30,7 @@ class Unread(NamedTuple):
     sqlstate: str = ""
 
 
-Found = dict[Address, Depth | Unread]
+Found = dict[Address, QueueDepth | Unread]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class QueueSample:
 
     table: QueueTable
     at: datetime
-    depth: Depth | None
-    delayed: Depth | None  # of its delayed table
+    depth: QueueDepth | None
+    delayed: QueueDepth | None  # of its delayed table
     in_per_second: float | None = None
     out_per_second: float | None = None
     oldest_at: datetime | None = None
@@ -66,7 +66,7 @@ class Sampler:
         *,
         cap: int = CAP,
         every: float = 1.0,
-        remembered: Callable[[Address], Remembered | None] = lambda address: None,
+        remembered: Callable[[Address], RememberedDepth | None] = lambda address: None,
         monotonic: Callable[[], float] = time.monotonic,
     ):
         self._connect, self._schemas, self._cap = connect, schemas, cap
@@ -74,7 +74,7 @@ class Sampler:
         self._blind_after = max(BLIND_AFTER, timedelta(seconds=_MISSED * every))
         self._connection: Connection | None = None
         self._tables: list[QueueTable] = []
-        self._tracks: dict[Address, Track] = {}
+        self._tracks: dict[Address, QueueHistory] = {}
         self._oids: dict[Address, int] = {}  # of the tables that have a track
         self._evidence: discovery.Evidence = {}
         self._sizes: dict[int, int] = {}
@@ -155,7 +155,7 @@ class Sampler:
         self._tables = discovery.find(connection, self._schemas, self._evidence, self._doubted())
         if clock >= self._ask_again_at:
             self._sizes = sizes.of(connection, self._tables) or self._sizes
-            self._skews = skew.zones(connection, self._tables, self._skews)
+            self._skews = clock_skew.zones(connection, self._tables, self._skews)
             self._ask_again_at = clock + ASK_AGAIN_EVERY
 
     def _forget_the_gone(self) -> None:
@@ -174,13 +174,13 @@ class Sampler:
         return set(islice(self._evidence, ceil(len(self._evidence) * FIND_EVERY / ASK_AGAIN_EVERY)))
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
-        wanted = [table for table in self._tables if table.is_counted or table.kind is Kind.DELAYED]
+        wanted = [table for table in self._tables if table.is_counted or table.kind is TableKind.DELAYED]
         wanted = self._as_they_are_now(connection, wanted)
         measured = [table for table in wanted if not table.why_unread]
         found: Found = {table.address: Unread(table.why_unread) for table in wanted if table.why_unread}
         found |= self._measure(connection, measured, at)
         for table in measured:
-            if isinstance(looked := found[table.address], Depth):
+            if isinstance(looked := found[table.address], QueueDepth):
                 self._track(table).note(at, looked)
         self._read_sent_at(connection, measured)
         return [self._sample(table, at, found) for table in self._tables]
@@ -216,7 +216,7 @@ class Sampler:
             return {}
         return {t.address: depth.read(t, rows[0], self._cap) for t, rows in zip(tables, answers, strict=True)}
 
-    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> Depth | Unread:
+    def _by_itself(self, connection: Connection, table: QueueTable, at: datetime) -> QueueDepth | Unread:
         try:
             row = connection.one(*self._asked(table, at))
         except DatabaseDown:
@@ -232,9 +232,9 @@ class Sampler:
         off = self._skews.get(table.address, depth.NO_SKEW)
         return depth.asked(table, cap=self._cap, now=at, low_water=self._track(table).begin_at(at), skew=off)
 
-    def _track(self, table: QueueTable) -> Track:
+    def _track(self, table: QueueTable) -> QueueHistory:
         if table.address not in self._tracks:
-            self._tracks[table.address] = Track(self._remembered(table.address), self._blind_after)
+            self._tracks[table.address] = QueueHistory(self._remembered(table.address), self._blind_after)
         if self._oids.get(table.address, table.oid) != table.oid:  # dropped and made again
             self._tracks[table.address].begin_anew()
             self._evidence.pop(table.address, None)
@@ -261,9 +261,9 @@ class Sampler:
 
     def _sample(self, table: QueueTable, at: datetime, found: Found) -> QueueSample:
         looked, delayed = found.get(table.address), found.get(table.delayed) if table.delayed else None
-        delayed = delayed if isinstance(delayed, Depth) else None
+        delayed = delayed if isinstance(delayed, QueueDepth) else None
         size = self._sizes.get(table.oid, table.size_bytes)
-        if not isinstance(looked, Depth):
+        if not isinstance(looked, QueueDepth):
             unread = looked or Unread("")
             return QueueSample(table, at, None, delayed, size_bytes=size, error=unread.error, sqlstate=unread.sqlstate)
         track = self._track(table)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable
 
 
 def of(connection: Connection, tables: Iterable[QueueTable]) -> dict[int, int]:

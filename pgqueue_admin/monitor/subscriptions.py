@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseDown, DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor.tables import Kind, QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.transport.wire import headers as wire
 from pgqueue_admin.transport.wire.headers import HeadersUnreadable
 
@@ -17,7 +17,7 @@ _PUBLISH = "Publish"
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class SubscriptionRow:
     """A row. ``queue`` is None where the address names none; ``is_there`` tells whether that table exists."""
 
     table: Address
@@ -29,19 +29,19 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SubscriptionTables:
     """``unheard``: types of events published lately that nobody subscribes to now, of so many that were looked at."""
 
     tables: list[Address]
-    rows: list[Subscription]
+    rows: list[SubscriptionRow]
     unheard: list[str]
     looked_at: int
     unread: list[str]  # tables that could not be read
 
 
-def find(connection: Connection, tables: Sequence[QueueTable]) -> Found:
+def find(connection: Connection, tables: Sequence[QueueTable]) -> SubscriptionTables:
     """Every subscription in the tables that were found. Raises DatabaseDown."""
-    kept = [table.address for table in tables if table.kind is Kind.SUBSCRIPTION]
+    kept = [table.address for table in tables if table.kind is TableKind.SUBSCRIPTION]
     untouched = {table.address: table.why_unread for table in tables if table.why_unread}
     rows, unread = [], [f"{each.table}: {untouched[each]}" for each in kept if each in untouched]
     for table in (each for each in kept if each not in untouched):
@@ -52,29 +52,29 @@ def find(connection: Connection, tables: Sequence[QueueTable]) -> Found:
         except DatabaseError as error:
             unread.append(f"{table.table}: {error}")
     published = _published(
-        connection, [table.address for table in tables if table.kind is Kind.AUDIT and not table.why_unread]
+        connection, [table.address for table in tables if table.kind is TableKind.AUDIT and not table.why_unread]
     )
-    return Found(kept, _judged(connection, rows), _unheard(published, rows), len(published), unread)
+    return SubscriptionTables(kept, _judged(connection, rows), _unheard(published, rows), len(published), unread)
 
 
-def _rows(connection: Connection, table: Address) -> list[Subscription]:
+def _rows(connection: Connection, table: Address) -> list[SubscriptionRow]:
     found = connection.all(postgresql().subscription.rows(table=table, most=MOST))
-    return [Subscription(table, each.endpoint, each.topic, each.queueaddress, _queue(each, table)) for each in found]
+    return [SubscriptionRow(table, each.endpoint, each.topic, each.queueaddress, _queue(each, table)) for each in found]
 
 
 def _queue(row: object, table: Address) -> Address | None:
     try:
         return postgresql().parse_address(row.queueaddress, table.schema)  # type: ignore[attr-defined]
-    except AddressNotUnderstood:
+    except AddressUnreadable:
         return None
 
 
-def _judged(connection: Connection, rows: list[Subscription]) -> list[Subscription]:
+def _judged(connection: Connection, rows: list[SubscriptionRow]) -> list[SubscriptionRow]:
     queues = sorted({row.queue for row in rows if row.queue})
     asked = {"schemas": [each.schema for each in queues], "tables": [each.table for each in queues]}
     there = {Address(*row) for row in connection.all(postgresql().subscription.present(), asked)}
     return [
-        Subscription(row.table, row.endpoint, row.topic, row.queueaddress, row.queue, row.queue in there)
+        SubscriptionRow(row.table, row.endpoint, row.topic, row.queueaddress, row.queue, row.queue in there)
         for row in rows
     ]
 
@@ -101,7 +101,7 @@ def _types(text: str) -> Sequence[str]:
     return wire.enclosed_types(headers) if headers.get(wire.MESSAGE_INTENT) == _PUBLISH else ()
 
 
-def _unheard(published: list[Sequence[str]], rows: list[Subscription]) -> list[str]:
+def _unheard(published: list[Sequence[str]], rows: list[SubscriptionRow]) -> list[str]:
     heard = {row.topic for row in rows}
     if EVERYTHING in heard:
         return []

@@ -4,20 +4,20 @@ import logging
 from collections.abc import Iterator
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.transport import creation
+from pgqueue_admin.transport import installer
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.errors import QueueUnfit
-from pgqueue_admin.transport.tables.table_checks import Fault, Table
+from pgqueue_admin.transport.tables.table_checks import ExpectedTable, TableFault
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-def faults(endpoint: Client, connection: Connection) -> list[Fault]:
+def faults(endpoint: Client, connection: Connection) -> list[TableFault]:
     """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
     return [] if endpoint.send_only else list(_faults(endpoint, connection))
 
 
-def insist(found: list[Fault]) -> None:
+def insist(found: list[TableFault]) -> None:
     """Warn of each as ``manage.py check`` does. Raises QueueUnfit where nothing could be received."""
     if stopping := [fault for fault in found if fault.stops]:
         raise QueueUnfit("\n".join(map(str, stopping)), " ".join(fault.said for fault in stopping))
@@ -25,10 +25,10 @@ def insist(found: list[Fault]) -> None:
         log.warning("%s", fault)
 
 
-def _faults(endpoint: Client, connection: Connection) -> Iterator[Fault]:
+def _faults(endpoint: Client, connection: Connection) -> Iterator[TableFault]:
     dialect, readable = endpoint.dialect, endpoint.settings.create_message_body_computed_column
-    for queue in [*endpoint.queues, *creation.sent_to(endpoint.addressing, endpoint.settings)]:
-        found = list(Table(connection, dialect, queue.address).as_queue(readable))
+    for queue in [*endpoint.queues, *installer.sent_to(endpoint.addressing, endpoint.settings)]:
+        found = list(ExpectedTable(connection, dialect, queue.address).as_queue(readable))
         yield from found if queue in endpoint.queues else (fault._replace(stops=False) for fault in found)
-    yield from Table(connection, dialect, endpoint.delayed.address).as_delayed(readable)
-    yield from Table(connection, dialect, endpoint.subscriptions.address).as_subscriptions()
+    yield from ExpectedTable(connection, dialect, endpoint.delayed.address).as_delayed(readable)
+    yield from ExpectedTable(connection, dialect, endpoint.subscriptions.address).as_subscriptions()

@@ -6,29 +6,29 @@ from functools import partial
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, dialect_for
-from pgqueue_admin.transport import creation
-from pgqueue_admin.transport.delayed.due_mover import Alarm
+from pgqueue_admin.transport import installer
+from pgqueue_admin.transport.delayed.due_message_mover import MoverAlarm
 from pgqueue_admin.transport.delayed.table import DelayedTable
-from pgqueue_admin.transport.handling.behaviours import PLAIN, Pipeline
-from pgqueue_admin.transport.sending.outbound import Outbound, Sheet
-from pgqueue_admin.transport.sending.sender import Sender
-from pgqueue_admin.transport.sending.ways import Sending
-from pgqueue_admin.transport.sending.within import Within
-from pgqueue_admin.transport.sessions.breaker import Breakers
-from pgqueue_admin.transport.sessions.kept_session import Sessions
-from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS, Opening
-from pgqueue_admin.transport.sessions.wake_ups import WakeUps, tell_with_commit
+from pgqueue_admin.transport.handling.behaviours import PLAIN, BehaviourChain
+from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.sending.external_transaction import ExternalTransaction
+from pgqueue_admin.transport.sending.message_factory import MessageFactory, Sheet
+from pgqueue_admin.transport.sending.send_api import SendApi
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
+from pgqueue_admin.transport.sessions.queue_notifications import QueueNotifications, tell_with_commit
+from pgqueue_admin.transport.sessions.reconnecting_session import Sessions
+from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS, Opening
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire.addresses import Addressing
-from pgqueue_admin.transport.wire.composer import Composer
+from pgqueue_admin.transport.wire.header_composer import HeaderComposer
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
 
 
-class Client(Sending):
+class Client(SendApi):
     """Sends from any thread, started or not. Raises SettingsRefused with every fault at once."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Client(Sending):
         instance: str = "",
         send_only: bool = False,
         serializers: Serializers | None = None,
-        pipeline: Pipeline | None = None,
+        pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
         """``schemas``: of single queues, by their name. ``instance``: it has a queue of its own besides.
@@ -65,18 +65,18 @@ class Client(Sending):
         self.pipeline = pipeline or PLAIN
         self._name_tables()
         super().__init__(self._made_outbound())
-        self.alarm = Alarm()
-        self.breakers = Breakers()
+        self.alarm = MoverAlarm()
+        self.breakers = CircuitBreakers()
         self.opening = Opening(self.dialect, dsn, name, answer_seconds)
         waking = self.breakers.new(f"Waking by NOTIFY for {name}")
-        self.wake_ups = WakeUps(name, self.dialect, self.opening.short, waking)
-        self._sender = Sender(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
+        self.wake_ups = QueueNotifications(name, self.dialect, self.opening.short, waking)
+        self._sender = Dispatcher(self.dialect, self.delayed, self.alarm.pull_forward, self._tell)
         self._sessions = Sessions(self.opening.short)
 
-    def _made_outbound(self) -> Outbound:
-        composer = Composer(self.name, None if self.send_only else str(self.queue), self.serializers)
+    def _made_outbound(self) -> MessageFactory:
+        composer = HeaderComposer(self.name, None if self.send_only else str(self.queue), self.serializers)
         pipeline = self.pipeline
-        return Outbound(self.addressing, composer, not self.send_only, pipeline.outgoing, pipeline.tracing)
+        return MessageFactory(self.addressing, composer, not self.send_only, pipeline.outgoing, pipeline.tracing)
 
     def _name_tables(self) -> None:
         self.queues = [TableQueue(self.dialect, address) for address in self._own_addresses()]
@@ -115,14 +115,14 @@ class Client(Sending):
         with self._sessions.one() as session:
             self.subscriptions.unsubscribe(session, self.name, topic)
 
-    def within(self, connection: Any) -> Sending:
+    def within(self, connection: Any) -> SendApi:
         """Send inside a transaction of yours: a psycopg connection, which is neither committed nor rolled back.
 
         It must be one of the database that has the queues. Raises TypeError for anything else.
         """
         session = self.dialect.borrow(connection)
         tell, at_once = partial(self._tell_with_commit, session), partial(self._take, immediate=True)
-        return Within(self._outbound, self._sender, self.subscriptions, session, tell, at_once)
+        return ExternalTransaction(self._outbound, self._sender, self.subscriptions, session, tell, at_once)
 
     def _tell(self, queues: set[Address], messages: int = 1) -> None:
         if self.settings.notify:
@@ -133,10 +133,10 @@ class Client(Sending):
             tell_with_commit(session, self.dialect, queues)
 
     def _create(self, session: Connection) -> None:
-        queues = [*creation.sent_to(self.addressing, self.settings), *self.queues]
-        creation.create(session, self.subscriptions, queues, self.delayed)
+        queues = [*installer.sent_to(self.addressing, self.settings), *self.queues]
+        installer.create(session, self.subscriptions, queues, self.delayed)
         if self.settings.create_message_body_computed_column:
-            creation.add_body_columns(session, self.dialect, queues, self.delayed)
+            installer.add_body_columns(session, self.dialect, queues, self.delayed)
 
     def _own_addresses(self) -> list[Address]:
         """Of its queue and, where it has one, of its instance's."""

@@ -11,21 +11,21 @@ from typing import Any
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import checks, peek_range
-from pgqueue_admin.transport.assembly import Assembly
 from pgqueue_admin.transport.client import Client
-from pgqueue_admin.transport.delayed.due_mover import DueMover
-from pgqueue_admin.transport.handling.behaviours import Pipeline
+from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
+from pgqueue_admin.transport.handling.behaviours import BehaviourChain
+from pgqueue_admin.transport.handling.callbacks import Callbacks, PendingRequest
 from pgqueue_admin.transport.handling.handlers import Handlers
-from pgqueue_admin.transport.handling.replies import Asked, Replies
 from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
-from pgqueue_admin.transport.receiving.receiver import Receiver
-from pgqueue_admin.transport.receiving.receivers import Receivers
-from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
+from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers
+from pgqueue_admin.transport.receiving.message_pump import MessagePump
+from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 from pgqueue_admin.transport.settings import EndpointSettings, SettingsRefused
 from pgqueue_admin.transport.wire import addresses
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.composer import Types
+from pgqueue_admin.transport.wire.header_composer import Types
 from pgqueue_admin.transport.wire.serializers import Serializers
+from pgqueue_admin.transport.wiring import Wiring
 
 log = logging.getLogger("pgqueue_admin.transport")
 
@@ -50,7 +50,7 @@ class Endpoint(Client):
         instance: str = "",
         send_only: bool = False,
         serializers: Serializers | None = None,
-        pipeline: Pipeline | None = None,
+        pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
         """As of ``Client``."""
@@ -70,9 +70,9 @@ class Endpoint(Client):
         self.handlers = handlers or Handlers()
         self.observer = observer or Unobserved()
         self.paused = False
-        self.replies = Replies(self.instance_queue.address if self.instance_queue else None)
-        self._receivers: Receivers | None = None
-        self._mover: DueMover | None = None
+        self.replies = Callbacks(self.instance_queue.address if self.instance_queue else None)
+        self._receivers: EndpointReceivers | None = None
+        self._mover: DueMessageMover | None = None
         self._stopping = threading.RLock()
 
     def start(self) -> None:
@@ -85,7 +85,7 @@ class Endpoint(Client):
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
-        parts = Assembly(self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies)
+        parts = Wiring(self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies)
         self._receivers = parts.receivers(self.paused)
         self._receivers.start()
         self._mover = self._made_mover()
@@ -162,7 +162,7 @@ class Endpoint(Client):
         type: Types,
         headers: h.Headers | None = None,
         ttbr: timedelta | None = None,
-    ) -> Asked:
+    ) -> PendingRequest:
         """Send, and have the answer come to this instance's own queue: ``ask(…).reply(timeout=5)``.
 
         Any number may be open at once. Raises ValueError without ``instance=``, and where it does not receive.
@@ -188,17 +188,17 @@ class Endpoint(Client):
         for what, queue in queues.items():
             yield from addresses.own_queue_faults(self.addressing, self._own_addresses(), what, queue)
 
-    def _made_mover(self) -> DueMover:
+    def _made_mover(self) -> DueMessageMover:
         breaker = self.breakers.new(f"Moving due messages of {self.delayed}")
         moved = partial(self._tell, {self.queue.address})
-        return DueMover(self.name, self.delayed, self.opening.ours, self.alarm, breaker, moved)
+        return DueMessageMover(self.name, self.delayed, self.opening.ours, self.alarm, breaker, moved)
 
     def _listen(self) -> None:
         if self._receivers and self.settings.notify:
             for queue, receiver in self._receivers.by_queue.items():
                 self.wake_ups.listen(queue, partial(self._heard, receiver))
 
-    def _heard(self, receiver: Receiver) -> None:
+    def _heard(self, receiver: MessagePump) -> None:
         if self.settings.notify:
             receiver.wake()
 

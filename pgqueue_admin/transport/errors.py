@@ -17,14 +17,14 @@ class NoReplyAddress(Unrecoverable):
     """The message being handled does not say where replies go."""
 
 
-class MessageOver(Exception):
+class HandlerFinished(Exception):
     """The message is over: nothing more can be sent, or written, as a part of it. Do so before its handler returns."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
 
 
-class SessionOfMessage(Exception):
+class SessionBelongsToMessage(Exception):
     """A handler does not close the session of its message. For a block use context.connection.transaction()."""
 
     def __init__(self) -> None:

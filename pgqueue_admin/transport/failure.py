@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.actions import Action
 from pgqueue_admin.transport.errors import MessageUnreadable, Unrecoverable
+from pgqueue_admin.transport.recoverability_actions import Action
 
 MOST_MESSAGE = 16_384  # wire sheet 7.2
 MOST_TRACE = 131_072  # characters: an exception may have the whole of a file in its message, and a trace repeats it

@@ -32,7 +32,7 @@ def about(message: IncomingMessage) -> dict[str, str]:
     }
 
 
-class OfMessage(logging.Filter):
+class MessageLogFilter(logging.Filter):
     """On a handler of the logging kind: each record gets the FIELDS, empty ones where no message is being handled."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -47,7 +47,7 @@ _KEPT_IN_TRACES = {at: text for at, text in _ESCAPED.items() if at != 0x0A}
 _LIKE_A_LINE_OF_ITS_OWN = re.compile(r"^(?=\d{4}-)", re.MULTILINE)
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """A line for people. Ids and texts came with messages: none of them may write a line of its own.
 
     A traceback is many lines, with a text in it that came likewise: what in it begins as a line does is moved in.
@@ -61,7 +61,7 @@ class Lines(logging.Formatter):
         return _LIKE_A_LINE_OF_ITS_OWN.sub(" ", super().formatException(ei).translate(_KEPT_IN_TRACES))
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """A JSON object a line, with the FIELDS that are not empty."""
 
     def format(self, record: logging.LogRecord) -> str:

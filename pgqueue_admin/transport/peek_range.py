@@ -2,8 +2,8 @@
 
 import logging
 
+from pgqueue_admin.formatting import warnings
 from pgqueue_admin.transport.settings import LEAST_PEEK_DELAY, MOST_PEEK_DELAY, EndpointSettings
-from pgqueue_admin.wording import warnings
 
 log = logging.getLogger("pgqueue_admin.transport")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pgqueue_admin.transport.wire.times import LONGEST_SPAN, SHORTEST_SPAN
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
 
 LEAST_PEEK_DELAY = 0.1
 MOST_PEEK_DELAY = 10.0

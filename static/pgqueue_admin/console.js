@@ -25,7 +25,7 @@
     if (p.year === now.year && p.month === now.month && p.day === now.day) return `${p.hour}:${p.minute}`;
     return p.year === now.year ? `${p.day} ${p.month} ${p.hour}:${p.minute}` : instant.toISOString().slice(0, 10);
   };
-  // ---- lengths of time, as wording/durations.py says them
+  // ---- lengths of time, as formatting/durations.py says them
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const duration = (seconds) => {
     if (seconds < 0) return `−${duration(-seconds)}`;

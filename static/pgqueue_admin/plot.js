@@ -22,7 +22,7 @@
     }
   }
   const alpha = (colour, share) => `rgba(${colour.match(/[\d.]+/g).slice(0, 3).join(", ")}, ${share})`;
-  // as wording/figures.py says them: in full where a count is read, with two digits on an axis and of what is about
+  // as formatting/numbers.py says them: in full where a count is read, with two digits on an axis and of what is about
   const grouped = (value) => value.toLocaleString("en");
   const millions = (value) => {
     const [size, unit] = value >= 1e12 ? [1e12, "T"] : value >= 1e9 ? [1e9, "G"] : [1e6, "M"];
@@ -30,7 +30,7 @@
   };
   const integer = (value) => (value < 1e8 ? grouped(value) : millions(value));
   const whole = (value) => (value < 1e6 ? grouped(value) : millions(value));
-  // as wording/durations.py says it: milliseconds that it has rounded already
+  // as formatting/durations.py says it: milliseconds that it has rounded already
   const UNITS = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
   const span = (ms) => {
     if (ms < 0.5) return "<\u00a01\u00a0ms";
@@ -40,7 +40,7 @@
     const [[size, unit], [next, next_unit]] = UNITS.slice(place), rest = Math.floor(seconds % size / next);
     return `${grouped(Math.floor(seconds / size))}\u00a0${unit}${rest ? `\u00a0${rest}\u00a0${next_unit}` : ""}`;
   };
-  const rate = (value) => { // as wording/figures.py says it
+  const rate = (value) => { // as formatting/numbers.py says it
     if (value === null || value === undefined) return "–";
     for (const [times, unit] of [[1, "/s"], [60, "/min"], [3600, "/h"]]) {
       if (value * times >= 1 || unit === "/h") {

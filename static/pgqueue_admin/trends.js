@@ -7,7 +7,7 @@
   const { brush, iso } = window.pgqueue;
   const { alpha, colours, day, draw, integer, keep, listened, rate, span, time, under_cursor, walk, whole } = window.pgqueue.plot;
 
-  const share = (value) => { // as wording/figures.py says it, of what it has rounded
+  const share = (value) => { // as formatting/numbers.py says it, of what it has rounded
     if (value === null || value === undefined) return "–";
     const said = value > 0 && value < 0.01 ? "<\u00a00.01" : value > 99.99 && value < 100 ? ">\u00a099.99" : value;
     return `${said}\u00a0%`;

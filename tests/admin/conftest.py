@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from tests.dead_ones import OPERATOR, person
+from tests.archived_messages import OPERATOR, person
 
 SignIn = Callable[..., Client]
 VIEWER = ("view_archivedmessage", "view_auditentry", "view_endpoint", "view_operation")

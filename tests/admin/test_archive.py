@@ -15,13 +15,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from pgqueue_admin.admin.columns import WIDEST
-from pgqueue_admin.operations import service
-from pgqueue_admin.records import role
-from pgqueue_admin.records.models import AuditEntry, Operation
-from pgqueue_admin.records.source import source
+from pgqueue_admin.admin.list_cells import WIDEST
+from pgqueue_admin.models import AuditEntry, Operation, database_role
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import service
 from tests.admin.conftest import VIEWER
-from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
+from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 from tests.waiting import until
 
 SignIn = Callable[..., Client]
@@ -265,7 +264,7 @@ def test_the_object_page_opens_in_the_console_and_tells_its_history(sign_in: Sig
 
 def test_without_the_engines_tables_it_names_the_command(sign_in: SignIn) -> None:
     client = sign_in("ana")
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("drop schema messages cascade")
     for url in (LIST, f"{LIST}5/change/"):
         page = client.get(url)
@@ -326,12 +325,12 @@ def queues_as(**changes: str) -> Iterator[None]:
 
 def test_a_role_that_may_only_select_sees_all_and_is_told(sign_in: SignIn) -> None:
     client, message = sign_in("ana"), dead()[0]
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("drop role if exists only_looks; create role only_looks login password 'looks'")
         connection.run("grant usage on schema messages to only_looks")
         connection.run("grant select on all tables in schema messages to only_looks")
     with queues_as(USER="only_looks", PASSWORD="looks"):
-        until(role.current, 20, "the database was asked")
+        until(database_role.current, 20, "the database was asked")
         assert str(message.id) in text(client.get(LIST))
         assert client.get(f"{LIST}{message.id}/change/").status_code == 200
         said = text(ask(client, "retry", [message.id]))

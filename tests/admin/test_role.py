@@ -8,11 +8,10 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.operations import service
-from pgqueue_admin.records import role
-from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.models import AuditEntry, Operation, database_role
+from pgqueue_admin.services.operations import service
+from tests.archived_messages import REFUSED, dead
 from tests.console.sampled import elsewhere
-from tests.dead_ones import REFUSED, dead
 from tests.hostile.payloads import TURNED
 from tests.waiting import until
 
@@ -26,7 +25,7 @@ def only_select(archived_console: str, connect: Callable[[str], Connection]) -> 
     owner, name = connect(archived_console), f"reader_{secrets.token_hex(4)}"
     owner.run(f"create role {name} login password 'looks'; grant pg_read_all_data to {name}")
     with elsewhere("queues", USER=name, PASSWORD="looks"):
-        until(role.current, 20, "the database was asked")
+        until(database_role.current, 20, "the database was asked")
         yield name
     owner.run(f"drop role {name}")
 
@@ -40,7 +39,7 @@ def test_one_that_may_just_what_acts_need_is_offered_them(
         f'create table "Input" (); create role {name} login password \'looks\'; grant insert on "Input" to {name}'
     )
     with elsewhere("queues", USER=name, PASSWORD="looks"):
-        known = until(role.current, 20, "the database was asked")
+        known = until(database_role.current, 20, "the database was asked")
     assert (known.name, known.refusal) == (name, "")
     owner.run(f'drop owned by {name}; drop role {name}; drop table "Input"')
 
@@ -49,19 +48,19 @@ def test_one_that_may_write_in_the_archive_alone_is_offered_what_that_is_enough_
     only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(archived_console).run(f"grant update on messages.message_archive to {only_select}")
-    monkeypatch.setattr(role, "FRESH_SECONDS", 0)
-    assert until(role.current).refusal == ""
+    monkeypatch.setattr(database_role, "FRESH_SECONDS", 0)
+    assert until(database_role.current).refusal == ""
     connect(archived_console).run(f"drop owned by {only_select}; grant pg_read_all_data to {only_select}")
 
 
 def test_a_refusal_that_is_old_is_not_told_any_more(
     only_select: str, archived_console: str, connect: Callable[[str], Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = until(role.current, 20, "the database was asked")
+    refused = until(database_role.current, 20, "the database was asked")
     assert refused.refusal
     connect(archived_console).run(f"grant pg_write_all_data to {only_select}")
-    monkeypatch.setattr(role, "FRESH_SECONDS", 0)
-    told = role.current()
+    monkeypatch.setattr(database_role, "FRESH_SECONDS", 0)
+    told = database_role.current()
     assert told is None or not told.refusal
 
 

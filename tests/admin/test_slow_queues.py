@@ -12,15 +12,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from psycopg import sql
 
-from pgqueue_admin.config import environment
+from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql.opening import LOOK_SECONDS
-from pgqueue_admin.records import source
-from pgqueue_admin.records.models import Operation
+from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
+from pgqueue_admin.models import Operation, queue_database
 from tests.admin.test_archive import text
+from tests.archived_messages import REFUSED, dead
 from tests.console.sampled import elsewhere
-from tests.dead_ones import REFUSED, dead
-from tests.plans import executed
+from tests.explain import executed
 
 SignIn = Callable[..., Client]
 LIST, ARCHIVE = "/admin/pgqueue/archivedmessage/", '"messages"."message_archive"'
@@ -42,7 +41,7 @@ values ('{}', 'failed', 'Shop', 'lease', '"public"."Rare"', 'Rare', 'discarded',
 @pytest.fixture
 def slow(archived_console: str, connect: Callable[[str], Connection], monkeypatch: Any) -> Iterator[Connection]:
     """Both ways to the queues are short of patience; a session that can keep the archive from them."""
-    monkeypatch.setitem(source._READS, "statement_timeout", 0.2)
+    monkeypatch.setitem(queue_database._READS, "statement_timeout", 0.2)
     options = {**connections["queues"].settings_dict["OPTIONS"], "options": "-c statement_timeout=200"}
     with elsewhere("queues", OPTIONS=options):
         yield connect(archived_console)
@@ -97,7 +96,7 @@ def test_an_act_whose_messages_were_not_read_was_not_done(sign_in: SignIn, slow:
 
 def test_an_outage_of_the_consoles_own_database_stays_one(sign_in: SignIn, slow: Connection) -> None:
     client, asked = sign_in("ana"), {"action": "retry", "_selected_action": [dead(exception=REFUSED)[0].id]}
-    short = environment.limited(connections["default"].settings_dict, LOOK_SECONDS)
+    short = env.limited(connections["default"].settings_dict, LOOK_SECONDS)
     with elsewhere("default", OPTIONS=short["OPTIONS"]), slow.transaction():
         slow.run("lock table pgqueue_console.pgqueue_operation in access exclusive mode")
         answer = client.post(LIST, asked)

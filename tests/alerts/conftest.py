@@ -20,7 +20,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from tests.waiting import PATIENCE
 
@@ -104,7 +104,7 @@ def die(connect: Callable[[str], Connection], console_database: str) -> Callable
     def die(number: int = 1, exception: str = "Shop.Refused", queue: str = BILLING, **facts: Any) -> None:
         with connection.transaction():  # or a look of the alerter could come between two of them
             for _ in range(number):
-                store.bury(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
+                store.archive_failed(connection, DeadMessage(queue=queue, exception_type=exception, **facts))
 
     return die
 

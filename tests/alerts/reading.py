@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 from django.db import transaction
 
-from pgqueue_admin.alerts import archive_reader
-from pgqueue_admin.alerts.archive_reader import ArchiveReader, Reading
-from pgqueue_admin.records.source import source
+from pgqueue_admin.alerts import dead_message_cursor
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadMessageCursor
+from pgqueue_admin.models.queue_database import queue_database
 
 Die = Callable[..., None]
 
 
-def read() -> Reading:
-    with transaction.atomic(), archive_reader.cursor() as cursor:
-        return ArchiveReader().read(source(), cursor)
+def read() -> CursorReading:
+    with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+        return DeadMessageCursor().read(queue_database(), cursor)
 
 
-def died(reading: Reading) -> dict[tuple[str, str], int]:
+def died(reading: CursorReading) -> dict[tuple[str, str], int]:
     return {(each.queue, each.cause): each.count for each in reading.deaths}

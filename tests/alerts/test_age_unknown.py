@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from pgqueue_admin.alerts import figures
-from pgqueue_admin.alerts.evaluate import Changes, Evaluation
-from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.evaluation import AlertChanges, Evaluation
+from pgqueue_admin.alerts.mail import metrics
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Alert, LatestSample, Queue
+from pgqueue_admin.models import Alert, LatestSample, Queue, database_clock
 from tests.console.sampled import sample
 from tests.monitor.tables import fill, make, out_of_sight
 
@@ -25,12 +24,12 @@ def queues(console_database: str, connect: Connect, settings: Any) -> Connection
     return connect(console_database)
 
 
-def look() -> Look:
-    now = clock.now()
-    return Look(now=now, watching_since=now, queues=list(Queue.objects.select_related("latest")))
+def look() -> AlertSnapshot:
+    now = database_clock.now()
+    return AlertSnapshot(now=now, watching_since=now, queues=list(Queue.objects.select_related("latest")))
 
 
-def evaluate() -> Changes:
+def evaluate() -> AlertChanges:
     """A minute after whatever is open was seen."""
     Alert.objects.update(seen_at=F("seen_at") - timedelta(minutes=1))
     return Evaluation(look()).run()
@@ -54,7 +53,7 @@ def test_a_warning_stays_while_the_age_is_unknown(queues: Connection) -> None:
     assert latest.oldest_at is None
     assert kinds(evaluate().resolved) == []
     alert = Alert.objects.get(kind="queue_age")
-    assert "unknown" in [line.now for line in figures.of(look(), alert)]
+    assert "unknown" in [line.now for line in metrics.of(look(), alert)]
     queues.run('delete from "Q" where expires is not null')
     sample()
     LatestSample.objects.update(oldest_at=F("at"))
@@ -72,7 +71,7 @@ def opened(queues: Connection) -> None:
     out_of_sight(queues, make(queues))
     sample()
     alert = Alert(kind="queue_age", subject='"public"."Q"', queue='"public"."Q"', severity="critical")
-    alert.opened_at = alert.seen_at = clock.now()
+    alert.opened_at = alert.seen_at = database_clock.now()
     alert.save()
     assert kinds(evaluate().resolved) == []
 

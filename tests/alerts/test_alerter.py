@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from pgqueue_admin.alerts.alerter import Alerter as InProcess
-from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Cursor, Process, Queue
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Cursor, Process, Queue
 from tests.alerts.conftest import Alerter, Mailbox
 from tests.waiting import until, within
 

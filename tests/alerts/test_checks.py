@@ -7,9 +7,9 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import call_command
 
-from pgqueue_admin.alerts import peek
-from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
-from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.alerts import peek_delay_rules
+from pgqueue_admin.formatting.numbers import NBSP
+from pgqueue_admin.models import Endpoint, MinimumTtbr, Queue
 
 
 def ours(**options: Any) -> list[tuple[str, str]]:
@@ -35,10 +35,10 @@ def test_all_is_set(settings: Any) -> None:
 def test_peek_settings_are_asked_only_with_the_database() -> None:  # T15, T16
     slow = Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=12_000)
     queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
-    SmallestTtbr.objects.create(queue=queue, message_type="Shop.StockHold", ttbr_ms=5_000, seen_at=queue.first_seen_at)
+    MinimumTtbr.objects.create(queue=queue, message_type="Shop.StockHold", ttbr_ms=5_000, seen_at=queue.first_seen_at)
     assert [number for number, _ in ours() if number > "pgqueue.W002"] == []
     found = dict(ours(databases=["default"]))
-    for fault in peek.faults(slow, queue.ttbrs.all()):
+    for fault in peek_delay_rules.faults(slow, queue.ttbrs.all()):
         number = {"peek_range": "pgqueue.W003", "ttbr_conflict": "pgqueue.W004"}[fault.kind]
         assert found[number] == f"Warehouse: {fault.sentence}".replace(NBSP, " ")
 

@@ -12,15 +12,15 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from pytest_django import Settings
 
-from pgqueue_admin.alerts import letter, post
-from pgqueue_admin.alerts.archive_reader import Reading
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.look import look
-from pgqueue_admin.alerts.mailbox import Mailbox as Addresses
+from pgqueue_admin.alerts.mail import composer, delivery
+from pgqueue_admin.alerts.mail.mail_settings import MailSettings as Addresses
+from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.embedded import ports
-from pgqueue_admin.records.models import AlertMail
+from pgqueue_admin.models import AlertMail
 from tests.alerts.conftest import Mailbox
-from tests.house.test_deployment import run
+from tests.architecture.test_deployment import run
 from tests.waiting import PATIENCE
 
 NOW = datetime.now(UTC)
@@ -88,8 +88,8 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
 def delivered(name: str, settings: Settings) -> AlertMail:
     """A mail that was sent, or not, after that greeting."""
     settings.PGQUEUE = {**settings.PGQUEUE, "EMAIL_HELO": name}
-    mail = letter.write_test(Addresses(to=("ana@example.org",)), "ana", "plum")
-    post.deliver(NOW)
+    mail = composer.write_test(Addresses(to=("ana@example.org",)), "ana", "plum")
+    delivery.deliver(NOW)
     mail.refresh_from_db()
     return mail
 
@@ -110,10 +110,10 @@ def test_a_greeting_that_is_refused_is_a_warning_until_a_mail_is_taken(strict: S
     assert "PGQUEUE_EMAIL_HELO" in mail.error
     for later in (timedelta(), timedelta(days=3)):
         AlertMail.objects.update(created_at=NOW - later)
-        (found,) = BY_NAME["mail_failing"].find(look(NOW, NOW, Reading()))
+        (found,) = BY_NAME["mail_failing"].find(look(NOW, NOW, CursorReading()))
         assert "PGQUEUE_EMAIL_HELO" in found.said.meaning
     assert delivered("queues.example.com", settings).state == "sent"
-    assert not list(BY_NAME["mail_failing"].find(look(NOW, NOW, Reading())))
+    assert not list(BY_NAME["mail_failing"].find(look(NOW, NOW, CursorReading())))
 
 
 @pytest.mark.parametrize("wire", ["starttls", "smtps"], indirect=True)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test import Client
 
-from pgqueue_admin.console.alert_groups import grouped
-from pgqueue_admin.console.alerts import rows
-from pgqueue_admin.records.models import Alert, AuditEntry
+from pgqueue_admin.console.alerts.groups import grouped
+from pgqueue_admin.console.alerts.rows import rows
+from pgqueue_admin.models import Alert, AuditEntry
 from tests.alerts.test_page import dead, text, viewer, warning
 
 pytestmark = pytest.mark.usefixtures("console_database")
@@ -19,22 +19,22 @@ def of_orders(kind: str, severity: str = "warning") -> Alert:
 
 
 def test_a_cause_stands_before_what_follows_from_it() -> None:
-    of_orders("queue_age", "critical"), of_orders("dead_count"), of_orders("nobody_receives")
+    of_orders("queue_age", "critical"), of_orders("dead_count"), of_orders("no_consumer")
     (group,) = grouped(rows(Alert.objects.order_by("severity")))
     assert [(line.row.alert.kind, line.follows) for line in group.lines] == [
-        ("nobody_receives", ""), ("queue_age", "no consumer"), ("dead_count", ""),
+        ("no_consumer", ""), ("queue_age", "no consumer"), ("dead_count", ""),
     ]  # fmt: skip
     assert group.summary == "1 critical, 2 warnings"
 
 
 def test_nothing_follows_from_a_cause_of_another_queue() -> None:
     of_orders("queue_age")
-    warning(kind="nobody_receives", subject='"public"."Mail"', queue='"public"."Mail"')
+    warning(kind="no_consumer", subject='"public"."Mail"', queue='"public"."Mail"')
     assert [line.follows for group in grouped(rows(Alert.objects.all())) for line in group.lines] == ["", ""]
 
 
 def test_the_page_groups_by_queue_or_lists(operator: Client) -> None:
-    of_orders("queue_age"), of_orders("nobody_receives"), warning()
+    of_orders("queue_age"), of_orders("no_consumer"), warning()
     said = text(operator, "/alerts/")
     assert "3 warnings of 2 queues" in said
     assert "Orders 2 warnings" in said
@@ -51,7 +51,7 @@ def test_the_page_groups_by_queue_or_lists(operator: Client) -> None:
     ],
 )  # fmt: skip
 def test_the_filter_is_in_the_address(operator: Client, query: str, found: int) -> None:
-    of_orders("queue_age", "critical"), of_orders("nobody_receives"), warning(), warning(subject="a_b")
+    of_orders("queue_age", "critical"), of_orders("no_consumer"), warning(), warning(subject="a_b")
     body = operator.get("/alerts/", {"q": query}).content.decode()
     assert body.count('form="acknowledge"') == found
     assert operator.get("/alerts/", {"q": query, "by": "list"}).status_code == 200
@@ -65,7 +65,7 @@ def test_a_wrong_filter_says_so(operator: Client) -> None:
 
 
 def test_many_are_acknowledged_with_a_reason_until_a_time(operator: Client) -> None:
-    first, second, other = of_orders("queue_age"), of_orders("nobody_receives"), warning()
+    first, second, other = of_orders("queue_age"), of_orders("no_consumer"), warning()
     path = f"/alerts/acknowledge/?n={first.pk}&n={second.pk}"
     assert "Acknowledge 2 warnings" in text(operator, path)
     answer = operator.post(path, {"until": "3 days", "reason": "SHOP-2398"})

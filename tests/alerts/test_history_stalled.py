@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.pipeline.freshness import LIMIT
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import ArchiveSample, HistorySource, LatestSample, Process, Queue, Sample
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.history.freshness import LIMIT
+from pgqueue_admin.models import ArchiveSample, HistorySource, LatestSample, Process, Queue, Sample, database_clock
 
 MINUTE = timedelta(minutes=1)
 AUDIT = '"public"."audit"'
@@ -22,14 +21,14 @@ def is_on(settings: Settings, console_database: str) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SPARK_MASTER": "local[2]"}
 
 
-def found() -> list[Found]:
-    now = clock.now()
-    return list(BY_NAME["history_stalled"].find(Look(now=now, watching_since=now)))
+def found() -> list[Finding]:
+    now = database_clock.now()
+    return list(BY_NAME["history_stalled"].find(AlertSnapshot(now=now, watching_since=now)))
 
 
 def audited(since: timedelta, depth: int = 5, **facts: Any) -> None:
     """An audit queue in which messages lie since then, and that was found long before."""
-    now = clock.now()
+    now = database_clock.now()
     queue = Queue.objects.create(schema="public", table="audit", kind="audit", **facts)
     Sample.objects.create(queue=queue, at=now - since - MINUTE, depth=0)
     Sample.objects.create(queue=queue, at=now - since, depth=depth)
@@ -37,13 +36,13 @@ def audited(since: timedelta, depth: int = 5, **facts: Any) -> None:
 
 
 def process(started: timedelta, **facts: Any) -> None:
-    now = clock.now()
-    known = {"role": "pipeline", "host": "app-1", "pid": 7, "start_ticks": Process.objects.count()}
+    now = database_clock.now()
+    known = {"role": "history", "host": "app-1", "pid": 7, "start_ticks": Process.objects.count()}
     Process.objects.create(**{**known, "started_at": now - started, "heartbeat_at": now, **facts})
 
 
 def ended(started: timedelta, after: timedelta, **facts: Any) -> None:
-    at = clock.now() - started + after
+    at = database_clock.now() - started + after
     process(started, ended_at=at, heartbeat_at=at, state="stopped", **facts)
 
 
@@ -61,7 +60,7 @@ def test_an_audit_queue_that_nobody_began_to_read_is_told_after_the_limit() -> N
     [
         (LIMIT - MINUTE, {}),
         (LIMIT + MINUTE, {"depth": 0}),
-        (LIMIT + MINUTE, {"gone_since": clock.now}),
+        (LIMIT + MINUTE, {"gone_since": database_clock.now}),
     ],
 )
 def test_before_that_or_without_messages_there_is_nothing_to_tell(since: timedelta, facts: dict[str, Any]) -> None:
@@ -71,7 +70,7 @@ def test_before_that_or_without_messages_there_is_nothing_to_tell(since: timedel
 
 def test_what_lies_dead_in_the_archive_counts_as_well_and_the_process_says_why() -> None:
     process(LIMIT + 2 * MINUTE, last_error="Not installed: pyspark.\nmore")
-    ArchiveSample.objects.create(at=clock.now() - 3 * LIMIT, dead=2)
+    ArchiveSample.objects.create(at=database_clock.now() - 3 * LIMIT, dead=2)
     (warned,) = found()
     assert warned.cause == "messages.message_archive"
     assert warned.said.value.replace("\u00a0", " ") == "17 min", "since its process started"
@@ -100,7 +99,7 @@ def test_processes_that_follow_one_another_count_as_one() -> None:
 def test_the_process_that_runs_says_why_and_not_one_that_ended_beside_it() -> None:
     audited(2 * LIMIT)
     ended(2 * LIMIT, 2 * LIMIT, last_error="ended by SIGKILL")
-    process(2 * LIMIT, heartbeat_at=clock.now() - timedelta(seconds=2), last_error="Not installed: pyspark.")
+    process(2 * LIMIT, heartbeat_at=database_clock.now() - timedelta(seconds=2), last_error="Not installed: pyspark.")
     (warned,) = found()
     assert warned.said.meaning.startswith("Not installed: pyspark. Nothing is lost")
     Process.objects.filter(ended_at=None).delete()

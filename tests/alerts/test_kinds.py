@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.alerts.archive_reader import Deaths, Group
-from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.dead_message_cursor import DeadGroup, NewDeaths
+from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME, dead_message
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.alerts.mailbox import Mailbox
-from pgqueue_admin.records.models import AlertMail, Endpoint, LatestSample, Process, Queue, SmallestTtbr
-from pgqueue_admin.wording.figures import NBSP
+from pgqueue_admin.alerts.mail.mail_settings import MailSettings
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting.numbers import NBSP
+from pgqueue_admin.models import AlertMail, Endpoint, LatestSample, MinimumTtbr, Process, Queue
 
 NOW = datetime(2026, 11, 20, 3, 12, 44, tzinfo=UTC)
 
@@ -27,15 +27,15 @@ def queue(table: str = "Billing", kind: str = "input", sample: dict[str, Any] | 
     return row
 
 
-def look(**facts: Any) -> Look:
-    return Look(**{"now": NOW, "watching_since": ago(9_999), "environment": "production", **facts})
+def look(**facts: Any) -> AlertSnapshot:
+    return AlertSnapshot(**{"now": NOW, "watching_since": ago(9_999), "environment": "production", **facts})
 
 
-def found(kind: str, seen: Look) -> list[Found]:
+def found(kind: str, seen: AlertSnapshot) -> list[Finding]:
     return list(BY_NAME[kind].find(seen))
 
 
-def severities(kind: str, seen: Look) -> list[str]:
+def severities(kind: str, seen: AlertSnapshot) -> list[str]:
     return [str(each.severity) for each in found(kind, seen)]
 
 
@@ -69,7 +69,7 @@ def test_an_error_queue_past_the_cap_is_not_said_to_be_counted() -> None:
 
 
 def test_what_lies_in_the_archive_is_told_by_cause_and_not_twice() -> None:
-    lying = [Group('"public"."Billing"', "Shop.Gateway+Refused", 3, ago(60))]
+    lying = [DeadGroup('"public"."Billing"', "Shop.Gateway+Refused", 3, ago(60))]
     seen = look(queues=[queue(sample={"dead": 3}, target_dead=0)], lying=lying)
     assert found("dead_count", seen) == []
     (dead,) = found("dead_message", seen)
@@ -80,21 +80,21 @@ def test_what_lies_in_the_archive_is_told_by_cause_and_not_twice() -> None:
 def test_a_sample_from_before_a_discard_is_no_warning() -> None:
     """The archive is read at each look: the last of them were discarded since the newest sample."""
     sampled = queue(sample={"dead": 167}, target_dead=0)
-    for lying in ([], [Group('"public"."Sales"', "Shop.Refused", 3, ago(60))], None):
+    for lying in ([], [DeadGroup('"public"."Sales"', "Shop.Refused", 3, ago(60))], None):
         assert found("dead_count", look(queues=[sampled], lying=lying)) == []
 
 
 @pytest.mark.parametrize(("target", "severity"), [(0, "critical"), (2, "critical"), (3, "warning")])
 def test_the_dead_of_a_queue_against_its_target(target: int, severity: str) -> None:
-    lying = [Group('"public"."Billing"', "A", 2, NOW), Group('"public"."Billing"', "B", 1, NOW)]
+    lying = [DeadGroup('"public"."Billing"', "A", 2, NOW), DeadGroup('"public"."Billing"', "B", 1, NOW)]
     seen = look(queues=[queue(target_dead=target)], lying=lying)
     assert severities("dead_message", seen) == [severity, severity]
 
 
 def test_who_has_just_died_is_dead_once() -> None:
     """What lies there includes the newest deaths: four of them are within a target of five."""
-    four = [Deaths('"public"."Billing"', "A", 4, NOW)]
-    for lying in ([Group('"public"."Billing"', "A", 4, NOW)], [], None):
+    four = [NewDeaths('"public"."Billing"', "A", 4, NOW)]
+    for lying in ([DeadGroup('"public"."Billing"', "A", 4, NOW)], [], None):
         for target, severity in ((5, "warning"), (3, "critical")):
             seen = look(queues=[queue(target_dead=target)], lying=lying, deaths=four)
             assert dead_message.found(seen, four[0]).severity == severity
@@ -106,8 +106,8 @@ def test_who_has_just_died_is_dead_once() -> None:
 )
 def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, expected: list[str]) -> None:
     sample = {"ready": 4, "left_at": ago(left) if left else None, "oldest_at": ago(oldest)}
-    assert found("nobody_receives", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
-    seen = found("nobody_receives", look(queues=[queue(sample=sample)]))
+    assert found("no_consumer", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
+    seen = found("no_consumer", look(queues=[queue(sample=sample)]))
     assert [each.severity for each in seen] == expected
     assert all("no receiver seen" in each.sentence for each in seen)
 
@@ -132,7 +132,7 @@ def unread(seconds: float = 60, **facts: Any) -> Queue:
 
 def test_of_a_queue_that_cannot_be_read_only_that_is_said() -> None:
     seen = look(queues=[unread(), queue("Sales")])
-    for kind in ("queue_age", "queue_depth", "dead_count", "nobody_receives", "sequence_near_end"):
+    for kind in ("queue_age", "queue_depth", "dead_count", "no_consumer", "sequence_exhaustion"):
         assert found(kind, seen) == []
     (said,) = found("queue_unreadable", seen)
     assert (said.severity, said.queue, said.since) == ("warning", '"public"."Billing"', ago(60))
@@ -162,7 +162,7 @@ def test_the_only_queue_is_said_to_be_unreadable_while_the_sampler_looks() -> No
 
 
 def test_an_empty_queue_needs_nobody() -> None:
-    assert found("nobody_receives", look(queues=[queue(sample={"ready": 0, "left_at": ago(9_999)})])) == []
+    assert found("no_consumer", look(queues=[queue(sample={"ready": 0, "left_at": ago(9_999)})])) == []
 
 
 @pytest.mark.parametrize(
@@ -190,19 +190,19 @@ def test_nobody_receives_a_queue_of_ours(
     ours = Endpoint(name="Billing", schema="public", table="Billing", **endpoint)
     running = [Process(role="endpoint", endpoint="Billing", **facts) for facts in processes]
     seen = look(queues=[queue(sample={"ready": 1})], endpoints=[ours], processes=running)
-    assert severities("nobody_receives", seen) == expected
-    assert all("seems" not in each.sentence for each in found("nobody_receives", seen))
+    assert severities("no_consumer", seen) == expected
+    assert all("seems" not in each.sentence for each in found("no_consumer", seen))
 
 
 def test_a_process_that_is_only_silent_is_not_to_be_started() -> None:
     ours = Endpoint(name="Billing", schema="public", table="Billing")
     silent = Process(role="endpoint", endpoint="Billing", heartbeat_at=ago(40))
     queues = [queue(sample={"ready": 1})]
-    (seen,) = found("nobody_receives", look(queues=queues, endpoints=[ours], processes=[silent]))
+    (seen,) = found("no_consumer", look(queues=queues, endpoints=[ours], processes=[silent]))
     assert "is not heard of" in seen.said.meaning
     assert "Start one" not in seen.said.meaning
     silent.ended_at = ago(35)
-    (gone,) = found("nobody_receives", look(queues=queues, endpoints=[ours], processes=[silent]))
+    (gone,) = found("no_consumer", look(queues=queues, endpoints=[ours], processes=[silent]))
     assert "Start it on Endpoints." in gone.said.meaning
 
 
@@ -254,7 +254,7 @@ def test_peek_range_and_ttbr_conflict_of_each_endpoint() -> None:
     declared = Endpoint(name="Mailer", ours=False, schema="public", table="Mailer", peek_delay_ms=5_000)
     seen = look(
         endpoints=[slow, declared],
-        ttbrs={("public", "Mailer"): [SmallestTtbr(message_type="Shop.MailToSend", ttbr_ms=5_000)]},
+        ttbrs={("public", "Mailer"): [MinimumTtbr(message_type="Shop.MailToSend", ttbr_ms=5_000)]},
     )
     assert [(each.subject, each.queue) for each in found("peek_range", seen)] == [
         ("Notifications", '"public"."Notifications"')
@@ -297,7 +297,7 @@ def test_without_queues_the_samplers_heartbeat_counts() -> None:
     assert never.said.fact == "No sample was ever taken"
 
 
-@pytest.mark.parametrize("kind", ["queue_age", "queue_depth", "dead_count", "nobody_receives", "sequence_near_end"])
+@pytest.mark.parametrize("kind", ["queue_age", "queue_depth", "dead_count", "no_consumer", "sequence_exhaustion"])
 def test_old_figures_are_not_judged(kind: str) -> None:
     stale = look(queues=[queue(sample={"at": ago(60)})])
     assert not BY_NAME[kind].can_tell(stale)
@@ -315,19 +315,19 @@ def test_old_figures_are_not_judged(kind: str) -> None:
     ],
 )
 def test_sequence_near_end(last: int, end: int | None, expected: list[str]) -> None:
-    assert severities("sequence_near_end", look(queues=[queue(sample={"sent_total": last}, seq_end=end)])) == expected
+    assert severities("sequence_exhaustion", look(queues=[queue(sample={"sent_total": last}, seq_end=end)])) == expected
 
 
 @pytest.mark.parametrize(
     ("box", "subjects"),
     [
-        (Mailbox(server=False), ["EMAIL_URL"]),
-        (Mailbox(server=True), ["ALERT_TO"]),
-        (Mailbox(server=True, to=("ana@example.org",)), []),
+        (MailSettings(server=False), ["EMAIL_URL"]),
+        (MailSettings(server=True), ["ALERT_TO"]),
+        (MailSettings(server=True, to=("ana@example.org",)), []),
     ],
 )
-def test_smtp_missing(box: Mailbox, subjects: list[str]) -> None:
-    assert [each.subject for each in found("smtp_missing", look(mail=box))] == subjects
+def test_smtp_missing(box: MailSettings, subjects: list[str]) -> None:
+    assert [each.subject for each in found("mail_not_configured", look(mail=box))] == subjects
 
 
 def test_mail_failing() -> None:
@@ -352,6 +352,6 @@ def test_breaker_open_is_one_warning_however_many_processes_it_is_open_in() -> N
     running = {"role": "endpoint", "endpoint": "Sales", "heartbeat_at": NOW, "started_at": NOW}
     seen = [Process(**running, breakers=[{**broken, "seconds": seconds}]) for seconds in (31.2, 64.9)]
     silent = Process(**{**running, "heartbeat_at": ago(60)}, breakers=[{**broken, "seconds": 900}])
-    (said,) = found("breaker_open", look(processes=[*seen, silent, Process(**running)]))
+    (said,) = found("circuit_breaker_open", look(processes=[*seen, silent, Process(**running)]))
     assert (said.subject, said.cause, said.severity) == ("Sales", "Receiving from Sales", "critical")
     assert said.said.fact.replace(NBSP, " ").startswith("Receiving from Sales has failed for 1 min 4 s in 2 processes,")

@@ -9,11 +9,11 @@ from django.test import Client
 
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console import archive_query
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import AlertMail, Queue
+from pgqueue_admin.models import AlertMail, Queue
 
 PUBLIC = "https://pgqueue.ravenhill.example"
 LEASE = '"messages"."message"'
@@ -59,14 +59,14 @@ def test_the_links_of_its_warning_open_a_page_that_lists_it(session: Connection,
 
 def test_page_count_and_frozen_set_agree(session: Connection) -> None:
     warned_of(session)
-    store.bury(session, DeadMessage(queue=LEASE))
-    store.bury(session, DeadMessage(queue='"public"."Billing"'))
+    store.archive_failed(session, DeadMessage(queue=LEASE))
+    store.archive_failed(session, DeadMessage(queue='"public"."Billing"'))
     for typed, number in ((f"queue:{LEASE}", 2), ("queue:messages.message result:lock_expired", 1)):
-        chosen = archive_query.read(typed).filter
+        chosen = search.read(typed).filter
         assert len(store.page(session, chosen).messages) == store.count(session, chosen, 10).number == number
         frozen = postgresql().operation.freeze_matching(matches=postgresql().archive.matches)
         assert session.run(frozen, {**chosen.params(), "operation_id": number}) == number
-    assert store.count(session, archive_query.read("queue:Billing").filter, 10).number == 1
+    assert store.count(session, search.read("queue:Billing").filter, 10).number == 1
 
 
 @pytest.mark.parametrize(("schemas", "opens"), [(["public"], False), (["public", "messages"], True)])

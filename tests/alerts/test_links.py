@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pgqueue_admin.alerts import links
+from pgqueue_admin.alerts.mail import links
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console import archive_query
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.alerts.conftest import BILLING
@@ -34,7 +34,7 @@ def counted(archive: Connection, queue: str) -> dict[str, int]:
 
 
 def behind(archive: Connection, queue: str, cause: str) -> int:
-    query = archive_query.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0])
+    query = search.read(parse_qs(urlsplit(links.archive_path(queue, cause)).query)["q"][0])
     assert query.error is None
     assert len(store.page(archive, query.filter, limit=1_000).messages) == store.count(archive, query.filter, 1_000)[0]
     return store.count(archive, query.filter, 1_000).number
@@ -45,9 +45,9 @@ def test_each_cause_leads_to_its_own(archive: Connection) -> None:
     names = {"Boom": 2, "Hn.Boom": 5, "Outer+Boom": 1, "Booms": 3, "": 4, None: 5}
     for name, number in names.items():
         for _ in range(number):
-            store.bury(archive, DeadMessage(queue=BILLING, exception_type=name))
+            store.archive_failed(archive, DeadMessage(queue=BILLING, exception_type=name))
     for _ in range(21):
-        store.bury(archive, DeadMessage(queue=BILLING, exception_type="Hn.Failed", result="failed"))
+        store.archive_failed(archive, DeadMessage(queue=BILLING, exception_type="Hn.Failed", result="failed"))
     found = counted(archive, BILLING)
     assert (found["Boom"], found["failed"]) == (2, 9)
     assert {cause: behind(archive, BILLING, cause) for cause in found} == found
@@ -67,7 +67,7 @@ def test_the_count_behind_a_link_is_the_figure_beside_it(
     queue = postgresql().canonical(Address("public", f"{table}{next(tables)}"))
     long = names[0] + length * "x"
     for name in (*names, *names[:1], f"Hn.{names[0]}", long, f"{long}y", f"Hn.{long}"):
-        store.bury(archive, DeadMessage(queue=queue, exception_type=name))
+        store.archive_failed(archive, DeadMessage(queue=queue, exception_type=name))
     found = counted(archive, queue)
     assert sum(found.values()) == len(names) + 5
     assert {cause: behind(archive, queue, cause) for cause in found} == found

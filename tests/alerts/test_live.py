@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from pgqueue_admin.console import alerts
+from pgqueue_admin.console.alerts import rows
 from pgqueue_admin.live import topics
 from tests.alerts.test_page import warning
 from tests.console.pages import matched
@@ -21,18 +21,18 @@ def followed(client: Client, path: str) -> dict[str, str]:
 
 
 def test_of_thousands_of_warnings_a_page_is_told_those_that_it_shows(operator: Client) -> None:
-    made = [warning(subject=f"Sales{number}") for number in range(alerts.PAGE + 5)]
+    made = [warning(subject=f"Sales{number}") for number in range(rows.PAGE + 5)]
     newest, oldest = made[-1].pk, made[0].pk
     said = followed(operator, "/alerts/?by=list")
     assert said["alerts.open"] == str(len(made))
-    assert sum(key.endswith(".sentence") for key in said) == alerts.PAGE
+    assert sum(key.endswith(".sentence") for key in said) == rows.PAGE
     assert f"alert.{newest}.told" in said
     assert f"alert.{oldest}.told" not in said
     assert f"alert.{oldest}.told" in followed(operator, f"/alerts/{oldest}/")
 
 
 def test_the_next_page_is_told_its_own(operator: Client) -> None:
-    made = [warning(subject=f"Sales{number}") for number in range(alerts.PAGE + 5)]
+    made = [warning(subject=f"Sales{number}") for number in range(rows.PAGE + 5)]
     after = matched(r'href="\?([^"]*after=[^"]*)"', operator.get("/alerts/?by=list").content.decode()).replace(
         "&amp;", "&"
     )

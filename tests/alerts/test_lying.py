@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from pgqueue_admin.alerts import archive_reader
-from pgqueue_admin.alerts.archive_reader import ArchiveReader
+from pgqueue_admin.alerts import dead_message_cursor
+from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import TimedOut
-from pgqueue_admin.records.models import Alert
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import Alert
+from pgqueue_admin.models.queue_database import queue_database
 from tests.alerts.conftest import BILLING
 from tests.alerts.reading import Die, died, read
 
@@ -27,7 +27,7 @@ class Slow:
         self.counted = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(source().dialect.alerts, name)
+        return getattr(queue_database().dialect.alerts, name)
 
     def lying(self, **parts: Any) -> Any:
         self.counted += 1
@@ -38,19 +38,19 @@ def test_a_count_that_is_too_slow_rests_as_one_that_is_done(
     console_database: str, die: Die, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile what lies dead is not known, and what died is told all the same."""
-    monkeypatch.setattr(archive_reader, "SHARE", 10**12)  # it rests longer than this test
-    reader, slow = ArchiveReader(), Slow()
-    seen: Any = SimpleNamespace(reading=source().reading, dialect=SimpleNamespace(alerts=slow))
+    monkeypatch.setattr(dead_message_cursor, "SHARE", 10**12)  # it rests longer than this test
+    reader, slow = DeadMessageCursor(), Slow()
+    seen: Any = SimpleNamespace(reading=queue_database().reading, dialect=SimpleNamespace(alerts=slow))
     for deaths in ([], [2], [1]):
-        with transaction.atomic(), archive_reader.cursor() as cursor:
+        with transaction.atomic(), dead_message_cursor.cursor() as cursor:
             reading = reader.read(seen, cursor)
         assert ([each.count for each in reading.deaths], reading.lying) == (deaths, None)
         assert "too slow" in reading.error
         die(2 if not deaths else 1)
     assert slow.counted == 1
     reader._count_at = 0.0
-    with transaction.atomic(), archive_reader.cursor() as cursor:
-        reading = reader.read(source(), cursor)
+    with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+        reading = reader.read(queue_database(), cursor)
     assert [group.count for group in reading.lying or []] == [4]
 
 
@@ -61,19 +61,19 @@ def test_what_has_no_cause_lies_by_its_result(
     die(3, "failed")
     connection = connect(console_database)
     for exception in (None, ""):
-        store.bury(connection, DeadMessage(queue=BILLING, exception_type=exception))
-    store.bury(connection, DeadMessage(queue=BILLING, exception_type="Shop.Refused"))
+        store.archive_failed(connection, DeadMessage(queue=BILLING, exception_type=exception))
+    store.archive_failed(connection, DeadMessage(queue=BILLING, exception_type="Shop.Refused"))
     lying = {(group.queue, group.cause): group.count for group in read().lying or []}
     assert lying == {(BILLING, "failed"): 5, (BILLING, "Shop.Refused"): 1}
 
 
 def test_between_two_counts_the_dead_are_added_up(console_database: str, die: Die) -> None:
     """A large archive is counted seldom; what has just died may not look as if it were gone."""
-    reader = ArchiveReader()
+    reader = DeadMessageCursor()
 
     def lying() -> dict[str, int]:
-        with transaction.atomic(), archive_reader.cursor() as cursor:
-            return {group.cause: group.count for group in reader.read(source(), cursor).lying or []}
+        with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+            return {group.cause: group.count for group in reader.read(queue_database(), cursor).lying or []}
 
     die(1, "Shop.Refused")
     assert lying() == {"Shop.Refused": 1}
@@ -115,7 +115,7 @@ def test_of_thousands_of_causes_a_queue_has_so_many_by_name(console_database: st
     reading = read()
     for found in (reading.deaths, reading.lying or []):
         billing = {group.cause: group for group in found if group.queue == BILLING}
-        assert len(billing) == archive_reader.MOST_CAUSES + 1
+        assert len(billing) == dead_message_cursor.MOST_CAUSES + 1
         assert billing["Shop.Often"].count == 5
         assert (billing[""].count, billing[""].causes) == (41, 41)
         assert len(found) == len(billing) + 1
@@ -124,7 +124,7 @@ def test_of_thousands_of_causes_a_queue_has_so_many_by_name(console_database: st
 
 def test_a_cause_that_is_warned_of_keeps_its_name(console_database: str, die: Die) -> None:
     read()
-    for number in range(archive_reader.MOST_CAUSES):
+    for number in range(dead_message_cursor.MOST_CAUSES):
         Alert.objects.create(
             kind="dead_message", subject=BILLING, queue=BILLING, cause=f"Shop.Known{number}", severity="critical",
             opened_at=datetime.now(UTC), seen_at=datetime.now(UTC),

@@ -8,17 +8,17 @@ from uuid import uuid4
 
 import pytest
 
-from pgqueue_admin.alerts.archive_reader import OLD_STOCK, Deaths, Group, Pile
+from pgqueue_admin.alerts.dead_message_cursor import OLD_STOCK, DeadGroup, NewDeaths, Pile
 from pgqueue_admin.alerts.kinds import old_deaths
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import Alert, AlertMail, Cursor
+from pgqueue_admin.models import Alert, AlertMail, Cursor
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.times import wire_time
+from pgqueue_admin.transport.wire.wire_times import wire_time
 from tests.alerts.conftest import BILLING
 from tests.alerts.reading import read
-from tests.alerts.test_evaluate import Clock, clock
+from tests.alerts.test_evaluation import Clock, clock
 
 ERROR, CANONICAL = Address("public", "error"), '"public"."error"'
 Connect = Callable[..., Connection]
@@ -58,8 +58,8 @@ def test_what_the_ingester_takes_in_days_later_is_a_pile(console_database: str, 
 
 def taken_over(count: int, clock: Clock) -> dict[str, Any]:
     return {
-        "deaths": [Deaths(BILLING, f"Shop.Cause{number}", count, clock.now, old=count) for number in range(3)],
-        "lying": [Group(BILLING, f"Shop.Cause{number}", count, clock.now) for number in range(3)],
+        "deaths": [NewDeaths(BILLING, f"Shop.Cause{number}", count, clock.now, old=count) for number in range(3)],
+        "lying": [DeadGroup(BILLING, f"Shop.Cause{number}", count, clock.now) for number in range(3)],
         "piles": [Pile(CANONICAL, 3 * count)],
     }
 
@@ -92,4 +92,6 @@ def test_it_ends_a_day_after_the_last_without_a_mail(clock: Clock) -> None:
 
 def test_a_fresh_death_of_the_same_cause_is_mailed_at_once(clock: Clock) -> None:
     clock.turn(0, **taken_over(5, clock))
-    assert clock.turn(0.1, deaths=[Deaths(BILLING, "Shop.Cause0", 1, clock.now)], lying=taken_over(5, clock)["lying"])
+    assert clock.turn(
+        0.1, deaths=[NewDeaths(BILLING, "Shop.Cause0", 1, clock.now)], lying=taken_over(5, clock)["lying"]
+    )

@@ -10,14 +10,14 @@ import pytest
 from django.core.checks import run_checks
 from django.test import Client
 
-from pgqueue_admin.alerts import peek
-from pgqueue_admin.alerts.archive_reader import Reading
-from pgqueue_admin.alerts.evaluate import Evaluation
-from pgqueue_admin.alerts.look import look
-from pgqueue_admin.pipeline.figures.histogram import bucket
-from pgqueue_admin.records.models import Endpoint, Queue, SmallestTtbr
+from pgqueue_admin.alerts import peek_delay_rules
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading
+from pgqueue_admin.alerts.evaluation import Evaluation
+from pgqueue_admin.alerts.snapshot import look
+from pgqueue_admin.history.rollups.histogram import bucket
+from pgqueue_admin.models import Endpoint, MinimumTtbr, Queue
 from pgqueue_admin.transport import peek_range
-from pgqueue_admin.workers import settings as engine
+from pgqueue_admin.workers.processes import endpoint_settings as engine
 
 pytestmark = pytest.mark.usefixtures("console_database")
 FINE_MS = 1_000
@@ -41,13 +41,13 @@ def warehouse() -> Endpoint:
     return Endpoint.objects.create(name="Warehouse", table="Warehouse", peek_delay_ms=FINE_MS)
 
 
-def lives(milliseconds: int | None) -> list[SmallestTtbr]:
+def lives(milliseconds: int | None) -> list[MinimumTtbr]:
     queue = Queue.objects.create(schema="public", table="Warehouse", kind="input")
     if milliseconds is None:
         return []
     about = {"message_type": "Shop.Warehouse.StockHold", "ttbr_ms": milliseconds, "seen_at": queue.first_seen_at}
     about |= SEEN.get(milliseconds, {})
-    return [SmallestTtbr.objects.create(queue=queue, **about)]
+    return [MinimumTtbr.objects.create(queue=queue, **about)]
 
 
 def words(text: str) -> str:
@@ -65,7 +65,7 @@ def in_the_form(operator: Client, endpoint: Endpoint, delay_ms: int) -> str:
 def in_the_log(caplog: Any) -> str:
     now = datetime.now(UTC)
     with caplog.at_level(logging.WARNING):
-        Evaluation(look(now, now, Reading())).run()
+        Evaluation(look(now, now, CursorReading())).run()
     return words("\n".join(caplog.messages))
 
 
@@ -88,7 +88,7 @@ def test_all_four_say_the_same(
     form = in_the_form(operator, warehouse, delay_ms)
     warehouse.peek_delay_ms = delay_ms
     warehouse.save()
-    (fault,) = peek.faults(warehouse, ttbrs)
+    (fault,) = peek_delay_rules.faults(warehouse, ttbrs)
     said = {
         "form": form,
         "log": in_the_log(caplog),

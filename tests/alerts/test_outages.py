@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.alerts import peek
+from pgqueue_admin.alerts import peek_delay_rules
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Alert, AlertMail, Endpoint, Queue, SmallestTtbr
-from pgqueue_admin.records.source import close
+from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Queue, database_clock
+from pgqueue_admin.models.queue_database import close
 from tests.console.sampled import elsewhere, read_only
 from tests.hostile.proxy import Proxy
 from tests.waiting import until
@@ -122,7 +121,7 @@ def test_a_long_type_name_costs_no_warning_and_no_mail(console_database: str, di
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=9_000)
     queue = Queue.objects.create(schema="public", table="Billing", kind="input")
     kind = "Shop." + "Long" * 120
-    SmallestTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, seen_at=clock.now())
+    MinimumTtbr.objects.create(queue=queue, message_type=kind, ttbr_ms=2_000, seen_at=database_clock.now())
     alerter = Alerter()
     alerter.turn()
     die(1)
@@ -138,7 +137,7 @@ def test_one_kind_that_fails_is_named_once_and_takes_no_other_down(
     Endpoint.objects.create(name="Billing", schema="public", table="Billing", peek_delay_ms=12_000)
     alerter = Alerter()
     alerter.turn()
-    monkeypatch.setattr(peek, "out_of_range", lambda endpoint: 1 / 0)
+    monkeypatch.setattr(peek_delay_rules, "out_of_range", lambda endpoint: 1 / 0)
     die(1)
     alerter.turn()
     alerter.turn()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.records.models import Endpoint, Process
+from pgqueue_admin.models import Endpoint, Process
 from tests.alerts.test_kinds import NOW, ago, found, look, queue
 
 

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from pgqueue_admin.alerts import letter
-from pgqueue_admin.alerts.mailbox import Mailbox
-from pgqueue_admin.console.overview import changes
-from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Process
-from pgqueue_admin.records.processes import HEARTBEAT_LOST
+from pgqueue_admin.alerts.mail import composer
+from pgqueue_admin.alerts.mail.mail_settings import MailSettings
+from pgqueue_admin.console.overview import activity
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Process
+from pgqueue_admin.models.processes import HEARTBEAT_LOST
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -162,7 +162,7 @@ def test_test_mails_are_audited_and_one_a_minute(operator: Client, settings: Any
     AlertMail.objects.update(created_at=datetime.now(UTC) - timedelta(seconds=61))
     operator.post("/alerts/mail/")
     assert AlertMail.objects.count() == 2
-    assert changes.of_entry(entry).did == "sent a test mail to oncall@example.org"
+    assert activity.of_entry(entry).did == "sent a test mail to oncall@example.org"
 
 
 def test_without_an_address_no_test_mail_is_pretended(operator: Client, settings: Any) -> None:
@@ -206,7 +206,7 @@ def test_open_ones_are_paged_the_gravest_first(operator: Client) -> None:
 
 def test_hostile_names_are_text(operator: Client) -> None:
     alert = dead(queue='"public"."<script>alert(1)</script>"', sentence="<b>", cause="<i>", meaning="<u>")
-    mail = letter.write_test(Mailbox(environment="<env>"), "<who>", "plum")
+    mail = composer.write_test(MailSettings(environment="<env>"), "<who>", "plum")
     for path in ("/alerts/", f"/alerts/{alert.pk}/", f"/alerts/mail/{mail.pk}/"):
         body = operator.get(path).content.decode()
         assert not re.search("<script>alert|<b>\\s*<|<i>|<u>|<who>|<env>", body.partition("<main")[2])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.alerts.subject import compose, one_line, unlinked
+from pgqueue_admin.alerts.mail.subject import compose, one_line, unlinked
 
 HOSTILE = st.text(max_size=200)
 

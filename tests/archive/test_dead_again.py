@@ -4,7 +4,7 @@ from uuid import uuid4
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import RETRIED_FROM
+from pgqueue_admin.archive.messages import RETRIED_FROM
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from pgqueue_admin.archive import replay, store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import Deadlock
 from pgqueue_admin.transport import Endpoint
@@ -30,7 +30,7 @@ def test_it_is_raised_and_no_message_called_failed(
 ) -> None:
     """It may be tried again as a whole: the queue refused nothing."""
     Endpoint("Sales", engine_database).create_queues()
-    dead = store.bury(engine, DeadMessage(queue='"public"."Sales"', target=SALES, headers="{}", body=b"{}"))
+    dead = store.archive_failed(engine, DeadMessage(queue='"public"."Sales"', target=SALES, headers="{}", body=b"{}"))
     other, look = connect(engine_database), connect(engine_database)
     engine.run("set deadlock_timeout = '10ms'")  # who looks first is ended: it is the retry
     other.run("set deadlock_timeout = '1h'")

@@ -8,13 +8,13 @@ import pytest
 
 from pgqueue_admin.archive import schema, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
-from tests.transport.spy import insert
+from tests.transport.recording_observer import insert
 
 SAID = 'Zoë owes "12 €" \\ 😀'
 READ = {
@@ -48,7 +48,7 @@ def test_an_error_queue_is_emptied_whatever_was_said(encoded: str, archive: Conn
 @pytest.mark.parametrize(("encoded", "read"), READ.items(), indirect=["encoded"])
 def test_an_endpoint_archives_whatever_it_was(archive: Connection, read: str) -> None:
     dead = DeadMessage(queue='"public"."Sales"', message_id="one", message_type=SAID, exception_message=SAID)
-    store.bury(archive, dead)
-    store.bury(archive, replace(dead, message_id=None, message_type="plain"))
+    store.archive_failed(archive, dead)
+    store.archive_failed(archive, replace(dead, message_id=None, message_type="plain"))
     found = archive.all("select exception_message, message_type, message from messages.message_archive order by seq")
     assert [(row.exception_message, row.message["type"]) for row in found] == [(read, read), (read, "plain")]

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import RowsLeftOut
+from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
-from tests.leaving_out import leaving_out
+from tests.row_filtering_trigger import leaving_out
 from tests.waiting import gathered
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "fixtures/nservicebus/expected.json").read_text())["errors"]
-ALL = Filter(state="")
+ALL = ArchiveFilter(state="")
 Connect = Callable[..., Connection]
 
 
@@ -80,7 +80,7 @@ def test_an_address_without_a_schema_is_in_that_of_its_error_queue(
     error = Address("nsb", "error")
     put(engine, json.dumps({h.MESSAGE_ID: "m", h.FAILED_Q: failed_q}), table=error)
     assert ingest(engine, error).dead == 1
-    [message] = store.page(engine, Filter()).messages
+    [message] = store.page(engine, ArchiveFilter()).messages
     assert (message.target, message.queue) == (Address(*target), postgresql().canonical(Address(*target)))
     assert message.failed_queue == failed_q
 
@@ -109,7 +109,7 @@ def test_poison_of_every_kind_is_archived_and_says_why(recorded: Connection) -> 
         archived = "select row_id, expires::text, headers, body from messages.message_archive"
         after = recorded.all(archived + " where found_in = %(t)s order by seq", {"t": table})
         assert after == before
-        for message in store.page(recorded, Filter(queue=table), limit=100).messages:
+        for message in store.page(recorded, ArchiveFilter(queue=table), limit=100).messages:
             assert message.why_no_retry, message.headers
 
 
@@ -168,7 +168,7 @@ def test_what_a_queue_does_not_let_go_of_is_not_counted_as_moved(engine: Connect
     for number in range(3):
         put(engine, json.dumps({h.MESSAGE_ID: f"m-{number}"}))
     leaving_out(engine, "error", "delete", text)
-    with pytest.raises(RowsLeftOut, match=f"gave {of}"):
+    with pytest.raises(RowsDropped, match=f"gave {of}"):
         ingest(engine, ERROR, 3)
     assert engine.value("select count(*) from error") == 3
     assert engine.value("select count(*) from messages.message_archive") == 0
@@ -177,7 +177,7 @@ def test_what_a_queue_does_not_let_go_of_is_not_counted_as_moved(engine: Connect
 def test_what_the_archive_leaves_out_stays_in_its_queue(engine: Connection) -> None:
     put(engine, "{}")
     leaving_out(engine, "messages.message_archive", "insert")
-    with pytest.raises(RowsLeftOut):
+    with pytest.raises(RowsDropped):
         ingest(engine, ERROR)
     assert engine.value("select count(*) from error") == 1
 

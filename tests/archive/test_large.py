@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.failures import dead_message
+from pgqueue_admin.archive.from_failure import dead_message
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import MOST_HEADERS, Filter
+from pgqueue_admin.archive.messages import MOST_HEADERS, ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure
@@ -82,10 +82,10 @@ def test_a_trace_keeps_both_of_its_ends(engine: Connection) -> None:
     queue = Address("public", "Sales")
     row = SimpleNamespace(id=params["id"], seq=1, expired=False, headers=said, body=b"")
     message = IncomingMessage.of_row(queue, row)
-    store.bury(engine, dead_message(message, Failure("Sales", queue, "E", trace, trace), postgresql()))
+    store.archive_failed(engine, dead_message(message, Failure("Sales", queue, "E", trace, trace), postgresql()))
     for row in engine.all("select stack_trace, exception_message from messages.message_archive"):
         assert row.stack_trace.startswith("the first")
         assert row.stack_trace.endswith("the last")
         assert "\n… 17 characters are left out here …\n" in row.stack_trace
         assert row.exception_message == trace[:MOST_MESSAGE]
-    assert store.count(engine, Filter(state=""), 10).number == 2
+    assert store.count(engine, ArchiveFilter(state=""), 10).number == 2

@@ -11,13 +11,13 @@ import pytest
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import RETRIED_FROM, ArchivedMessage, Filter, Outcome, retried_from
+from pgqueue_admin.archive.messages import RETRIED_FROM, ArchivedMessage, ArchiveFilter, Outcome, retried_from
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.sessions.wake_ups import channel
+from pgqueue_admin.transport.sessions.queue_notifications import channel
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
-from tests.leaving_out import leaving_out
+from tests.row_filtering_trigger import leaving_out
 from tests.waiting import gathered
 
 REFUSED = "Shop.Billing.PaymentGateway+RefusedException"
@@ -30,7 +30,7 @@ class Stop(Exception):
 
 
 def newest(connection: Connection, **filter: Any) -> ArchivedMessage:
-    return store.page(connection, Filter(**filter), limit=1).messages[0]
+    return store.page(connection, ArchiveFilter(**filter), limit=1).messages[0]
 
 
 def retried_row(connection: Connection) -> Any:
@@ -45,7 +45,7 @@ def test_who_receives_with_our_engine_is_woken_once_with_the_commit(
     ingested: Connection, connect: Connect, archived_database: str
 ) -> None:
     billing, sales = Address("public", "Billing"), Address("public", "Sales")
-    ears, ids = connect(archived_database), [message.id for message in store.page(ingested, Filter()).messages]
+    ears, ids = connect(archived_database), [message.id for message in store.page(ingested, ArchiveFilter()).messages]
     ears.listen(*(channel(postgresql(), queue) for queue in (billing, sales)))
     with suppress(Stop), ingested.transaction():
         replay.retry(ingested, ids[:3], "ana", ours=lambda address: True)
@@ -92,7 +92,7 @@ def test_the_second_retry_is_told_who_and_when(ingested: Connection) -> None:
 
 
 def test_two_clicks_at_once_send_once(archived_database: str, ingested: Connection, connect: Connect) -> None:
-    ids = [m.id for m in store.page(ingested, Filter(exception=REFUSED), limit=20).messages]
+    ids = [m.id for m in store.page(ingested, ArchiveFilter(exception=REFUSED), limit=20).messages]
     before = ingested.value(f"select count(*) from {BILLING}")
     results: list[Any] = []
     people = [(connect(archived_database), who, order) for who, order in (("ana", 1), ("bob", -1))]
@@ -110,7 +110,7 @@ def test_two_clicks_at_once_send_once(archived_database: str, ingested: Connecti
 
 def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
     """Wire 3: FailedQ of a failed forward is the raw destination, and names a queue that does not exist."""
-    forwards = store.page(ingested, Filter(exception="QueueNotFoundException"), limit=100).messages
+    forwards = store.page(ingested, ArchiveFilter(exception="QueueNotFoundException"), limit=100).messages
     assert len(forwards) == 27
     outcomes = replay.retry(ingested, [m.id for m in forwards], "ana")
     assert {o.result for o in outcomes} == {"failed"}
@@ -122,7 +122,7 @@ def test_failed_forwards_to_missing_queues_say_so(ingested: Connection) -> None:
             "Its queue is gone: there is no queue table 'Reminders' in schema 'Decommissioned'.",
         }
     )
-    assert store.count(ingested, Filter(exception="QueueNotFoundException"), 100).number == 27
+    assert store.count(ingested, ArchiveFilter(exception="QueueNotFoundException"), 100).number == 27
 
 
 def test_once_its_queue_is_back_it_can_be_retried(ingested: Connection) -> None:
@@ -177,7 +177,7 @@ def test_one_queue_that_refuses_fails_its_own_only(ingested: Connection) -> None
 
 def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection) -> None:
     """A trigger against duplicates answers no error: marked as retried, the message would be nowhere any more."""
-    first, second = store.page(ingested, Filter(exception=REFUSED), limit=2).messages
+    first, second = store.page(ingested, ArchiveFilter(exception=REFUSED), limit=2).messages
     leaving_out(ingested, BILLING, "insert", str(first.message_id))
     before = ingested.value(f"select count(*) from {BILLING}")
     sales = newest(ingested, queue='"public"."Sales"')
@@ -185,7 +185,10 @@ def test_what_a_queue_leaves_out_without_a_word_stays_dead(ingested: Connection)
     assert [o.result for o in outcomes] == ["done", "failed", "failed"]
     assert "left rows out. It took 1 of 2" in str(outcomes[1].why)
     assert ingested.value(f"select count(*) from {BILLING}") == before
-    assert [m.id for m in store.page(ingested, Filter(exception=REFUSED), limit=2).messages] == [first.id, second.id]
+    assert [m.id for m in store.page(ingested, ArchiveFilter(exception=REFUSED), limit=2).messages] == [
+        first.id,
+        second.id,
+    ]
     assert replay.retry(ingested, [second.id], "ana")[0].result == "done"
 
 

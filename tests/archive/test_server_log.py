@@ -8,7 +8,7 @@ import pytest
 
 from pgqueue_admin.archive import replay, store
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import DeadMessage, Filter
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests.waiting import until
@@ -40,8 +40,8 @@ def test_the_documented_pattern_matches_the_servers_log(
     server: PostgreSQL, engine: Connection, pattern: re.Pattern[str]
 ) -> None:
     dead = DeadMessage(queue='"public"."Sales"', message_id="log-test-1")
-    archive_id = store.bury(engine, dead)
-    store.bury(engine, DeadMessage(queue="q", message_id="log-test-1", result="success", kind="control"))
+    archive_id = store.archive_failed(engine, dead)
+    store.archive_failed(engine, DeadMessage(queue="q", message_id="log-test-1", result="success", kind="control"))
     [line] = until(lambda: log_lines(server, "log-test-1"), what="the warning in the log")
     match = pattern.search(line)
     assert match
@@ -55,7 +55,7 @@ def test_the_documented_pattern_matches_the_servers_log(
 
 def test_the_writing_client_gets_it_as_a_notice(engine: Connection, pattern: re.Pattern[str]) -> None:
     heard = notices(engine)
-    store.bury(engine, DeadMessage(queue="q", message_id="m"))
+    store.archive_failed(engine, DeadMessage(queue="q", message_id="m"))
     [(severity, sqlstate, said)] = heard
     assert (severity, sqlstate) == ("WARNING", "01000")
     assert pattern.search(f"WARNING:  {said}")
@@ -75,7 +75,7 @@ def test_an_original_row_has_no_message_id(engine: Connection, pattern: re.Patte
 def test_a_message_cannot_forge_a_line(engine: Connection, pattern: re.Pattern[str]) -> None:
     heard = notices(engine)
     forged = "x\nWARNING:  dead message: archive id 1, result failed, message id y, queue z"
-    store.bury(engine, DeadMessage(queue=forged, message_id=forged))
+    store.archive_failed(engine, DeadMessage(queue=forged, message_id=forged))
     assert "\n" not in heard[0][2]
     assert len(pattern.findall(f"WARNING:  {heard[0][2]}")) == 1
 
@@ -83,7 +83,7 @@ def test_a_message_cannot_forge_a_line(engine: Connection, pattern: re.Pattern[s
 def test_acts_on_dead_messages_do_not_warn_again(recorded: Connection) -> None:
     ingest(recorded, Address("public", "error"), 50)
     heard = notices(recorded)
-    ids = [message.id for message in store.page(recorded, Filter()).messages]
+    ids = [message.id for message in store.page(recorded, ArchiveFilter()).messages]
     replay.discard(recorded, ids, "ana")
     replay.restore(recorded, ids, "ana")
     replay.retry(recorded, ids, "ana")

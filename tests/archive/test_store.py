@@ -8,14 +8,14 @@ from uuid import UUID, uuid4
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.failures import dead_message
-from pgqueue_admin.archive.model import DeadMessage, Filter
+from pgqueue_admin.archive.from_failure import dead_message
+from pgqueue_admin.archive.messages import ArchiveFilter, DeadMessage
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
-ALL = Filter(state="")
+ALL = ArchiveFilter(state="")
 SALES = Address("shop", "Sales")
 
 
@@ -32,7 +32,9 @@ def test_our_engine_buries_what_it_was_given(engine: Connection) -> None:
     message = incoming()
     died = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     with engine.transaction():
-        archive_id = store.bury(engine, dead_message(message, failure(failed_at=died), postgresql(), "host-1"))
+        archive_id = store.archive_failed(
+            engine, dead_message(message, failure(failed_at=died), postgresql(), "host-1")
+        )
     found = store.get(engine, archive_id)
     assert found
     assert (found.result, found.state, found.kind, found.attempts) == ("failed", "dead", "transport", 6)
@@ -63,13 +65,13 @@ def test_a_message_is_read_whatever_others_wrote_as_its_times(engine: Connection
 
 def test_a_burial_ends_with_the_receive_transaction(engine: Connection) -> None:
     with suppress(RuntimeError), engine.transaction():
-        store.bury(engine, dead_message(incoming(), failure(), postgresql()))
+        store.archive_failed(engine, dead_message(incoming(), failure(), postgresql()))
         raise RuntimeError
     assert store.count(engine, ALL, 10) == (0, False)
 
 
 def test_unreadable_headers_are_buried_as_they_are(engine: Connection) -> None:
-    archive_id = store.bury(engine, dead_message(incoming('{"a": "\\u0000'), failure(), postgresql()))
+    archive_id = store.archive_failed(engine, dead_message(incoming('{"a": "\\u0000'), failure(), postgresql()))
     found = store.get(engine, archive_id)
     assert found
     assert found.headers == '{"a": "\\u0000'
@@ -77,7 +79,7 @@ def test_unreadable_headers_are_buried_as_they_are(engine: Connection) -> None:
 
 
 def test_a_long_endpoint_name_fits_the_originals_column(engine: Connection) -> None:
-    archive_id = store.bury(engine, DeadMessage(queue="q", endpoint="é" * 55))
+    archive_id = store.archive_failed(engine, DeadMessage(queue="q", endpoint="é" * 55))
     found = store.get(engine, archive_id)
     assert found
     assert (found.handled_by, found.endpoint) == ("é" * 50, "é" * 55)
@@ -101,7 +103,7 @@ def test_paging_both_ways_shows_every_row_once(ingested: Connection) -> None:
 
 def test_filters(ingested: Connection) -> None:
     def number(**filter: object) -> int:
-        return store.count(ingested, Filter(**filter), 10_000).number  # type: ignore[arg-type]
+        return store.count(ingested, ArchiveFilter(**filter), 10_000).number  # type: ignore[arg-type]
 
     assert number() == 2597
     assert (
@@ -140,6 +142,6 @@ def test_sightings_by_any_id(ingested: Connection) -> None:
 
 
 def test_a_body_is_cut_in_the_database(engine: Connection) -> None:
-    archive_id = store.bury(engine, DeadMessage(queue="q", body=bytes(range(256)) * 40_000))
+    archive_id = store.archive_failed(engine, DeadMessage(queue="q", body=bytes(range(256)) * 40_000))
     assert store.body(engine, archive_id, 1_000_000, 5) == (10_240_000, bytes([64, 65, 66, 67, 68]))
     assert store.body(engine, 999_999) is None

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bench import history_beside
-from bench.history import Archive
-from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import HistoryFile
+from bench.history_archive import Archive
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
+from pgqueue_admin.models import DataFile
 
 
 class Filing:
@@ -22,8 +22,8 @@ class Filing:
 
     def turn(self) -> None:
         (archive,) = sources(self._connection)
-        while batch := planning.plan(self._connection, archive):
-            file = HistoryFile(source=archive, path=f"{batch.pk}.parquet", rows=batch.rows, bytes=1)
+        while batch := planning.plan_batch(self._connection, archive):
+            file = DataFile(source=archive, path=f"{batch.pk}.parquet", rows=batch.rows, bytes=1)
             ledger.done(batch, ledger.begin(batch, "test"), batch.rows, {}, [file], [])
             archive.refresh_from_db()
 
@@ -44,5 +44,5 @@ def test_files_hold_as_many_messages_as_are_divided_by_their_time(
             archive.fill(rows)
             archive.driver.turn()
         history_beside.beside(archive, 20, 1)
-    files = HistoryFile.objects.filter(path__in=[Path(path).name for path in looked_into])
+    files = DataFile.objects.filter(path__in=[Path(path).name for path in looked_into])
     assert sum(file.rows for file in files) == 20

@@ -9,15 +9,15 @@ import pytest
 from bench.wire import dump, make
 from bench.wire.shop import TRACE
 from bench.wire.waiting import ODD
-from pgqueue_admin.demo import recorded
+from pgqueue_admin.demo import restore_recording
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from tests.databases import Databases
-from tests.transport.catalog import catalog
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
+from tests.transport.table_catalog import catalog
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,9 @@ def restored(made: tuple[Path, Path], databases: Databases) -> Iterator[str]:
         postgresql().connect(dsn, for_handlers=True) as connection,
         made[0].open("rb") as lines,
     ):
-        for statement in recorded.statements(lines):
-            if copy := recorded._COPY.fullmatch(statement):
-                connection.copy_in(statement, recorded.rows(lines, copy["columns"], None))
+        for statement in restore_recording.statements(lines):
+            if copy := restore_recording._COPY.fullmatch(statement):
+                connection.copy_in(statement, restore_recording.rows(lines, copy["columns"], None))
             else:
                 connection.run(statement)
         yield dsn

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from pgqueue_admin.archive import ingester, store
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
 
 ERRORS = Address("public", "error")
@@ -41,7 +41,7 @@ class Recorded:
 
     def dead(self, limit: int = 10, **asked: Any) -> list[int]:
         """Archive ids, newest first."""
-        return [each.id for each in store.page(self.connection, Filter(**asked), limit=limit).messages]
+        return [each.id for each in store.page(self.connection, ArchiveFilter(**asked), limit=limit).messages]
 
     def refused_card(self) -> int:
         return self.dead(1, exception=REFUSED)[0]

@@ -11,14 +11,13 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.demo.recorded import RECORDED_AT
-from pgqueue_admin.records import source
-from pgqueue_admin.records.models import LatestSample, Queue
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.demo.restore_recording import RECORDED_AT
+from pgqueue_admin.models import LatestSample, Queue, queue_database
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 
 
 def sample(times: int = 1) -> None:
-    sampling = Sampling()
+    sampling = SamplerProcess()
     for _ in range(times):
         sampling.turn()
     sampling.close()
@@ -59,13 +58,13 @@ def elsewhere(alias: str, **changes: object) -> Iterator[None]:
     entry = connections[alias].settings_dict
     before = dict(entry)
     connections[alias].close()
-    source.close()
+    queue_database.close()
     entry.update(changes)
     try:
         yield
     finally:
         connections[alias].close()
-        source.close()
+        queue_database.close()
         entry.clear()
         entry.update(before)
 

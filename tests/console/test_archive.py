@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pgqueue_admin.archive.model import Filter
-from pgqueue_admin.console import archive_query
-from pgqueue_admin.records import source
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.models import queue_database
 from tests.console.pages import Connect
 from tests.console.recorded import REFUSED, Recorded
 
@@ -26,29 +26,35 @@ def ids(html: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "filter"),
     [
-        (None, Filter(state="dead")),
-        ("", Filter(state="")),
-        ("type:ChargeCard state:retried", Filter(state="retried", type="ChargeCard")),
-        ('error:Timeout message:"card declined"', Filter(state="", exception="Timeout", words=("card declined",))),
-        ("vat number", Filter(state="", words=("vat", "number"))),
-        ("op:418 result:failed kind:transport", Filter(state="", operation=418, result="failed", kind="transport")),
+        (None, ArchiveFilter(state="dead")),
+        ("", ArchiveFilter(state="")),
+        ("type:ChargeCard state:retried", ArchiveFilter(state="retried", type="ChargeCard")),
+        (
+            'error:Timeout message:"card declined"',
+            ArchiveFilter(state="", exception="Timeout", words=("card declined",)),
+        ),
+        ("vat number", ArchiveFilter(state="", words=("vat", "number"))),
+        (
+            "op:418 result:failed kind:transport",
+            ArchiveFilter(state="", operation=418, result="failed", kind="transport"),
+        ),
         (
             "id:2f048cd1-637d-4c08 endpoint:Billing",
-            Filter(state="", message_id="2f048cd1-637d-4c08", endpoint="Billing"),
+            ArchiveFilter(state="", message_id="2f048cd1-637d-4c08", endpoint="Billing"),
         ),
-        ("error:=Shop.Boom type:Msg*", Filter(state="", exception_is="Shop.Boom", type_from="Msg")),
-        ('error:="say ""hi"" *" type:="=x"', Filter(state="", exception_is='say "hi" *', type_is="=x")),
-        ('error:"two words"* type:"Boom*"', Filter(state="", exception_from="two words", type="Boom*")),
-        ('error:="" result:failed', Filter(state="", exception_is="", result="failed")),
-        ("op:5/last state:discarded", Filter(state="discarded", last_operation=5)),
-        ("endpoint:=Billing id:=12", Filter(state="", endpoint="Billing", message_id="12")),
-        ("queue:Billing", Filter(state="", queue='"public"."Billing"')),
-        ('queue:"Legacy"."Invoicing"', Filter(state="", queue='"Legacy"."Invoicing"')),
-        ("queue:Legacy.Invoicing", Filter(state="", queue='"Legacy"."Invoicing"')),
+        ("error:=Shop.Boom type:Msg*", ArchiveFilter(state="", exception_is="Shop.Boom", type_from="Msg")),
+        ('error:="say ""hi"" *" type:="=x"', ArchiveFilter(state="", exception_is='say "hi" *', type_is="=x")),
+        ('error:"two words"* type:"Boom*"', ArchiveFilter(state="", exception_from="two words", type="Boom*")),
+        ('error:="" result:failed', ArchiveFilter(state="", exception_is="", result="failed")),
+        ("op:5/last state:discarded", ArchiveFilter(state="discarded", last_operation=5)),
+        ("endpoint:=Billing id:=12", ArchiveFilter(state="", endpoint="Billing", message_id="12")),
+        ("queue:Billing", ArchiveFilter(state="", queue='"public"."Billing"')),
+        ('queue:"Legacy"."Invoicing"', ArchiveFilter(state="", queue='"Legacy"."Invoicing"')),
+        ("queue:Legacy.Invoicing", ArchiveFilter(state="", queue='"Legacy"."Invoicing"')),
     ],
 )
-def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | None, filter: Filter) -> None:
-    query = archive_query.read(typed)
+def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | None, filter: ArchiveFilter) -> None:
+    query = search.read(typed)
     assert query.error is None
     assert query.filter == filter
 
@@ -77,7 +83,7 @@ def test_what_is_typed_is_what_is_searched(looked_at: Recorded, typed: str | Non
     ],
 )
 def test_a_wrong_term_is_named_and_nothing_runs(looked_at: Recorded, typed: str, wrong: str) -> None:
-    error = archive_query.read(typed).error
+    error = search.read(typed).error
     assert error is not None
     assert error.wrong == wrong
     html = page(looked_at.operator, q=typed)
@@ -166,8 +172,8 @@ def test_without_our_tables_the_command_is_named(recorded: Recorded) -> None:
 def test_a_slow_search_keeps_its_words(
     recorded: Recorded, connect: Connect, recorded_console: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(source._READS, "statement_timeout", 1.0)
-    source.close()
+    monkeypatch.setitem(queue_database._READS, "statement_timeout", 1.0)
+    queue_database.close()
     blocker = connect(recorded_console)
     with blocker.transaction():
         blocker.run("lock table messages.message_archive in access exclusive mode")
@@ -191,8 +197,8 @@ def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> No
 
 def test_a_search_takes_twenty_words_at_most(recorded: Recorded) -> None:
     """Each is looked for in each message: a stack trace that was pasted would keep the database busy."""
-    most = " ".join(f"word{number}" for number in range(archive_query.MOST_WORDS))
-    assert archive_query.read(most).error is None
+    most = " ".join(f"word{number}" for number in range(search.MOST_WORDS))
+    assert search.read(most).error is None
     said = page(recorded.operator, q=f"{most} more")
     assert "21 words" in said
     assert "at most 20" in said

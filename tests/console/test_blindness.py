@@ -9,17 +9,16 @@ from django.db import transaction
 from django.test import Client
 from pytest_django import Settings
 
-from pgqueue_admin.alerts import telling
-from pgqueue_admin.alerts.archive_reader import Reading
-from pgqueue_admin.alerts.evaluate import Evaluation
-from pgqueue_admin.alerts.look import look
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading
+from pgqueue_admin.alerts.evaluation import Evaluation
+from pgqueue_admin.alerts.mail import policy
+from pgqueue_admin.alerts.snapshot import look
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import clock, sight
-from pgqueue_admin.records.models import Alert, AlertMail
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.models import Alert, AlertMail, database_clock, visibility
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests.console.pages import Connect
 from tests.console.sampled import elsewhere, signed_in
-from tests.hostile import watching
+from tests.hostile import change_detector
 from tests.monitor.tables import fill, make
 from tests.waiting import until
 
@@ -41,8 +40,8 @@ def owner(console_database: str, connect: Connect) -> Connection:
 
 
 @contextmanager
-def sampler() -> Iterator[Sampling]:
-    sampling = Sampling()
+def sampler() -> Iterator[SamplerProcess]:
+    sampling = SamplerProcess()
     sampling.turn()
     try:
         yield sampling
@@ -50,19 +49,19 @@ def sampler() -> Iterator[Sampling]:
         sampling.close()
 
 
-def looks_until_unread(sampling: Sampling, number: int) -> None:
+def looks_until_unread(sampling: SamplerProcess, number: int) -> None:
     def unread() -> bool:
         sampling.turn()
-        return sight.current().unread == number
+        return visibility.current().unread == number
 
     until(unread, what=f"{number} queues unread for three samples")
 
 
 def alerted(since: datetime) -> dict[str, Alert]:
     """Open warnings by kind, after the alerter has looked."""
-    seen = look(clock.now(), since, Reading())
+    seen = look(database_clock.now(), since, CursorReading())
     with transaction.atomic():
-        telling.write(seen, Evaluation(seen).run())
+        policy.write(seen, Evaluation(seen).run())
     return {alert.kind: alert for alert in Alert.objects.filter(resolved_at=None)}
 
 
@@ -72,9 +71,13 @@ def page(path: str) -> str:
 
 
 def test_a_role_that_lost_select_on_all_is_blind(owner: Connection) -> None:
-    began = clock.now()
-    with watching.nothing_but_select(owner, ["public"]) as reader, elsewhere("queues", **reader), sampler() as sampling:
-        assert (sight.current().unread, Client().get("/readyz").json()["parts"]["queues"]) == (0, "ok")
+    began = database_clock.now()
+    with (
+        change_detector.nothing_but_select(owner, ["public"]) as reader,
+        elsewhere("queues", **reader),
+        sampler() as sampling,
+    ):
+        assert (visibility.current().unread, Client().get("/readyz").json()["parts"]["queues"]) == (0, "ok")
         owner.run(f"revoke select on {', '.join(f'{chr(34)}{name}{chr(34)}' for name in QUEUES)} from {reader['USER']}")
         looks_until_unread(sampling, len(QUEUES))
         overview, queues = page("/"), page("/queues/")
@@ -99,7 +102,7 @@ def test_a_role_that_lost_select_on_all_is_blind(owner: Connection) -> None:
 def test_one_locked_queue_is_not_read_and_blinds_nobody(
     owner: Connection, console_database: str, connect: Connect
 ) -> None:
-    began, holder = clock.now(), connect(console_database)
+    began, holder = database_clock.now(), connect(console_database)
     with sampler() as sampling, holder.transaction():
         holder.run('lock table "Orders" in access exclusive mode')
         looks_until_unread(sampling, 1)
@@ -129,12 +132,12 @@ def test_the_only_queue_that_somebody_locks_blinds_nobody_and_three_do(
     with sampler() as sampling, holder.transaction():
         holder.run('lock table "Billing" in access exclusive mode')
         looks_until_unread(sampling, 1)
-        assert not sight.current().is_blind
+        assert not visibility.current().is_blind
     for name in ("Orders", "Sales", "Shipping"):
         make(owner, name)
     with sampler() as sampling, holder.transaction():
         holder.run('lock table "Billing", "Orders", "Sales" in access exclusive mode')
         looks_until_unread(sampling, 3)
-        assert sight.current().is_blind
+        assert visibility.current().is_blind
     with sampler():
-        assert sight.current().unread == 0
+        assert visibility.current().unread == 0

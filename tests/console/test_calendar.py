@@ -11,7 +11,7 @@ from django.test import Client
 from pgqueue_admin.archive.ingester import ingest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import Alert, Queue
+from pgqueue_admin.models import Alert, Queue
 from pgqueue_admin.transport.wire import headers as h
 from tests.console.pages import Connect, shown
 from tests.console.sampled import sample

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.console.queue import view
-from pgqueue_admin.records.models import Alert, LatestSample, Queue
+from pgqueue_admin.console.queues.detail import page_data
+from pgqueue_admin.models import Alert, LatestSample, Queue
 from tests.console.pages import matched
 from tests.console.sampled import signed_in
 
@@ -23,7 +23,7 @@ def queue(**figures: object) -> Queue:
 
 def warn(severity: str, **facts: object) -> None:
     now = timezone.now() - timedelta(minutes=3)
-    about = {"kind": "nobody_receives", "subject": "Billing", "queue": '"public"."Billing"', "sentence": "Nobody"}
+    about = {"kind": "no_consumer", "subject": "Billing", "queue": '"public"."Billing"', "sentence": "Nobody"}
     Alert.objects.create(**about, severity=severity, opened_at=now, seen_at=now, **facts)
 
 
@@ -73,13 +73,13 @@ def test_what_somebody_acknowledged_colours_nothing(console_database: str) -> No
     made = queue()
     warn("critical", acknowledged_by="ana", acknowledged_at=timezone.now())
     assert colours(signed_in()) == {""}
-    assert view.live(str(made.pk))["now.state"] == ""
+    assert page_data.live(str(made.pk))["now.state"] == ""
 
 
 def test_an_open_page_is_told_the_new_colour(console_database: str) -> None:
     made = queue()
     warn("critical")
-    assert "critical" in view.live(str(made.pk))["now.state"]
+    assert "critical" in page_data.live(str(made.pk))["now.state"]
 
 
 def test_a_warning_leads_to_its_next_step(console_database: str) -> None:

@@ -1,14 +1,14 @@
 """A body that no table of an endpoint holds, as archive and history have it: read in parts as any other (T6)."""
 
-from pgqueue_admin.console.reading import body
+from pgqueue_admin.console.messages.detail import body
+from pgqueue_admin.formatting.body_views import BodyPart
+from pgqueue_admin.formatting.text_spans import joined
 from pgqueue_admin.monitor.bodies import PART
-from pgqueue_admin.wording.bodies import Part
-from pgqueue_admin.wording.pieces import joined
 
 KEPT = b"{" + "\u00fc".encode() * PART
 
 
-def part(start: str = "") -> Part:
+def part(start: str = "") -> BodyPart:
     asked = {"body": "bodystring", "from": start}
     found = body.of_copy(lambda at, length: KEPT[at : at + length], len(KEPT), None, asked).part
     assert found

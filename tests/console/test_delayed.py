@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.console.delayed import rows, spread
+from pgqueue_admin.console.delayed import due_histogram, rows
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Endpoint, LatestSample, Queue
 from pgqueue_admin.monitor import delayed
-from pgqueue_admin.records.models import Endpoint, LatestSample, Queue
 from tests.console.recorded import Recorded
 from tests.console.sampled import sample
 
@@ -200,10 +200,10 @@ def test_when_it_is_due_is_told_as_bars_and_in_figures(recorded: Recorded) -> No
 
 
 def test_the_largest_stretch_is_the_longest_bar() -> None:
-    found = spread.added_up([[1, 0, 0, 0, 0, 0, 0, 4], [1, 0, 0, 0, 0, 0, 0, 0]])
+    found = due_histogram.added_up([[1, 0, 0, 0, 0, 0, 0, 4], [1, 0, 0, 0, 0, 0, 0, 0]])
     assert [(each.messages, each.percent) for each in found.stretches if each.messages] == [(2, 50.0), (4, 100.0)]
     assert not found.is_cut
-    assert spread.added_up([]).total == 0
+    assert due_histogram.added_up([]).total == 0
 
 
 def test_its_messages_stand_under_delayed_in_the_rail(looked_at: Recorded) -> None:

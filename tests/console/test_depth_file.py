@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pgqueue_admin.records import clock, depths, samples
-from pgqueue_admin.records.models import DepthStep, Queue, Sample
+from pgqueue_admin.models import DepthBucket, Queue, Sample, database_clock, depth_history, samples
 from tests.console.pages import Connect
 
 BEGIN = datetime(2026, 11, 14, 8, tzinfo=UTC)
@@ -55,9 +54,9 @@ def test_it_has_the_figures_of_plain_sql(
     wanted = {name: _plain(database, grain, ids) for name, ids in _asked(queues)}
     assert all(len(each) > 1 for each in wanted.values())
     assert {name: _file(as_viewer, grain, name) for name in wanted} == wanted, "live"
-    depths.fold(clock.now())
-    samples.thin(clock.now())
-    assert DepthStep.objects.filter(grain=grain).exists()
+    depth_history.fold(database_clock.now())
+    samples.thin(database_clock.now())
+    assert DepthBucket.objects.filter(grain=grain).exists()
     assert Sample.objects.count() < 100
     assert {name: _file(as_viewer, grain, name) for name in wanted} == wanted, "folded, and of samples that are gone"
 

@@ -6,9 +6,9 @@ import re
 import pytest
 from django.test import Client
 
-from pgqueue_admin.console.forms.endpoint_groups import ALLOWED
-from pgqueue_admin.records import endpoint_faults, endpoints
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue
+from pgqueue_admin.console.endpoints.fieldsets import ALLOWED
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import EndpointSettings
 from tests.console.pages import Answer, Connect, matched
@@ -194,7 +194,7 @@ def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator:
     "name", [name for name in ALLOWED if Endpoint._meta.get_field(name).get_internal_type() == COUNT]
 )
 def test_the_column_allowed_has_the_numbers_that_refuse(name: str) -> None:
-    refused = endpoint_faults.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
+    refused = endpoint_validation.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
     (span,) = re.findall(r" from (.* to .*);", refused)
     assert ALLOWED[name].startswith(span)
 

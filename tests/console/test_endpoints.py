@@ -11,10 +11,10 @@ from django.core.management import get_commands
 from django.test import Client
 from django.utils import timezone
 
-from pgqueue_admin.archive.model import Filter
-from pgqueue_admin.console import archive_query
-from pgqueue_admin.records import endpoints
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Process, Queue, SmallestTtbr
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.models import AuditEntry, Endpoint, MinimumTtbr, Process, Queue
+from pgqueue_admin.services import endpoints
 from tests.console.pages import Answer, matched, shown
 
 SETTINGS = {
@@ -30,7 +30,7 @@ PAGE = "/endpoints/Shop.Orders/"
 @pytest.fixture
 def orders(console_database: str) -> Endpoint:
     queue = Queue.objects.create(schema="shop", table="Orders", kind="input")
-    SmallestTtbr.objects.create(queue=queue, message_type="Shop.MailToSend", ttbr_ms=8_000, seen_at=timezone.now())
+    MinimumTtbr.objects.create(queue=queue, message_type="Shop.MailToSend", ttbr_ms=8_000, seen_at=timezone.now())
     return Endpoint.objects.create(name="Shop.Orders", schema="shop", table="Orders", desired_processes=1)
 
 
@@ -245,8 +245,8 @@ def test_the_list_and_the_page_say_who_is_short(as_operator: Client, orders: End
 def test_its_dead_lead_to_what_lies_dead_of_its_own_queue(as_operator: Client, orders: Endpoint) -> None:
     Endpoint.objects.update(schema="shop eu", table='My "Orders"')
     asked = parse_qs(urlsplit(unescape(matched(r'<a href="([^"]*)">in the archive', text(as_operator)))).query)["q"][0]
-    found = archive_query.read(asked)
-    assert (found.error, found.filter) == (None, Filter(state="dead", queue='"shop eu"."My ""Orders"""'))
+    found = search.read(asked)
+    assert (found.error, found.filter) == (None, ArchiveFilter(state="dead", queue='"shop eu"."My ""Orders"""'))
 
 
 def test_hostile_names(as_operator: Client, console_database: str) -> None:

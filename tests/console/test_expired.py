@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Endpoint, ExpiredCount, Process, Queue
-from pgqueue_admin.workers import ttbrs
+from pgqueue_admin.models import Endpoint, ExpiredCount, Process, Queue, database_clock
+from pgqueue_admin.workers.processes import ttbr_recorder
 from tests.console.pages import matched, shown
 
 FIGURE = r"<dt>Expired</dt>(.*?)</div>"
@@ -23,9 +22,9 @@ def figure(client: Client) -> str:
 
 
 def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client, sales: Endpoint) -> None:
-    ttbrs.lost(sales, {"Shop.Quote": 400, "Shop.Mail": 14}, {})
-    ttbrs.lost(sales, {"Shop.Quote": 3}, {})
-    now = clock.now()
+    ttbr_recorder.lost(sales, {"Shop.Quote": 400, "Shop.Mail": 14}, {})
+    ttbr_recorder.lost(sales, {"Shop.Quote": 3}, {})
+    now = database_clock.now()
     for pid, expired, ended_at in ((1, 414, now), (2, 3, None)):
         about = {"role": "endpoint", "endpoint": "Sales", "host": "vm", "started_at": now, "heartbeat_at": now}
         Process.objects.create(pid=pid, start_ticks=pid, expired=expired, ended_at=ended_at, state="running", **about)
@@ -37,7 +36,7 @@ def test_what_expired_before_a_restart_is_counted_and_dated(as_operator: Client,
 
 def test_of_before_times_were_kept_the_day_is_said(as_operator: Client, sales: Endpoint) -> None:
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")
-    day = clock.now().date() - timedelta(days=40)
+    day = database_clock.now().date() - timedelta(days=40)
     ExpiredCount.objects.create(queue=queue, message_type="Shop.Quote", day=day, number=8)
     assert f"the last on {day.isoformat()}" in figure(as_operator)
 

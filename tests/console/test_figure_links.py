@@ -13,13 +13,13 @@ from django.test import Client
 from pytest_django import Settings
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console import archive_query
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import clock
+from pgqueue_admin.models import database_clock
 from tests.console.pages import Connect, Page, drawn, matched
-from tests.pipeline.counted import failed, rolled_up, told
-from tests.pipeline.files import message, write
+from tests.history.files import message, write
+from tests.history.rollup_factory import failed, rolled_up, told
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -39,7 +39,7 @@ def pruned(settings: Settings) -> Pruned:
     """The archive begins so long after TEN, in whole days."""
 
     def prune(after: timedelta) -> None:
-        days = (clock.now() - TEN - after) // DAY
+        days = (database_clock.now() - TEN - after) // DAY
         settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": days}
 
     return prune
@@ -50,12 +50,14 @@ def archived(console_database: str, connect: Connect) -> Connection:
     """Of one minute: what history counts as failed, and what it does not."""
     connection = connect(console_database)
     for result, kind in [*COUNTED, ("success", "lease"), ("failed", "control")]:
-        store.bury(connection, DeadMessage(queue=BILLING, result=result, kind=kind, died_at=TEN + 5.5 * MINUTE))
+        store.archive_failed(
+            connection, DeadMessage(queue=BILLING, result=result, kind=kind, died_at=TEN + 5.5 * MINUTE)
+        )
     return connection
 
 
 def found_in_archive(connection: Connection, address: str) -> list[tuple[str, str]]:
-    query = archive_query.read(parse_qs(urlsplit(address).query)["q"][0])
+    query = search.read(parse_qs(urlsplit(address).query)["q"][0])
     assert query.error is None
     return sorted((each.result, each.kind) for each in store.page(connection, query.filter, None, 10).messages)
 
@@ -74,7 +76,9 @@ def test_a_failed_step_leads_to_what_was_rejected_and_lost_its_lock_too(page: Pa
 def test_what_clients_of_the_lease_queue_gave_up_is_found_by_who_handled_it(page: Page, archived: Connection) -> None:
     """They write one name, in a column of theirs; of what endpoints handled that one may be cut."""
     archived.run(LEASED, {"died_at": TEN + 5.5 * MINUTE})
-    store.bury(archived, DeadMessage(queue=BILLING, endpoint="worker-1, a longer one", died_at=TEN + 5.5 * MINUTE))
+    store.archive_failed(
+        archived, DeadMessage(queue=BILLING, endpoint="worker-1, a longer one", died_at=TEN + 5.5 * MINUTE)
+    )
     rolled_up(TEN + 5 * MINUTE, 2, result="failed", endpoint="worker-1")
     pressed = drawn(page(endpoint="worker-1"))["messages"]
     pressed = pressed.replace("SINCE", "2026-11-14T10:05Z").replace("UNTIL", "2026-11-14T10:06Z")
@@ -93,7 +97,7 @@ def test_a_figure_of_a_name_leads_to_that_name_alone(page: Page, archived: Conne
     """Who types a last part means all of that; who presses a figure means what it counts."""
     for longer in (name, f"Hn.Ns.{name}", f"Outer+{name}", f"{name}s"):
         about = {"message_type": longer, "endpoint": longer, "exception_type": longer}
-        store.bury(archived, DeadMessage(queue=BILLING, died_at=TEN + 5.5 * MINUTE, **about))  # type: ignore[arg-type]
+        store.archive_failed(archived, DeadMessage(queue=BILLING, died_at=TEN + 5.5 * MINUTE, **about))  # type: ignore[arg-type]
     rolled_up(TEN + 5 * MINUTE, result="failed", type=name, endpoint=name)
     failed(TEN + 5 * MINUTE, "aaaa", exception=name, type=name)
     for asked in ({"type": name}, {"endpoint": name}):

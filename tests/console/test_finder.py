@@ -7,8 +7,8 @@ from django.test import Client
 
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import TimedOut
-from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import Queue
+from pgqueue_admin.models import Queue
+from pgqueue_admin.services.operations import service
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import signed_in

@@ -13,14 +13,14 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline.files import finished
-from pgqueue_admin.pipeline.sources.tables import ARCHIVE, sources
-from pgqueue_admin.records.models import HistoryFile
+from pgqueue_admin.history.sources.tables import ARCHIVE, sources
+from pgqueue_admin.history.storage import message_lookup
+from pgqueue_admin.models import DataFile
+from pgqueue_admin.services.operations import service
 from tests.console.pages import matched
-from tests.pipeline.counted import rolled_up
-from tests.pipeline.events import buried, event, kept, midnight, midnight_passes, moved_back
-from tests.pipeline.files import HEADERS, TEN, message, write
+from tests.history.events import buried, event, kept, midnight, midnight_passes, moved_back
+from tests.history.files import HEADERS, TEN, message, write
+from tests.history.rollup_factory import rolled_up
 
 STRETCH = {"since": "2026-11-14T10:00:00Z", "until": "2026-11-14T11:00:00Z"}
 pytestmark = pytest.mark.usefixtures("console_database", "one_day")
@@ -57,7 +57,7 @@ def test_what_took_too_long_names_the_limit_there_is(
     history: Path, as_viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(history, message(1))
-    monkeypatch.setattr(finished, "WITHIN", 0.0)
+    monkeypatch.setattr(message_lookup, "WITHIN", 0.0)
     assert "longer than 0 s and were not read" in as_viewer.get("/trends/messages/", STRETCH).content.decode()
 
 
@@ -159,6 +159,6 @@ def test_what_became_of_it_may_not_be_readable_while_the_message_is(
 ) -> None:
     event(archive, buried(archive))
     kept(archive, history)
-    (history / HistoryFile.objects.get(dataset="events").path).unlink()
+    (history / DataFile.objects.get(dataset="events").path).unlink()
     write(history, message(1, source=ARCHIVE, result="failed"))
     assert "Not known: The files in" in became(as_viewer)

@@ -5,8 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records import queues
-from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, Queue
+from pgqueue_admin.models import Alert, AuditEntry, Endpoint, Queue
+from pgqueue_admin.services import queues
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import elsewhere, signed_in

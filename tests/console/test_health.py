@@ -7,11 +7,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from pgqueue_admin.console.navigation import Counts
-from pgqueue_admin.records import processes
-from pgqueue_admin.records.models import Endpoint, Process
+from pgqueue_admin.console.navigation import NavigationBadges
+from pgqueue_admin.models import Endpoint, Process, processes
 from tests.console.sampled import elsewhere, read_only
-from tests.console.test_trouble import NOBODY_ANSWERS
+from tests.console.test_query_errors import NOBODY_ANSWERS
 
 pytestmark = pytest.mark.usefixtures("console_database")
 
@@ -54,7 +53,7 @@ def test_who_drains_is_not_there_any_more() -> None:
     runs("supervisor", "")
     runs("endpoint", "Sales", "draining")
     assert workers() == "0 of 1 processes run"
-    assert Counts().workers == ("0 of 1", "mild")
+    assert NavigationBadges().workers == ("0 of 1", "mild")
 
 
 def test_one_endpoint_with_too_many_does_not_stand_in_for_one_with_none() -> None:
@@ -64,7 +63,7 @@ def test_one_endpoint_with_too_many_does_not_stand_in_for_one_with_none() -> Non
     for _ in range(2):
         runs("endpoint", "Sales")
     assert workers() == "1 of 2 processes run"
-    assert Counts().workers == ("1 of 2", "mild")
+    assert NavigationBadges().workers == ("1 of 2", "mild")
 
 
 PROBES = ("/healthz", "/readyz")

@@ -9,12 +9,12 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.archive import ingester, store
-from pgqueue_admin.records.models import AuditEntry, Operation
+from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.transport.wire import headers as wire
+from tests.archived_messages import succeed
 from tests.console.pages import Answer
 from tests.console.recorded import ERRORS, Recorded
 from tests.console.sampled import elsewhere
-from tests.dead_ones import succeed
 
 
 @pytest.fixture

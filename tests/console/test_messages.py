@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pgqueue_admin.console.paging import pack
+from pgqueue_admin.console.pagination import pack
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.records.models import Queue
+from pgqueue_admin.models import Queue
 from tests.console.recorded import Recorded
 from tests.console.sampled import sample
 
@@ -111,7 +111,7 @@ def test_a_table_that_is_gone_and_one_that_never_was(recorded: Recorded) -> None
 
 
 def test_hostile_names(looked_at: Recorded) -> None:
-    from pgqueue_admin.console import paths
+    from pgqueue_admin.console import url_converters
 
     names = ["<script>alert(1)</script>", "../etc/passwd", '"quoted" name', "a/b~c", ".hidden", "Zażółć 🐘"]
     for name in names:
@@ -121,7 +121,7 @@ def test_hostile_names(looked_at: Recorded) -> None:
             "(id uuid primary key, expires timestamp, headers text, body bytea, seq serial)"
         )
         looked_at.connection.run(f"""insert into public."{quoted}" values (gen_random_uuid(), null, '{{}}', '')""")
-        html = looked_at.operator.get(paths.queue(Address("public", name), "messages")).content.decode()
+        html = looked_at.operator.get(url_converters.queue(Address("public", name), "messages")).content.decode()
         assert "<script>alert" not in html
         assert len(set(IDS.findall(html))) == 1
 

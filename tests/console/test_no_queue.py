@@ -5,12 +5,11 @@ import re
 import pytest
 from django.test import Client
 
-from pgqueue_admin.records import notify
-from pgqueue_admin.records.models import Queue
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.models import Queue, notify
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests.console.pages import Connect
 from tests.console.sampled import elsewhere, sample, signed_in
-from tests.console.test_trouble import NOBODY_ANSWERS
+from tests.console.test_query_errors import NOBODY_ANSWERS
 from tests.monitor.tables import make
 from tests.monitor.test_sampler import Clock
 from tests.waiting import gathered
@@ -55,7 +54,7 @@ def test_after_the_last_queue_was_dropped_nothing_is_stale(console_database: str
 
 def test_that_no_database_answers_is_not_taken_for_no_queue() -> None:
     clock = Clock()
-    sampling = Sampling(monotonic=clock)
+    sampling = SamplerProcess(monotonic=clock)
     with elsewhere("queues", PORT=NOBODY_ANSWERS):
         for _ in range(2):  # what a look found is told by the heartbeat after it
             sampling.turn()

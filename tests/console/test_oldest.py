@@ -7,7 +7,7 @@ from django.test import Client
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import LatestSample
+from pgqueue_admin.models import LatestSample
 from tests.console.pages import Connect
 from tests.console.sampled import sample, signed_in
 from tests.monitor.tables import make, out_of_sight

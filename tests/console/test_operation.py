@@ -7,11 +7,12 @@ import pytest
 from django.urls import reverse
 from pytest_django import Settings
 
-from pgqueue_admin.console.operation import progress
+from pgqueue_admin.console.operations import progress
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import AuditEntry, Operation
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import AuditEntry, Operation
+from pgqueue_admin.models import queue_database as queue_databases
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import service
 from tests.console.operating import choose, follow, start
 from tests.console.pages import Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
@@ -58,7 +59,7 @@ def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: li
 def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("delete from messages.operation_item where place > 2")
     service.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
@@ -238,7 +239,7 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
 )
 def test_per_cent_are_all_only_when_all_are_acted_on(acted: tuple[int, int, int], said: int) -> None:
     done, skipped, failed = acted
-    assert progress.Progress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
+    assert progress.OperationProgress(Operation(count=1000, done=done, skipped=skipped, failed=failed)).percent == said
 
 
 def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
@@ -252,7 +253,7 @@ def test_looking_starts_nothing(recorded: Recorded, cards: list[int]) -> None:
 def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, cards: list[int]) -> None:
     from django.db import connections
 
-    from pgqueue_admin.records import role, source
+    from pgqueue_admin.models import database_role
 
     name = "looks_only"
     recorded.connection.run(f"create role {name} login password 'looks'; grant pg_read_all_data to {name}")
@@ -260,7 +261,7 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, 
     before = {key: entry[key] for key in ("USER", "PASSWORD")}
     entry.update(USER=name, PASSWORD="looks")
     try:
-        until(role.current, what="the database was asked")
+        until(database_role.current, what="the database was asked")
         for address in ("/archive/", f"/archive/{cards[0]}/", "/queues/public/Sales/messages/"):
             assert 'name="act"' not in shown(recorded.operator, address)
         assert "may only SELECT" in shown(recorded.operator, "/archive/")
@@ -268,7 +269,7 @@ def test_a_role_that_only_selects_disables_acts_and_says_so(recorded: Recorded, 
         assert "Nothing was retried" in shown(recorded.operator, response["Location"])
     finally:
         entry.update(before)
-        source.close()
+        queue_databases.close()
         recorded.connection.run(f"drop owned by {name}; drop role {name}")
     assert not Operation.objects.exists()
     assert {recorded.state(each) for each in cards} == {"dead"}

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import LatestSample
+from pgqueue_admin.models import LatestSample
 from pgqueue_admin.transport.wire import headers as h
 from tests.console.pages import Connect, shown
 from tests.console.sampled import sample

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.console import navigation
 from pgqueue_admin.console.overview import live
-from pgqueue_admin.records import freshness
-from pgqueue_admin.records.models import Alert, ArchiveSample, LatestSample, Process, Queue
+from pgqueue_admin.models import Alert, ArchiveSample, LatestSample, Process, Queue, staleness
 from tests.console.pages import Page, matched
 from tests.console.sampled import as_when_recorded, many_queues, sample, signed_in
 
@@ -131,9 +130,9 @@ def test_where_the_dead_lie_whose_causes_nobody_knows(page: Page, archived: int,
 def test_samples_are_missing_when_every_other_page_says_so(
     page: Page, monkeypatch: pytest.MonkeyPatch, missing: int, said: bool
 ) -> None:
-    monkeypatch.setattr(freshness, "MISSED_SAMPLES", 20)
+    monkeypatch.setattr(staleness, "MISSED_SAMPLES", 20)
     made = queue("Billing")
-    at = timezone.now() - timedelta(seconds=freshness.limit() + missing * 5)
+    at = timezone.now() - timedelta(seconds=staleness.limit() + missing * 5)
     LatestSample.objects.filter(queue=made).update(at=at)
     assert ("The console cannot see" in page()) is said
 

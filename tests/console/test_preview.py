@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console import operation_words
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.operations import labels
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation, Queue
+from pgqueue_admin.models import AuditEntry, Endpoint, Operation, Queue
 from tests.console.operating import choose, follow, start
 from tests.console.pages import Connect, matched, shown
 from tests.console.recorded import Recorded
@@ -28,10 +29,11 @@ def archive(console_database: str, connect: Connect) -> Connection:
     return connect(console_database)
 
 
-def bury(archive: Connection, number: int, schema: str, table: str = "Billing", **facts: object) -> None:
+def bury(archive: Connection, number: int, schema: str, table: str = "Billing", **facts: Any) -> None:
     target = Address(schema, table)
+    dead = DeadMessage(queue=f'"{schema}"."{table}"', target=target, **{"died_at": NOON, **facts})
     for _ in range(number):
-        store.bury(archive, DeadMessage(queue=f'"{schema}"."{table}"', target=target, **{"died_at": NOON, **facts}))  # type: ignore[arg-type]
+        store.archive_failed(archive, dead)
 
 
 def preview(client: Client, kind: str, q: str = "state:dead") -> str:
@@ -84,7 +86,7 @@ def test_sums_and_times_are_those_of_the_set_however_many_kinds_it_has(
 
 def test_the_lease_queue_is_told_from_a_table_of_its_name(console_database: str) -> None:
     """An empty name is no address, and has no schema."""
-    said = operation_words.tables(["", '"public"."lease queue"'])
+    said = labels.tables(["", '"public"."lease queue"'])
     assert list(said.values()) == ["lease queue", "public.lease queue"]
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Queue, Sample
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue, Sample
 from tests.console.pages import Connect, Page, matched
 from tests.console.sampled import sample, signed_in
 
@@ -170,9 +170,9 @@ def test_a_queue_whose_name_has_everything(page: Page, connect: Connect, recorde
     address = Address("public", '<b>"a".b/c~ é')
     connect(recorded_console).run(postgresql().queue.create(table=address))
     sample()
-    from pgqueue_admin.console import paths
+    from pgqueue_admin.console import url_converters
 
-    said = page(paths.queue(address))
+    said = page(url_converters.queue(address))
     assert "&lt;b&gt;" in said
     assert "<b>&quot;a" not in said
 

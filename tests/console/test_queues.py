@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from pgqueue_admin.console.queues import filter as filters
-from pgqueue_admin.records.models import LatestSample, Queue
+from pgqueue_admin.models import LatestSample, Queue
 from tests.console.pages import Page
 from tests.console.sampled import as_when_recorded, sample, signed_in
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import DepthStep, HistorySource, Queue, Sample
+from pgqueue_admin.models import DepthBucket, HistorySource, Queue, Sample, database_clock
 from tests.console.pages import matched
-from tests.pipeline.counted import rolled_up
+from tests.history.rollup_factory import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -38,7 +37,7 @@ def sales(console_database: str) -> Queue:
 
 
 def folded(queue: Queue, hour: int, **known: Any) -> None:
-    DepthStep.objects.create(grain="hour", at=TEN + hour * HOUR, queue=queue.pk, low=0, median=2, high=8, **known)
+    DepthBucket.objects.create(grain="hour", at=TEN + hour * HOUR, queue=queue.pk, low=0, median=2, high=8, **known)
 
 
 @pytest.fixture
@@ -96,8 +95,8 @@ def test_sentences_tell_times_as_the_rest_of_the_page_does(page: Page, hours: No
 def test_a_depth_that_lacks_queues_says_so(page: Page, hours: None) -> None:
     lacking = "2 of 3 hours are without up to 2 queues that could not be read: more may have lain there."
     assert "could not be read" not in page(table="depth")
-    DepthStep.objects.filter(at=TEN).update(unread=1)
-    DepthStep.objects.filter(at=TEN + HOUR).update(unread=2)
+    DepthBucket.objects.filter(at=TEN).update(unread=1)
+    DepthBucket.objects.filter(at=TEN + HOUR).update(unread=2)
     text = page(table="depth")
     assert text.count(lacking) == 2, "for eyes and ears"
     assert ", without 1 queue that could not be read" in text
@@ -105,7 +104,7 @@ def test_a_depth_that_lacks_queues_says_so(page: Page, hours: None) -> None:
 
 
 def test_the_same_as_csv(page: Page, hours: None) -> None:
-    DepthStep.objects.filter(at=TEN).update(unread=3)
+    DepthBucket.objects.filter(at=TEN).update(unread=3)
     rows = list(csv.DictReader(page(format="depth").splitlines()))
     names = (
         "in_per_second",
@@ -128,7 +127,7 @@ def test_depths_say_how_they_are_known(page: Page, sales: Queue) -> None:
     """Sentence, line beside the chart, table and CSV alike."""
     for hour, how in enumerate(("counted", "capped", None)):
         folded(sales, hour, how=how)
-    DepthStep.objects.filter(how="capped").update(high=10_000)
+    DepthBucket.objects.filter(how="capped").update(high=10_000)
     assert "At most 10,000+ lay there" in page()
     assert drawn(page())["how"] == ["", ", at least", ""]
     assert re.search(r'data-kind="capped">10,000\+<', page(table="depth"))
@@ -151,10 +150,10 @@ def test_without_rates_and_ages_it_is_said_and_nothing_empty_is_drawn(page: Page
 
 def test_a_minute_that_goes_on_has_what_came_so_far(page: Page, sales: Queue) -> None:
     """Of a rate that is known since ten seconds, not the messages of a whole minute."""
-    now = clock.now()
+    now = database_clock.now()
     Sample.objects.create(queue=sales, at=now, depth=1, ready=1, in_per_second=100, oldest_at=now - HOUR)
     (row,) = csv.DictReader(page(w="1h", at="", format="depth").splitlines())
-    most = (clock.now() - now.replace(second=0, microsecond=0)).total_seconds() * 100 + 1
+    most = (database_clock.now() - now.replace(second=0, microsecond=0)).total_seconds() * 100 + 1
     assert int(row["came_in"]) <= min(6000, most)
     assert (row["in_per_second"], row["out_per_second"], row["went_out"]) == ("100.0", "", "")
     assert float(row["oldest_seconds"]) == pytest.approx(3600, abs=0.1)

@@ -7,11 +7,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from pgqueue_admin.console import settings_list
-from pgqueue_admin.records import queues
-from pgqueue_admin.records.models import AuditEntry, Queue
+from pgqueue_admin.console.settings import inventory
+from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.services import queues
+from tests.architecture.test_deploy_variables import DOCUMENTED
 from tests.console.pages import matched, shown
-from tests.house.test_deploy_variables import DOCUMENTED
 
 PAGE = "/settings/queues/public/Billing/"
 ERROR = "/settings/queues/public/error/"
@@ -46,7 +46,7 @@ NOT_SHOWN = {
 
 
 def test_every_documented_variable_is_shown_or_is_none_of_the_page() -> None:
-    shown_there = {row[1] for _, rows in settings_list._GROUPS for row in rows} - {""}
+    shown_there = {row[1] for _, rows in inventory._GROUPS for row in rows} - {""}
     assert shown_there | NOT_SHOWN == DOCUMENTED
     assert not shown_there & NOT_SHOWN
 

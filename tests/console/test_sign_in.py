@@ -10,8 +10,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.records import clock, sign_ins
-from pgqueue_admin.records.models import AuditEntry, FailedSignIn
+from pgqueue_admin.models import AuditEntry, FailedSignIn, database_clock
+from pgqueue_admin.services import login_throttle
 
 WAIT = r"You are not signed in: too many passwords were wrong\. Try again in \d+\s\S+, at \d\d:\d\d:\d\d"
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -22,7 +22,7 @@ def sign_in(name: str, password: str, address: str = HERE, browser: Client | Non
     return (browser or Client()).post("/sign-in/", asked, REMOTE_ADDR=address)
 
 
-def guess(name: str, times: int = sign_ins.FREE, address: str = HERE, browser: Client | None = None) -> list[int]:
+def guess(name: str, times: int = login_throttle.FREE, address: str = HERE, browser: Client | None = None) -> list[int]:
     return [sign_in(name, f"wrong {number}", address, browser).status_code for number in range(times)]
 
 
@@ -75,7 +75,7 @@ def test_nor_do_those_of_the_same_address_a_browser_that_is_known(viewer: User, 
 
 
 def test_many_names_from_one_address_have_to_wait(viewer: User) -> None:
-    for number in range(sign_ins.FREE_NAMES):
+    for number in range(login_throttle.FREE_NAMES):
         assert guess(f"name{number}", 1) == [200]
     assert guess("another", 1) == [429]
     assert sign_in("ivo", "looks").status_code == 429
@@ -93,7 +93,7 @@ def test_guessing_from_a_thousand_addresses_is_slow_too(viewer: User) -> None:
     known = Client()
     assert sign_in("ivo", "looks", HERE, known).status_code == 302
     known.post("/sign-out/")
-    assert everywhere("ivo", sign_ins.FREE_ANYWHERE) == [200] * sign_ins.FREE_ANYWHERE
+    assert everywhere("ivo", login_throttle.FREE_ANYWHERE) == [200] * login_throttle.FREE_ANYWHERE
     assert guess("ivo", 1, "203.0.113.9") == [429]
     assert sign_in("ivo", "looks", HERE).status_code == 429
     assert sign_in("ivo", "looks", HERE, known).status_code == 302, "a browser that is known is held up by nobody"
@@ -107,11 +107,13 @@ def test_guessing_from_a_thousand_addresses_is_slow_too(viewer: User) -> None:
 
 def test_what_failed_is_forgotten_after_a_month_and_what_ended_at_once(viewer: User) -> None:
     guess("ivo", 2)
-    FailedSignIn.objects.filter(pk=FailedSignIn.objects.earliest("at").pk).update(at=clock.now() - timedelta(days=31))
+    FailedSignIn.objects.filter(pk=FailedSignIn.objects.earliest("at").pk).update(
+        at=database_clock.now() - timedelta(days=31)
+    )
     here, ended = Client(), Client()
     here.force_login(viewer)
     ended.force_login(viewer)
-    Session.objects.filter(pk=ended.session.session_key).update(expire_date=clock.now() - timedelta(hours=1))
+    Session.objects.filter(pk=ended.session.session_key).update(expire_date=database_clock.now() - timedelta(hours=1))
     assert tasks.forget_sign_ins() == 2
     assert (FailedSignIn.objects.count(), Session.objects.get().pk) == (1, here.session.session_key)
 
@@ -129,9 +131,11 @@ def test_who_may_act_does_not_see_what_was_typed_as_a_name(operator: User, viewe
 
 def test_a_provider_gives_its_customers_half_of_ipv6() -> None:
     assert (
-        sign_ins.network("2001:db8::1") == sign_ins.network("2001:db8::ffff:0:0:2") != sign_ins.network("2001:db9::1")
+        login_throttle.network("2001:db8::1")
+        == login_throttle.network("2001:db8::ffff:0:0:2")
+        != login_throttle.network("2001:db9::1")
     )
-    assert sign_ins.network("::ffff:192.0.2.1") == "192.0.2.1"
+    assert login_throttle.network("::ffff:192.0.2.1") == "192.0.2.1"
 
 
 def test_sign_ins_are_in_the_log_and_in_the_audit_failed_ones_apart(

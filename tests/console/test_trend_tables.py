@@ -9,10 +9,10 @@ from io import StringIO
 import pytest
 from django.test import Client
 
-from pgqueue_admin.pipeline.figures.histogram import bucket
-from pgqueue_admin.records.models import HistorySource
+from pgqueue_admin.history.rollups.histogram import bucket
+from pgqueue_admin.models import HistorySource
 from tests.console.pages import Page, drawn, matched
-from tests.pipeline.counted import rolled_up
+from tests.history.rollup_factory import rolled_up
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, WEEK = timedelta(minutes=1), timedelta(days=7)

@@ -9,15 +9,14 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console import archive_query
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.archive import search
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.pipeline.figures import trends
-from pgqueue_admin.pipeline.figures.histogram import value
-from pgqueue_admin.records import clock, depths
-from pgqueue_admin.records.models import DepthStep, Endpoint, Queue, Sample, StoryPart
+from pgqueue_admin.history.rollups import queries
+from pgqueue_admin.history.rollups.histogram import value
+from pgqueue_admin.models import DepthBucket, Endpoint, Queue, RetryOutcome, Sample, database_clock, depth_history
 from tests.console.pages import Connect, drawn, matched
-from tests.pipeline.counted import failed, rolled_up, told
+from tests.history.rollup_factory import failed, rolled_up, told
 
 TEN = datetime(2026, 11, 14, 10, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -43,10 +42,10 @@ def linked(text: str, words: str) -> str:
 
 def test_a_point_leads_to_exactly_its_messages(as_viewer: Client, database: Connection) -> None:
     for minute, queue, kind in ((5, BILLING, "Bill"), (5, BILLING, "Other"), (6, BILLING, "Bill"), (5, "q", "Bill")):
-        store.bury(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
+        store.archive_failed(database, DeadMessage(queue=queue, message_type=kind, died_at=TEN + minute * MINUTE))
     for minute, messages in ((5, 41), (6, 42)):
         rolled_up(TEN + minute * MINUTE, messages, result="failed", queue=BILLING, type="Bill")
-    query = archive_query.read(linked(page(as_viewer, queue=BILLING, type="Bill", table="steps"), "41"))
+    query = search.read(linked(page(as_viewer, queue=BILLING, type="Bill", table="steps"), "41"))
     assert query.error is None
     (found,) = store.page(database, query.filter, None, 10).messages
     assert (found.queue, found.message_type, found.died_at) == (BILLING, "Bill", TEN + 5 * MINUTE)
@@ -61,7 +60,7 @@ def test_a_figure_of_any_name_leads_to_that_name(as_viewer: Client, database: Co
     text = page(as_viewer, type=name, table="steps")
     address = urlsplit(unescape(matched(r'<a href="([^"]*)">\s*(?:<[^>]*>)*41', text)))
     asked = parse_qs(address.query)
-    found = archive_query.read(asked["q"][0]).filter.type_is if address.path == "/archive/" else asked["type"][0]
+    found = search.read(asked["q"][0]).filter.type_is if address.path == "/archive/" else asked["type"][0]
     assert found == name
     assert drawn(text)["failed"][-36] == 41
 
@@ -133,7 +132,7 @@ def test_of_failures_that_are_forgotten_nobody_says_that_there_were_none(
     as_viewer: Client, console_database: str
 ) -> None:
     """Days stay for ever, errors and stories as long as hours: what is left of them are numbers."""
-    day = clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
+    day = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0) - 900 * DAY
     rolled_up(day, 5, grain="day")
     rolled_up(day + DAY, 7, grain="day", result="failed")
     window = {"since": f"{day:%Y-%m-%d}", "until": f"{day + 3 * DAY:%Y-%m-%d}"}
@@ -149,7 +148,7 @@ def test_of_failures_that_are_forgotten_nobody_says_that_there_were_none(
 
 def test_nothing_is_new_where_what_was_before_is_forgotten(as_viewer: Client, console_database: str) -> None:
     """Two years of a window may begin where failures are forgotten: all of them would be new."""
-    now = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    now = database_clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     rolled_up(now - 900 * DAY, grain="day")
     rolled_up(now - DAY, grain="day", result="failed")
     failed(now - DAY, "a")
@@ -170,7 +169,7 @@ def test_one_story_a_message_stands_there(as_viewer: Client, console_database: s
     assert "3 times" in text
     assert 'succeeded after a retry <time datetime="2026-11-15T10:00:00Z"' in text
     assert "m-1/" in text
-    StoryPart.objects.filter(succeeded=1).delete()
+    RetryOutcome.objects.filter(succeeded=1).delete()
     assert "not succeeded" in page(as_viewer)
 
 
@@ -178,7 +177,7 @@ def test_of_very_many_stories_the_newest_are_looked_at(
     as_viewer: Client, console_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And that is said: years of failures have millions."""
-    monkeypatch.setattr(trends, "STORIES", 2)
+    monkeypatch.setattr(queries, "STORIES", 2)
     rolled_up(TEN, result="failed")
     for minute in range(3):
         told(f"m-{minute}", TEN + minute * MINUTE, failed=1, last_failed_at=TEN + minute * MINUTE)
@@ -193,10 +192,10 @@ def test_depth_goes_on_live_where_history_ends(as_viewer: Client, console_databa
     """Also where nothing ever finished: samples alone are enough."""
     queue = Queue.objects.create(schema="public", table="Sales", kind="input")
     Endpoint.objects.create(name="Shop.Sales", table="Sales")
-    ended = clock.now().replace(second=0, microsecond=0) - 3 * MINUTE
+    ended = database_clock.now().replace(second=0, microsecond=0) - 3 * MINUTE
     live = ended + MINUTE
     Sample.objects.bulk_create(Sample(queue=queue, at=at, depth=depth) for at, depth in ((ended, 4), (live, 9)))
-    depths.fold(live + MINUTE / 2)
+    depth_history.fold(live + MINUTE / 2)
     for narrowed in ({}, {"queue": "Sales"}, {"endpoint": "Shop.Sales"}):
         text = page(as_viewer, at="", **narrowed)
         data = drawn(text)
@@ -236,7 +235,7 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_
     for weeks, messages in ((0, 8), (1, 4), (2, 100)):
         rolled_up(TEN - 7 * weeks * DAY, messages, {100 + weeks: 3}, grain=grain)
         rolled_up(TEN - 7 * weeks * DAY, 1 + weeks, grain=grain, result="failed")
-        DepthStep.objects.create(grain=grain, at=TEN - 7 * weeks * DAY, queue=0, low=1, median=5 + weeks, high=9)
+        DepthBucket.objects.create(grain=grain, at=TEN - 7 * weeks * DAY, queue=0, low=1, median=5 + weeks, high=9)
     data = drawn(page(as_viewer, w=length, m="delivery"))
     step = data["at"].index(int(TEN.timestamp()))
     assert (data["succeeded"][step], data["failed"][step], data["before"][step]) == (8, 1, 6)
@@ -259,7 +258,7 @@ def test_every_line_has_the_same_steps_a_week_before(as_viewer: Client, console_
     ],
 )
 def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) -> None:
-    assert archive_query.read(f"since:{typed}").filter.since == utc
+    assert search.read(f"since:{typed}").filter.since == utc
 
 
 @pytest.mark.parametrize(
@@ -267,11 +266,11 @@ def test_offsets_that_the_database_does_not_read_are_read(typed: str, utc: str) 
     ["since:yesterday", "since:0001-01-01T00:00+01:00", "until:9999-12-31T23:59-01:00", "until:2026-99-99", "since:"],
 )
 def test_a_time_that_is_none_searches_nothing(wrong: str) -> None:
-    assert archive_query.read(wrong).error is not None
+    assert search.read(wrong).error is not None
 
 
 def test_a_time_without_a_zone_is_utc() -> None:
-    found = archive_query.read("since:2026-11-14 until:2026-11-14T10:30").filter
+    found = search.read("since:2026-11-14 until:2026-11-14T10:30").filter
     assert (found.since, found.until) == ("2026-11-14T00:00:00+00:00", "2026-11-14T10:30:00+00:00")
 
 

@@ -10,12 +10,13 @@ from django.test import Client
 from django.utils import timezone
 
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.console import navigation, process_cells
-from pgqueue_admin.console.overview import live, looks
-from pgqueue_admin.console.topics import queues
-from pgqueue_admin.records import clock, endpoints
-from pgqueue_admin.records.models import Alert, AuditEntry, Endpoint, LatestSample, Process, Queue, Sample
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.console import navigation
+from pgqueue_admin.console.live_topics import queues
+from pgqueue_admin.console.overview import last_visit, live
+from pgqueue_admin.console.workers import cells
+from pgqueue_admin.models import Alert, AuditEntry, Endpoint, LatestSample, Process, Queue, Sample, database_clock
+from pgqueue_admin.services import endpoints
 from tests.console.pages import Page, shown
 
 LATE = timedelta(minutes=5)
@@ -99,7 +100,7 @@ def test_a_cause_stands_before_a_larger_pile_and_what_follows_from_it_is_no_row(
     pile = endpoint("Demo.Pile", dead=500)
     for kind, name, said in (
         ("dead_message", pile.name, "500 dead messages"),
-        ("nobody_receives", "Demo.Orders", "4 ready, nobody receives"),
+        ("no_consumer", "Demo.Orders", "4 ready, nobody receives"),
         ("queue_age", "Demo.Orders", "Oldest ready message is 2 min old"),
     ):
         warn(name, kind=kind, sentence=said)
@@ -132,22 +133,24 @@ def test_a_paused_queue_is_grey_and_its_age_is_not_judged_but_its_dead_are(
 def past(kind: str) -> list[str]:
     """What the alerter would find, of the same rows."""
     queues, rows = Queue.objects.select_related("latest"), Endpoint.objects.all()
-    seen = Look(now=clock.now(), watching_since=clock.now() - LATE, queues=list(queues), endpoints=list(rows))
+    seen = AlertSnapshot(
+        now=database_clock.now(), watching_since=database_clock.now() - LATE, queues=list(queues), endpoints=list(rows)
+    )
     return [found.queue for found in BY_NAME[kind].find(seen)]
 
 
 def test_the_rail_counts_who_should_run_and_does_not(incident: None) -> None:
-    counts = navigation.Counts()
+    counts = navigation.NavigationBadges()
     assert (counts.endpoints, counts.workers) == (("2 of 4", "mild"), ("3 of 4", "mild"))
     endpoints.start("Demo.Orders", "admin", "console")
     endpoints.resume("Demo.Web", "admin", "console")
     process(role="endpoint", endpoint="Demo.Orders")
-    counts = navigation.Counts()
+    counts = navigation.NavigationBadges()
     assert (counts.endpoints, counts.workers) == (("4", ""), ("4", ""))
 
 
 def test_an_open_page_is_told_in_the_same_words(incident: None) -> None:
-    told, first = process_cells.of_list(""), live.overview("")
+    told, first = cells.of_list(""), live.overview("")
     for said in (told["workers.verdict"], told["endpoints.verdict"], first["verdict"]):
         assert words(said).startswith(f"Demo.Orders is stopped (by admin, {at('stop')}); 4 wait")
     assert told["workers.verdict.tone"] == "verdict crit"
@@ -159,10 +162,10 @@ def test_stopped_with_nothing_to_do_is_no_alarm_and_paused_is_none_at_all(admin:
     for name in ("Demo.Orders", "Demo.Web"):
         endpoint(name)
     endpoints.pause("Demo.Web", admin, "console")
-    assert process_cells.live("")["workers.verdict.tone"] == "verdict paused"
+    assert cells.live("")["workers.verdict.tone"] == "verdict paused"
     assert "1 of 2 queues are within target" in page()
     endpoints.stop("Demo.Orders", admin, "console")
-    assert process_cells.live("")["workers.verdict.tone"] == "verdict warn"
+    assert cells.live("")["workers.verdict.tone"] == "verdict warn"
     said = page()
     assert "queue needs you" not in said
     assert f"Demo.Orders is stopped (by admin, {at('stop')}). Demo.Web is paused (by admin, {at('pause')})." in said
@@ -196,7 +199,7 @@ def test_a_pile_that_grows_is_new_however_old_it_is(page: Page) -> None:
     warn("Old", 600)
     queue = Queue.objects.get()
     assert re.search(r"Nothing new since \d\d:\d\d; 1 older is open", page())
-    Sample.objects.create(queue=queue, at=clock.now() - timedelta(minutes=10), dead=883)
+    Sample.objects.create(queue=queue, at=database_clock.now() - timedelta(minutes=10), dead=883)
     said = page()
     assert "One queue needs you" in said
     assert "24 dead of Old; growing." in said
@@ -207,18 +210,18 @@ def test_new_counts_from_the_look_before_of_this_browser(as_operator: Client, ad
     warn("Sales", 120)
     assert "older is open" in words(shown(as_operator, "/")), "of a browser that was never here: half an hour"
     for ago in (180, 181):  # three hours ago, and again a minute before that
-        as_operator.cookies[looks.COOKIE] = f"{kept(600)}.{kept(ago)}"
+        as_operator.cookies[last_visit.COOKIE] = f"{kept(600)}.{kept(ago)}"
         assert "One queue needs you" in words(shown(as_operator, "/"))
     assert "One queue needs you" in words(shown(as_operator, "/")), "loaded again it is the same look"
-    as_operator.cookies[looks.COOKIE] = f"{kept(180)}.{kept(20)}"
+    as_operator.cookies[last_visit.COOKIE] = f"{kept(180)}.{kept(20)}"
     assert "older is open" in words(shown(as_operator, "/"))
     for hostile in ("", "x.y", "9" * 40, f"{kept(-600)}.{kept(-600)}", "-1.-1"):
-        as_operator.cookies[looks.COOKIE] = hostile
+        as_operator.cookies[last_visit.COOKIE] = hostile
         assert as_operator.get("/").status_code == 200
 
 
 def kept(minutes: int) -> int:
-    return int((clock.now() - timedelta(minutes=minutes)).timestamp())
+    return int((database_clock.now() - timedelta(minutes=minutes)).timestamp())
 
 
 def test_all_warnings_of_a_queue_are_acknowledged_from_overview(as_operator: Client, admin: User) -> None:

@@ -4,15 +4,14 @@ import re
 from datetime import timedelta
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage
-from pgqueue_admin.console.operation import progress
-from pgqueue_admin.operations import service
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Operation
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.console.operations import progress
+from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.services.operations import service
+from tests.archived_messages import succeed
 from tests.console.operating import choose, start
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
-from tests.dead_ones import succeed
 
 
 def retried(recorded: Recorded, cards: list[int]) -> str:
@@ -67,7 +66,7 @@ def test_an_open_page_is_told_what_came_of_them_and_speaks_when_all_is_known(
     told = progress.live(number)
     assert "4\n  dead again" in told[f"op.{number}.now"]
     assert told["@say"] == f"Operation {number} has ended: 1 succeeded, 4 dead again"
-    Operation.objects.update(ended_at=clock.now() - progress.FOLLOWED - timedelta(minutes=1))
+    Operation.objects.update(ended_at=database_clock.now() - progress.FOLLOWED - timedelta(minutes=1))
     assert progress.live(number) == {}
 
 

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from pgqueue_admin.console import process_cells
-from pgqueue_admin.records.models import Endpoint, Process
+from pgqueue_admin.console.workers import cells
+from pgqueue_admin.models import Endpoint, Process
 from tests.console.pages import shown
 
 RATE_11 = ">11</span> <small>/s</small>"
@@ -128,7 +128,7 @@ def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client
     with override_settings(PGQUEUE={**settings.PGQUEUE, "HUNG_SECONDS": 0}):
         assert "it is killed" not in text(as_operator)
     assert 'class="n hot" data-live="nav.workers"' in html
-    assert process_cells.live("")["workers.verdict.tone"] == "verdict crit"
+    assert cells.live("")["workers.verdict.tone"] == "verdict crit"
     hung.delete()
     process(role="sampler", endpoint="", pid=3, state="back-off", ended_at=timezone.now())
     assert "The sampler does not work" in text(as_operator)
@@ -162,7 +162,7 @@ def test_a_start_that_is_due_is_not_in_the_past(as_operator: Client, console_dat
 def test_an_open_page_is_told_what_changes(as_operator: Client, console_database: str) -> None:
     endpoint = Endpoint.objects.create(name="Shipping", table="Shipping", desired_processes=2)
     row = process(slots=4, busy=1, last_error="<script>alert(1)</script>", handled_per_second=11)
-    told = process_cells.live("")
+    told = cells.live("")
     assert "1 of 4" in told[f"process.{row.pk}.busy"]
     assert "<script>" not in told[f"process.{row.pk}.error"]
     assert "&lt;script&gt;alert(1)" in told[f"process.{row.pk}.error"]
@@ -173,7 +173,7 @@ def test_an_open_page_is_told_what_changes(as_operator: Client, console_database
     assert told["workers.verdict"].endswith('#i-crit"/></svg>Shipping has too few processes; 1 of 2 run')
     assert told["workers.verdict.tone"] == "verdict crit", "no green tick beside a sentence that says so"
     process(role="supervisor", endpoint="", pid=1)
-    assert process_cells.live("")["@processes"] == str(row.pk)
+    assert cells.live("")["@processes"] == str(row.pk)
     places = text(as_operator) + text(as_operator, "/endpoints/Shipping/")
     for key in told:
         assert key.startswith("@") or re.search(rf'data-live(-class)?="{re.escape(key)}"', places)
@@ -261,7 +261,7 @@ def test_one_database_that_is_away_is_one_trouble_of_all_endpoints(as_operator: 
     assert html.count("<b>It is away.</b>") == 1
     assert "All 2 processes run" not in html
     assert 'class="tag good"' not in html.partition('id="endpoints"')[2]
-    assert "Circuit breakers" in process_cells.live("")["workers.verdict"]
+    assert "Circuit breakers" in cells.live("")["workers.verdict"]
 
 
 def test_restarting_one_by_one_is_an_act_of_its_own(

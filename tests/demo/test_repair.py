@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.archive import replay, store
-from pgqueue_admin.archive.model import ArchivedMessage, Filter
-from pgqueue_admin.demo import install, shop
+from pgqueue_admin.archive.messages import ArchivedMessage, ArchiveFilter
+from pgqueue_admin.demo import contracts, install
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
-from tests.workers.house import House
+from tests.workers.host import House
 
 HANDLED = """select headers::json ->> 'NServiceBus.ProcessingEndpoint' as endpoint from "demo"."audit" """
 ORDER = {"order": "t-1", "total": 95.25, "carrier": "Parcelways"}
@@ -22,11 +22,11 @@ ORDER = {"order": "t-1", "total": 95.25, "carrier": "Parcelways"}
 def shop_runs(console_database: str, tmp_path: Path) -> Iterator[Endpoint]:
     install.install()
     house = House(console_database, console_database, tmp_path / "var", apps="pgqueue_admin.demo")
-    house.environment["QUEUE_SCHEMAS"] = shop.SCHEMA
+    house.environment["QUEUE_SCHEMAS"] = contracts.SCHEMA
     house.supervise("--without", "sampler", "--without", "alerter")
-    for name in shop.ENDPOINTS:
+    for name in contracts.ENDPOINTS:
         house.running(1, name)
-    customer = Endpoint("Customer", console_database, schema=shop.SCHEMA)
+    customer = Endpoint("Customer", console_database, schema=contracts.SCHEMA)
     yield customer
     customer.stop()
     house.close()
@@ -35,8 +35,8 @@ def shop_runs(console_database: str, tmp_path: Path) -> Iterator[Endpoint]:
 @pytest.mark.parametrize(
     ("trouble", "exception", "queue"),
     [
-        ({"suspicious": True}, "HeldByFraudCheck", shop.BILLING),
-        ({"carrier": "Slowpost"}, "AddressUnclear", shop.SHIPPING),
+        ({"suspicious": True}, "HeldByFraudCheck", contracts.BILLING),
+        ({"carrier": "Slowpost"}, "AddressUnclear", contracts.SHIPPING),
     ],
 )
 def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
@@ -48,14 +48,16 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
     queue: str,
 ) -> None:
     look = connect(console_database)
-    shop_runs.send(shop.queue(shop.ORDERS), {**ORDER, **trouble}, type=shop.PLACE_ORDER, headers=reply_to_web())
+    shop_runs.send(
+        contracts.queue(contracts.ORDERS), {**ORDER, **trouble}, type=contracts.PLACE_ORDER, headers=reply_to_web()
+    )
 
     def dead() -> list[ArchivedMessage]:
-        found = store.page(look, Filter(exception=exception)).messages
+        found = store.page(look, ArchiveFilter(exception=exception)).messages
         return [each for each in found if "t-1" in each.exception_message]
 
     (message,) = until(dead, what="dead, in the archive")
-    assert (message.queue, message.state) == (shop.queue(queue), "dead")
+    assert (message.queue, message.state) == (contracts.queue(queue), "dead")
     (outcome,) = replay.retry(look, [message.id], "ana", ours=lambda address: True)
     assert outcome.result == "done"
 
@@ -69,4 +71,4 @@ def test_a_failure_that_is_retried_goes_all_the_way_to_succeeded(
 
 
 def reply_to_web() -> dict[str, str | None]:
-    return {"NServiceBus.ReplyToAddress": shop.queue(shop.WEB)}
+    return {"NServiceBus.ReplyToAddress": contracts.queue(contracts.WEB)}

@@ -3,7 +3,7 @@
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 
 
@@ -30,7 +30,7 @@ def test_read(text: str, schema: str, table: str) -> None:
 
 @pytest.mark.parametrize("text", ["", ".", "a.", ".a", '""', '""."a"', "a\0b"])
 def test_not_an_address(text: str) -> None:
-    with pytest.raises(AddressNotUnderstood):
+    with pytest.raises(AddressUnreadable):
         postgresql().parse_address(text)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.archive import ingester, store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statement
@@ -20,7 +20,7 @@ from pgqueue_admin.transport import Endpoint, Handlers, OutgoingMessage
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
-from tests.dialects.test_contract import NOUNS
+from tests.dialects.test_base import NOUNS
 from tests.monitor.tables import found
 from tests.transport.conftest import QUICK
 from tests.waiting import until
@@ -241,7 +241,7 @@ def test_the_archive_holds_instants_and_its_original_columns_utc(
     """Buried by us, and moved out of an error queue: `created_at` and `archived_at` are UTC without a zone."""
     sent = datetime(2026, 7, 1, 12, 0, 0, tzinfo=UTC)  # summer there, whatever is now
     before = clock()
-    buried = store.bury(foreign, DeadMessage(queue='"public"."Sales"', sent_at=sent, died_at=sent + MINUTE))
+    buried = store.archive_failed(foreign, DeadMessage(queue='"public"."Sales"', sent_at=sent, died_at=sent + MINUTE))
     headers = h.dump({h.MESSAGE_ID: "m", h.FAILED_Q: '"public"."Sales"', h.TIME_SENT: h.wire_time(sent)})
     foreign.run("insert into error (id, headers, body) values (gen_random_uuid(), %s, '')", [headers])
     ingester.ingest(foreign, Address("public", "error"), 10)

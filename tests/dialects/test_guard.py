@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import AlreadyExists, EndedFromWithin
+from pgqueue_admin.dialects.errors import AlreadyExists, TransactionEndedByHandler
 from pgqueue_admin.dialects.postgresql.session import Session
 from tests.dialects.sales import QUEUE, SQL
 
@@ -46,7 +46,7 @@ def test_ended_and_begun_again(
             guarded.run("begin")
             guarded.run(PUT, [1])
 
-    with pytest.raises(EndedFromWithin):
+    with pytest.raises(TransactionEndedByHandler):
         ended()
     assert written(connect, database) == []
     assert not guarded.in_transaction
@@ -63,7 +63,7 @@ def test_with_the_last_statements(queue: Connection, connect: Callable[..., Conn
             queue.run("begin")
             queue.run_last([(SQL.send(table=QUEUE), row)])
 
-    with pytest.raises(EndedFromWithin):
+    with pytest.raises(TransactionEndedByHandler):
         ended()
     assert connect(database).value('select count(*) from "Sales"') == 0
     with queue.transaction_with(RECEIVE, LOW):
@@ -141,7 +141,7 @@ def test_with_the_next_receive(queue: Connection, connect: Callable[..., Connect
             queue.run(PUT, [1])
             queue.transaction_behind(RECEIVE, LOW)
 
-    with pytest.raises(EndedFromWithin):
+    with pytest.raises(TransactionEndedByHandler):
         in_a_thread(ended)
     assert written(connect, database) == []
     assert not queue.in_transaction

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection, errors
-from pgqueue_admin.dialects.postgresql import libpq
+from pgqueue_admin.dialects.postgresql import pq_executor
 from tests.dialects.sales import QUEUE, ROW, SQL, Traced, bodies, row, send
 from tests.waiting import until
 
@@ -117,7 +117,7 @@ def test_behind_a_refused_commit_nothing_begins(queue: Connection, elsewhere: El
 def test_a_receive_that_is_refused_leaves_the_commit_before_it(
     queue: Connection, elsewhere: Elsewhere, database: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(libpq, "_RECENTLY", 600.0)  # or a machine that is busy asks in two round trips
+    monkeypatch.setattr(pq_executor, "_RECENTLY", 600.0)  # or a machine that is busy asks in two round trips
     two_wait(queue, elsewhere)
 
     def then_gone() -> Any:

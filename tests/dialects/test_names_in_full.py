@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.model import DeadMessage, RetriedFrom
+from pgqueue_admin.archive.messages import DeadMessage, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.sending import bulk
-from pgqueue_admin.transport.sessions.wake_ups import tell_with_commit
+from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
@@ -135,8 +135,8 @@ def test_publishing_runs_nothing_of_it(
 
 def test_the_archive_runs_nothing_of_it(shadowed: Connection) -> None:
     dead = DeadMessage(queue="Sales", message_id="42", headers="{}", body=b"{}", exception_type="Refused")
-    archive_id = store.bury(shadowed, dead)
-    store.bury(shadowed, dead)
+    archive_id = store.archive_failed(shadowed, dead)
+    store.archive_failed(shadowed, dead)
     assert (
         store.succeeded(shadowed, RetriedFrom(archive_id, uuid.uuid4()), "42", Address("public", "Sales"), "Sales")
         is False

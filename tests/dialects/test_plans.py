@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import browse
 from pgqueue_admin.transport.delayed.table import BATCH
-from tests import large
+from tests import large_queue as large
 from tests.databases import Databases
-from tests.large import DEAD, QUEUE, ROWS, Large
-from tests.plans import BY_INDEX, executed
+from tests.explain import BY_INDEX, executed
+from tests.large_queue import DEAD, QUEUE, ROWS, Large
 
 LOWEST = -(2**63)
 NOW = {"now": None}
@@ -162,18 +162,18 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
         " select 7, i, 10 * i from generate_series(1, 200) i"
     )
     filters = [
-        Filter(),
-        Filter(state="", operation=7),
-        Filter(state="dead", operation=7),
-        Filter(state="dead", last_operation=7),
-        Filter(state=""),
-        Filter(state="dead", queue='"public"."Q0"'),
-        Filter(state="dead", queue='"messages"."message"'),
-        Filter(state="dead", exception="Shop.Failed3"),
-        Filter(state="dead", exception_is="Shop.Failed3"),
-        Filter(state="", exception_is="Shop.Failed3"),
-        Filter(state="dead", queue='"public"."Q0"', exception_is="Shop.Failed3"),
-        Filter(state="succeeded"),
+        ArchiveFilter(),
+        ArchiveFilter(state="", operation=7),
+        ArchiveFilter(state="dead", operation=7),
+        ArchiveFilter(state="dead", last_operation=7),
+        ArchiveFilter(state=""),
+        ArchiveFilter(state="dead", queue='"public"."Q0"'),
+        ArchiveFilter(state="dead", queue='"messages"."message"'),
+        ArchiveFilter(state="dead", exception="Shop.Failed3"),
+        ArchiveFilter(state="dead", exception_is="Shop.Failed3"),
+        ArchiveFilter(state="", exception_is="Shop.Failed3"),
+        ArchiveFilter(state="dead", queue='"public"."Q0"', exception_is="Shop.Failed3"),
+        ArchiveFilter(state="succeeded"),
     ]
     key = {"died_at": datetime.now(UTC), "seq": ROWS}
     for filter in filters:
@@ -187,20 +187,26 @@ def test_the_archive_is_listed_by_key(large_archive: Large, connect: Callable[..
             assert plan.reads("message_archive") <= BY_INDEX, (filter, name)
             assert plan.reads("operation_item") <= BY_INDEX, (filter, name)
             assert plan.blocks < 5_000, (filter, name, plan)
-    dead_of_queue = Filter(state="dead", queue='"public"."Q0"')
+    dead_of_queue = ArchiveFilter(state="dead", queue='"public"."Q0"')
     for narrowed in (replace(dead_of_queue, exception_is=""), replace(dead_of_queue, exception_from="Shop.Failed3")):
         values = {**narrowed.params(), "died_at": None, "seq": None, "limit": 51}
         plan = executed(connection, archive.page(**parts), values)
         assert plan.reads("message_archive") <= BY_INDEX, narrowed
         assert plan.blocks < 25_000, narrowed  # the 50,000 dead of that queue, and no others
-    counted = executed(connection, archive.count(matches=archive.matches), {**Filter().params(), "cap": 1_000})
+    counted = executed(connection, archive.count(matches=archive.matches), {**ArchiveFilter().params(), "cap": 1_000})
     assert counted.blocks < 5_000  # whatever the plan: it ends at the cap
     alerts, named = postgresql().alerts, {"queues": [], "causes": [], "most": 100}
     oid = connection.value("select 'messages.message_archive'::regclass::oid")
     unread: dict[str, Any] = {"before": datetime.now(UTC), "read": "1:1:", "archive": f"1/1/{oid}", "most": 1000}
     unread |= {"filed": None, "filed_before": None}
     assert executed(connection, archive.prune(read_by_others=archive.nobody_else), unread).blocks < 20
-    exact = {**Filter(state="dead").params(), "exception_is": "Shop.Failed3", "died_at": None, "seq": None, "limit": 51}
+    exact = {
+        **ArchiveFilter(state="dead").params(),
+        "exception_is": "Shop.Failed3",
+        "died_at": None,
+        "seq": None,
+        "limit": 51,
+    }
     assert {"message_archive_exception", "message_archive_dead"} & executed(
         connection, archive.page(**parts), exact
     ).indexes

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from django.db import connections
 
-from pgqueue_admin.config import environment
+from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.dialects.postgresql import opening, postgresql
-from pgqueue_admin.pipeline.sources import looking
+from pgqueue_admin.dialects.postgresql import connect_options, postgresql
+from pgqueue_admin.history.sources import read_sessions
 from pgqueue_admin.transport.client import Client
 from tests.console.sampled import elsewhere
 from tests.hostile.proxy import Proxy
@@ -41,11 +41,11 @@ def of_a_pool(dsn: str) -> Iterator[Show]:
 
 
 def of_django(dsn: str) -> Iterator[Show]:
-    yield from shown("default", environment.database(dsn, "DATABASE_URL"))
+    yield from shown("default", env.database(dsn, "DATABASE_URL"))
 
 
 def for_looking(dsn: str) -> Iterator[Show]:
-    yield from shown("queues", environment.for_looking(environment.database(dsn, "QUEUES_URL")))
+    yield from shown("queues", env.for_looking(env.database(dsn, "QUEUES_URL")))
 
 
 def shown(alias: str, entry: dict[str, object]) -> Iterator[Show]:
@@ -97,7 +97,7 @@ def test_transactions_are_isolated_as_our_statements_expect(
 
 
 def of_sparks_reader(dsn: str) -> Iterator[Show]:
-    with psycopg.connect(looking.for_looking(dsn)) as session:
+    with psycopg.connect(read_sessions.for_looking(dsn)) as session:
         yield lambda name: str(session.execute(f"show {name}").fetchone()[0])  # type: ignore[index]
 
 
@@ -107,7 +107,7 @@ def of_the_engine(dsn: str) -> Iterator[Show]:
 
 
 def of_a_listener(dsn: str) -> Iterator[Show]:
-    with psycopg.connect(dsn, **opening.options(dsn, "pgqueue-admin live", False, None)) as session:
+    with psycopg.connect(dsn, **connect_options.options(dsn, "pgqueue-admin live", False, None)) as session:
         yield lambda name: str(session.execute(f"show {name}").fetchone()[0])  # type: ignore[index]
 
 

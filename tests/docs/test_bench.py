@@ -65,7 +65,7 @@ SPEED = {
 
 
 def test_how_fast_history_is_is_what_its_last_runs_found() -> None:
-    measured = json.loads((ROOT / "bench/results/pipeline.json").read_text("utf-8"))
+    measured = json.loads((ROOT / "bench/results/history.json").read_text("utf-8"))
     page = (ROOT / "docs/history.md").read_text(encoding="utf-8")
     said = page[page.index("What two cores gave that server") :]
     for begin, words in SPEED.items():

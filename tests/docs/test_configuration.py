@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
-from pgqueue_admin.records import samples
-from pgqueue_admin.workers import ledger, run_folder, supervisor
+from pgqueue_admin.models import samples
+from pgqueue_admin.workers.reporting import run_directory
+from pgqueue_admin.workers.supervisor import process_recorder, supervisor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _CALLS = (
@@ -32,8 +33,8 @@ def test_how_long_samples_and_logs_are_kept_is_what_is_said() -> None:
     said = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
     every, fine, kept = samples.HISTORY_EVERY.seconds, samples.FINE_FOR.seconds // 3600, samples.KEPT_FOR.days
     assert f"one each {every} s for {fine} hours, then one a minute, up to {kept} days" in said
-    assert f"at a death | {ledger.KEPT.days} days |" in said
-    largest, looked_at = run_folder.LARGEST_LOG // 1_000_000, supervisor.LOGS_EVERY
+    assert f"at a death | {process_recorder.KEPT.days} days |" in said
+    largest, looked_at = run_directory.LARGEST_LOG // 1_000_000, supervisor.LOGS_EVERY
     assert f"a log above {largest} MB is emptied, looked at each {looked_at:.0f} s" in said
     gone = (ROOT / "templates/pgqueue_admin/messages/gone.html").read_text(encoding="utf-8")
     assert f"Its samples are kept for {kept} days." in gone

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from pgqueue_admin.records.models import Endpoint as Row
+from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.transport.settings import _CHOICES
 

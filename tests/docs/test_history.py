@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from pgqueue_admin.pipeline.files import event_files
+from pgqueue_admin.history.storage import event_files
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
 
 
 def test_every_column_has_its_place() -> None:
-    from pgqueue_admin.pipeline.spark.schemas import HISTORY
+    from pgqueue_admin.history.spark.schemas import HISTORY
 
     assert named("What a row holds (version 3)") == set(HISTORY.fieldNames())
 

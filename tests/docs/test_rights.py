@@ -8,15 +8,14 @@ from django.contrib.auth.models import Permission
 
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.operations import service
-from pgqueue_admin.operations.rights import PERMISSIONS, database_lets
-from pgqueue_admin.records import role
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import Operation, database_role
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import service
+from pgqueue_admin.services.permissions import PERMISSIONS, database_lets
+from tests.archived_messages import REFUSED
 from tests.console.sampled import elsewhere, sample
-from tests.dead_ones import REFUSED
 from tests.waiting import until
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs/deployment.md").read_text(encoding="utf-8")
@@ -48,15 +47,15 @@ def test_the_role_that_is_told_may_do_what_acts_and_ingestion_need(
 
 
 def _everything() -> None:
-    until(role.current, what="the database was asked")
+    until(database_role.current, what="the database was asked")
     assert database_lets("retry") is None
     sample()
     Alerter().turn()
     for kind, state in (("discard", "dead"), ("restore", "discarded"), ("retry", "dead")):
-        operation = service.freeze(kind, Filter(exception=REFUSED, state=state), "ana", "console", "tried")
+        operation = service.freeze(kind, ArchiveFilter(exception=REFUSED, state=state), "ana", "console", "tried")
         service.start(operation.pk, "ana")
         service.run(operation.pk)
         operation.refresh_from_db()
         assert (operation.state, operation.done) == (Operation.State.DONE, 88)
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         assert ingest(connection, Address("public", "error")).moved == 1

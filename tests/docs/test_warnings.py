@@ -30,7 +30,7 @@ def test_the_page_says_which_warnings_outlive_their_cause() -> None:
 
 
 def test_a_test_mail_says_which_are_mailed() -> None:
-    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "old_deaths", "fatal_message", "blind"]
+    assert [kind.name for kind in KINDS if kind.mailed] == ["dead_message", "old_deaths", "crashing_message", "blind"]
     for ending in ("txt", "html"):
         mail = (ROOT / f"templates/pgqueue_admin/mail/test.{ending}").read_text(encoding="utf-8")
         said = " ".join(mail.split())
@@ -45,4 +45,6 @@ def test_the_rows_name_the_checks() -> None:
 
 def test_every_file_of_a_kind_is_in_the_list() -> None:
     folder = Path(kinds.__file__).parent
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "kind", "off_target"} == {k.name for k in KINDS}
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "kind", "target_exceeded"} == {
+        k.name for k in KINDS
+    }

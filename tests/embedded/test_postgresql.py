@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.embedded import places, ports
+from pgqueue_admin.embedded import cluster_location, ports
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests.waiting import until
@@ -25,7 +25,7 @@ def root() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-test-"))
     folder.chmod(0o755)
     yield folder / "postgresql"
-    places.remove(folder / "postgresql")
+    cluster_location.remove(folder / "postgresql")
     shutil.rmtree(folder)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.databases import Databases
-from tests.hostile.world import World, copied
-from tests.hostile.world import made as making
+from tests.hostile.hostile_site import World, copied
+from tests.hostile.hostile_site import made as making
 
 
 @pytest.fixture(scope="session")

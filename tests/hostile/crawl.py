@@ -8,9 +8,9 @@ from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from pgqueue_admin.records.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process
+from pgqueue_admin.models import Alert, AlertMail, AuditEntry, Endpoint, Operation, Process
+from tests.hostile.hostile_site import World
 from tests.hostile.payloads import MARKUP
-from tests.hostile.world import World
 
 # addresses that only take POST: a GET is told so
 ACTS = {
@@ -18,16 +18,16 @@ ACTS = {
     "endpoint_start", "endpoint_stop",
     "endpoint_scale", "endpoint_pause", "endpoint_resume", "endpoint_restart", "endpoint_withdraw", "endpoint_undo",
     "queue_settings_undo", "operation_start", "operation_cancel", "move_out", "host_give_up",
-    "pipeline_run", "pipeline_cancel", "pipeline_recompute", "admin:logout",
+    "history_run", "history_cancel", "history_recompute", "admin:logout",
 }  # fmt: skip
 PLAIN = {
     "live", "healthz", "readyz", "sign_in", "sign_out", "password", "person", "keys", "overview", "queues", "alerts",
     "alert_mails", "delayed", "endpoints", "workers", "settings", "archive", "operations", "finder", "admin:index",
     "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done", "admin:autocomplete",
-    "admin:jsi18n", "subscriptions", "trends", "unwatched", "pipeline", "pipeline_run", "pipeline_cancel",
-    "pipeline_recompute", "alert_acknowledge", "alert_acknowledgements",
+    "admin:jsi18n", "subscriptions", "trends", "unwatched", "history", "history_run", "history_cancel",
+    "history_recompute", "alert_acknowledge", "alert_acknowledgements",
 }  # fmt: skip
-WITH_DAYS = ("finished", "pipeline_days", "trends_types")
+WITH_DAYS = ("finished", "history_days", "trends_types")
 MODEL_PAGES = ("changelist", "add", "history", "delete", "change")
 
 
@@ -73,7 +73,7 @@ def _examples(world: World) -> dict[str, list[str]]:
         "queue_settings_undo": [{**queues[-1], "entry_id": entry}],
         **dict.fromkeys(("waiting_message", "waiting_body"), waiting),
         **dict.fromkeys(("archived_message", "archived_body", "archived_headers"), archived),
-        "fatal": [{"row_id": waiting[0]["row_id"]}],
+        "crashing_message": [{"row_id": waiting[0]["row_id"]}],
         "move_out": [{"row_id": waiting[0]["row_id"]}],
         **dict.fromkeys(("endpoint", "endpoint_effect"), endpoints),
         **{f"endpoint_{verb}": endpoints[:2] for verb in _VERBS},

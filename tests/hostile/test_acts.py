@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from pgqueue_admin.records.models import AuditEntry, Endpoint, Operation
+from pgqueue_admin.models import AuditEntry, Endpoint, Operation
 from tests.hostile import crawl, markup
+from tests.hostile.hostile_site import World
 from tests.hostile.payloads import MARKUP, NAMES, QUERIES, TURNED
-from tests.hostile.world import World
 
 ELSEWHERE = (
     "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example", "\\\\evil.example", "http:evil",
@@ -50,9 +50,9 @@ def posts(world: World) -> list[tuple[str, str, dict[str, Any]]]:
         ("queue_settings_undo", reverse("queue_settings_undo", kwargs={**sales, "entry_id": entry}), {}),
         ("move_out", reverse("move_out", args=[world.waiting[0][1]]), {"reason": "x"}),
         ("host_give_up", reverse("host_give_up", args=[MARKUP[:190]]), {}),
-        ("pipeline_run", reverse("pipeline_run"), {}),
-        ("pipeline_cancel", reverse("pipeline_cancel"), {}),
-        ("pipeline_recompute", reverse("pipeline_recompute"), {"since": "2026-11-14", "until": "2026-11-15"}),
+        ("history_run", reverse("history_run"), {}),
+        ("history_cancel", reverse("history_cancel"), {}),
+        ("history_recompute", reverse("history_recompute"), {"since": "2026-11-14", "until": "2026-11-15"}),
         ("person", reverse("person"), {"theme": "dark"}),
         ("sign_out", reverse("sign_out"), {}),
         ("admin:logout", reverse("admin:logout"), {}),

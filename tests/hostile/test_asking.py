@@ -7,11 +7,12 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from pgqueue_admin.console import said, urls
-from pgqueue_admin.console.pages import sign_in
+from pgqueue_admin.console import flash_cookie as said
+from pgqueue_admin.console import urls
+from pgqueue_admin.console.account import sign_in
 from pgqueue_admin.live import topics
+from tests.hostile.hostile_site import World
 from tests.hostile.payloads import MARKUP, QUERIES, TURNED
-from tests.hostile.world import World
 
 SALES = "/queues/public/Billing/"
 # what each page reads of its query

@@ -7,23 +7,23 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgqueue_admin.alerts.archive_reader import ArchiveReader
+from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor
 from pgqueue_admin.archive import replay
 from pgqueue_admin.archive.ingester import ingest
-from pgqueue_admin.config import environment
+from pgqueue_admin.config import env
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import Cursor, LatestSample
-from pgqueue_admin.records.source import close as end_sessions
-from pgqueue_admin.records.source import source
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
+from pgqueue_admin.models import Cursor, LatestSample
+from pgqueue_admin.models.queue_database import close as end_sessions
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
 from pgqueue_admin.transport.sending import bulk
-from pgqueue_admin.workers import exhausted
+from pgqueue_admin.workers.processes import exhausted_port
 from tests.console.sampled import elsewhere, sample
 from tests.hostile import crawl, database_user
-from tests.hostile.world import World
+from tests.hostile.hostile_site import World
 from tests.waiting import until
 
 PLACED, PATH = "Shop.Placed", "pg_catalog,pg_temp"
@@ -37,7 +37,7 @@ def beside(request: pytest.FixtureRequest, world: World) -> Iterator[World]:
     with database_user.stranger(world.queues) as stranger:
         request.param(stranger)
         stranger.run("set role none")
-        with elsewhere("queues", **environment.for_looking(environment.database(world.queues_dsn, "QUEUES_URL"))):
+        with elsewhere("queues", **env.for_looking(env.database(world.queues_dsn, "QUEUES_URL"))):
             yield world
 
 
@@ -64,18 +64,18 @@ def test_looking_runs_nothing_of_his(quiet: World) -> None:
 
 
 def test_acts_and_those_who_read_on_run_nothing_of_his(quiet: World) -> None:
-    reading = ArchiveReader().read(source(), Cursor(name="alerter"))
+    reading = DeadMessageCursor().read(queue_database(), Cursor(name="alerter"))
     assert reading.error == ""
     dead = quiet.dead[:40]
-    with source().writing() as session:
+    with queue_database().writing() as session:
         assert ingest(session, Address("public", "error")).full is False
         outcomes = replay.retry(session, dead, "ana", ours=lambda address: True)
         assert {each.result for each in outcomes} <= {"done", "failed", "skipped"}
         replay.discard(session, dead, "ana")
         replay.restore(session, dead, "ana")
-    with source().reading() as session:
+    with queue_database().reading() as session:
         for each in sources(session):
-            planning.plan(session, each)
+            planning.plan_batch(session, each)
 
 
 def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
@@ -93,7 +93,9 @@ def test_the_engine_runs_nothing_of_his(quiet: World) -> None:
             raise ValueError("told to fail")
 
     elsewhere = Endpoint("Elsewhere", quiet.queues_dsn, settings=SETTINGS)
-    endpoint = Endpoint("Place", quiet.queues_dsn, settings=SETTINGS, handlers=handlers, exhausted=exhausted.bury)
+    endpoint = Endpoint(
+        "Place", quiet.queues_dsn, settings=SETTINGS, handlers=handlers, exhausted=exhausted_port.archive_failed
+    )
     for each in (elsewhere, endpoint):
         each.create_queues()
     elsewhere.subscribe("Shop.Shipped")

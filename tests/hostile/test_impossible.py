@@ -10,20 +10,20 @@ import pytest
 from django.core.management import call_command
 
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.archive import pruning, store
-from pgqueue_admin.archive.model import Filter, Key
-from pgqueue_admin.console import paging
-from pgqueue_admin.dialects.beyond import Beyond
+from pgqueue_admin.archive import retention, store
+from pgqueue_admin.archive.messages import ArchiveFilter, ArchiveKey
+from pgqueue_admin.console import pagination
+from pgqueue_admin.dialects.out_of_range_times import Beyond
 from pgqueue_admin.dialects.postgresql import addressing
-from pgqueue_admin.operations import service
-from pgqueue_admin.pipeline.files import event_files
-from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
+from pgqueue_admin.history.sources.tables import sources
+from pgqueue_admin.history.storage import event_files
+from pgqueue_admin.models import Operation
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import service
 from tests.console.sampled import sample
 from tests.hostile import crawl
+from tests.hostile.hostile_site import World
 from tests.hostile.test_looking import _expected
-from tests.hostile.world import World
 
 IMPOSSIBLE = (
     "infinity", "-infinity", "0044-03-15 12:00:00 BC", "4713-01-02 00:00:00 BC", "294276-12-31 23:59:59",
@@ -96,23 +96,23 @@ def test_pages_say_so_and_lack_no_row(spoilt: World) -> None:
 
 
 def test_back_through_the_pages_as_forward(spoilt: World) -> None:
-    with source().reading() as connection:
+    with queue_database().reading() as connection:
         pages, key = [], None
         while True:
-            pages.append(store.page(connection, Filter(state=""), key, 7))
+            pages.append(store.page(connection, ArchiveFilter(state=""), key, 7))
             if not (key := pages[-1].after):
                 break
         assert any(isinstance(each.after.died_at, Beyond) for each in pages[:-1] if each.after)
         for before, page in itertools.pairwise(pages):
-            back = store.page(connection, Filter(state=""), before=page.before, limit=7)
+            back = store.page(connection, ArchiveFilter(state=""), before=page.before, limit=7)
             assert [each.id for each in back.messages] == [each.id for each in before.messages]
 
 
 def test_a_key_made_up_by_somebody_is_no_error(spoilt: World) -> None:
     client = spoilt.client("viewer")
     for text in ("infinity", "infinityx", "999999-99-99 00:00:00 BC", "0000-00-00 00:00:00", "-infinity BC", ""):
-        assert client.get("/archive/", {"q": "", "after": paging.pack(text, 1)}).status_code == 200, text
-    assert Key(Beyond.of("infinity"), 1) > Key(Beyond.of("-infinity"), 1)
+        assert client.get("/archive/", {"q": "", "after": pagination.pack(text, 1)}).status_code == 200, text
+    assert ArchiveKey(Beyond.of("infinity"), 1) > ArchiveKey(Beyond.of("-infinity"), 1)
 
 
 @pytest.mark.parametrize("state", ["all", "dead", "discarded"])
@@ -128,7 +128,7 @@ def test_the_command_line_lists_them(spoilt: World, state: str) -> None:
 
 def test_acts_and_previews_know_them(spoilt: World) -> None:
     client = spoilt.client("root")
-    operation = service.freeze("discard", Filter(), "ana", "console")
+    operation = service.freeze("discard", ArchiveFilter(), "ana", "console")
     assert "impossible time" in client.get(f"/operations/{operation.pk}/").content.decode()
     service.cancel(operation.pk, "ana")
     (discarded,) = (each for each in spoilt.dead[:1])
@@ -144,8 +144,8 @@ def test_acts_and_previews_know_them(spoilt: World) -> None:
 def test_who_looks_by_himself_goes_on(spoilt: World, tmp_path: Path) -> None:
     sample(2)
     assert Alerter().look_round()
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         sources(connection)
         days = [event_files.keep(connection, tmp_path) for _ in range(10)]
         assert days[0] > 0 == days[-1]
-        assert pruning.silent(connection) == []
+        assert retention.silent(connection) == []

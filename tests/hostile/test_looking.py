@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.records import role, source
+from pgqueue_admin.models import database_role, queue_database
 from tests.console.sampled import elsewhere, sample
-from tests.hostile import crawl, markup, watching
-from tests.hostile.world import SCHEMAS, World
+from tests.hostile import change_detector, crawl, markup
+from tests.hostile.hostile_site import SCHEMAS, World
 from tests.waiting import until
 
 MAY_BE_ABSENT = {
@@ -24,22 +24,22 @@ def crawled(world: World) -> Iterator[SimpleNamespace]:
     paths, client = crawl.paths(world), world.client("root", raise_request_exception=False)
     readable = [*SCHEMAS[:3], "messages"]
     with (
-        watching.nothing_but_select(world.queues, readable) as reader,
+        change_detector.nothing_but_select(world.queues, readable) as reader,
         elsewhere("queues", **reader),
-        watching.locks_of(world.console, reader["USER"]) as locks,
+        change_detector.locks_of(world.console, reader["USER"]) as locks,
     ):
-        before = watching.versions(world.console, "django_session"), watching.versions(world.queues)
-        with watching.only_access_share(world.queues):
-            until(role.current, what="the database was asked")
+        before = change_detector.versions(world.console, "django_session"), change_detector.versions(world.queues)
+        with change_detector.only_access_share(world.queues):
+            until(database_role.current, what="the database was asked")
             sample()
-            sampled = watching.versions(world.console, "django_session")
+            sampled = change_detector.versions(world.console, "django_session")
             answers = [_kept(*each) for each in crawl.get(client, paths)]
-            known = role.current()
-        after = watching.versions(world.console, "django_session"), watching.versions(world.queues)
+            known = database_role.current()
+        after = change_detector.versions(world.console, "django_session"), change_detector.versions(world.queues)
         yield SimpleNamespace(
             answers=answers, before=(sampled, before[1]), after=after, locks=locks, role=known, reader=reader
         )
-    source.close()
+    queue_database.close()
 
 
 def _kept(name: str, path: str, answer: Any) -> SimpleNamespace:

@@ -18,10 +18,10 @@ from django.utils import timezone
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import LatestSample, Operation
+from pgqueue_admin.models import LatestSample, Operation
 from tests.hostile import crawl
+from tests.hostile.hostile_site import World
 from tests.hostile.proxy import Proxy
-from tests.hostile.world import World
 from tests.live.site import events, serve
 from tests.waiting import until
 

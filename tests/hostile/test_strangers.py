@@ -13,19 +13,18 @@ from django.urls import reverse
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.config.celery import app
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.postgresql import opening
+from pgqueue_admin.dialects.postgresql import connect_options
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.operations import service
-from pgqueue_admin.records import notify
-from pgqueue_admin.records.models import Alert, LatestSample, Operation
-from pgqueue_admin.records.source import console_dsn, source
+from pgqueue_admin.models import Alert, LatestSample, Operation, notify
+from pgqueue_admin.models.queue_database import console_dsn, queue_database
+from pgqueue_admin.services.operations import service
 from tests.console.sampled import sample
 from tests.databases import Databases
 from tests.hostile import crawl, overloads
-from tests.hostile.world import World, in_one
+from tests.hostile.hostile_site import World, in_one
 
 CONSOLE, CATALOG = "pg_catalog, pgqueue_console, pg_temp", "pg_catalog,pg_temp"
 
@@ -35,7 +34,7 @@ def world(databases: Databases) -> Iterator[World]:
     """Kept as ``world`` is elsewhere in this folder, but in one database."""
     with in_one(databases) as world:
         connections.close_all()
-        source().close()
+        queue_database().close()
         with overloads.made(world.console, world.console_dsn):
             yield world
 
@@ -104,13 +103,15 @@ def test_the_sampler_stores(world: World) -> None:
 
 
 def test_the_alerter_judges(world: World) -> None:
-    Alert.objects.filter(kind="smtp_missing").delete()
+    Alert.objects.filter(kind="mail_not_configured").delete()
     Alerter().turn()
-    assert Alert.objects.filter(kind="smtp_missing").exists()
+    assert Alert.objects.filter(kind="mail_not_configured").exists()
 
 
 def test_an_operation(world: World) -> None:
-    frozen = service.freeze("retry", Filter(), User.objects.get(username="operator"), "console", "after the outage")
+    frozen = service.freeze(
+        "retry", ArchiveFilter(), User.objects.get(username="operator"), "console", "after the outage"
+    )
     service.start(frozen.pk, "operator")
     service.run(frozen.pk)
     assert Operation.objects.get(pk=frozen.pk).done > 0
@@ -127,7 +128,7 @@ def of_listener() -> str:
 
 
 def of_live() -> str:
-    asked = opening.options(console_dsn(), "pgqueue-admin live", read_only=False, statement_timeout=None)
+    asked = connect_options.options(console_dsn(), "pgqueue-admin live", read_only=False, statement_timeout=None)
     with psycopg.connect(console_dsn(), **asked) as session:
         return str(session.execute("show search_path").fetchall()[0][0])
 

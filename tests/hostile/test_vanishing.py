@@ -12,10 +12,10 @@ from django.urls import reverse
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records import role, source
+from pgqueue_admin.models import database_role, queue_database
 from tests.console.sampled import elsewhere, sample
-from tests.hostile import payloads, watching
-from tests.hostile.world import World
+from tests.hostile import change_detector, payloads
+from tests.hostile.hostile_site import World
 from tests.waiting import until
 
 HERE = Address("public", "Here and gone")
@@ -132,13 +132,13 @@ def refusing(world: World) -> Iterator[None]:
     with elsewhere("queues", OPTIONS={"application_name": "refused"}):
         yield
     world.queues.run(f"alter database {name} reset default_transaction_read_only")
-    source.close()
+    queue_database.close()
 
 
 def test_a_database_that_takes_no_writes(world: World, refusing: None) -> None:
     client, dead = world.client("operator"), world.dead
-    before = watching.versions(world.queues)
-    until(role.current, what="the database was asked")
+    before = change_detector.versions(world.queues)
+    until(database_role.current, what="the database was asked")
     for path in ("/", "/archive/", f"/archive/{dead[-1]}/", "/queues/public/Billing/messages/"):
         assert client.get(path).status_code == 200
     for at_once in ("yes", ""):
@@ -146,7 +146,7 @@ def test_a_database_that_takes_no_writes(world: World, refusing: None) -> None:
         said = client.post("/operations/", asked, follow=True).content.decode()
         assert "Nothing was discarded" in said
         assert "takes no writes" in said
-    assert watching.versions(world.queues) == before
+    assert change_detector.versions(world.queues) == before
     assert "the database takes no writes now" in client.get("/").content.decode()
 
 
@@ -154,8 +154,8 @@ def test_a_queue_that_somebody_holds(
     world: World, connect: Callable[..., Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Locked by a change of its table: its own part says so in time, everything else is there."""
-    monkeypatch.setitem(source._READS, "statement_timeout", 0.5)
-    source.close()
+    monkeypatch.setitem(queue_database._READS, "statement_timeout", 0.5)
+    queue_database.close()
     owner, client = connect(world.queues_dsn), world.client("operator")
     with owner.transaction():
         owner.run('lock table "Billing" in access exclusive mode')
@@ -169,7 +169,7 @@ def test_a_queue_that_somebody_holds(
 
 def test_a_database_with_no_connection_left(world: World) -> None:
     client = world.client("operator")
-    with watching.nothing_but_select(world.queues, ["public", "messages"]) as reader:
+    with change_detector.nothing_but_select(world.queues, ["public", "messages"]) as reader:
         world.queues.run(f"alter role {reader['USER']} connection limit 0")
         with elsewhere("queues", **reader):
             for path in ("/", "/queues/public/Billing/", "/archive/"):

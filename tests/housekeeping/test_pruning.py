@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.archive import pruning as archive_pruning
 from pgqueue_admin.archive import replay, store
-from pgqueue_admin.archive.model import DeadMessage
+from pgqueue_admin.archive import retention as archive_pruning
+from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.housekeeping import pruning, tasks
-from pgqueue_admin.pipeline import ledger
-from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import HistoryBatch, HistorySource
-from tests import plans
+from pgqueue_admin.models import HistoryBatch, HistorySource, database_clock
+from tests import explain
 from tests.waiting import PATIENCE, held_up, until
 
 DAY = timedelta(days=1)
@@ -37,7 +36,9 @@ def thirty_days(settings: Any) -> None:
 
 
 def ended(connection: Connection, days: int = 40, result: str = "success") -> int:
-    return store.bury(connection, DeadMessage(queue="q", result=result, headers="{}", died_at=clock.now() - days * DAY))
+    return store.archive_failed(
+        connection, DeadMessage(queue="q", result=result, headers="{}", died_at=database_clock.now() - days * DAY)
+    )
 
 
 def left(connection: Connection) -> list[int]:
@@ -45,7 +46,7 @@ def left(connection: Connection) -> list[int]:
 
 
 def planned(connection: Connection, most: int = 100) -> HistoryBatch:
-    batch = planning.plan(connection, sources(connection)[0], most)
+    batch = planning.plan_batch(connection, sources(connection)[0], most)
     assert batch is not None
     return batch
 
@@ -111,7 +112,7 @@ def test_nothing_goes_of_an_archive_that_came_in_its_place(database: Connection)
     database.run("alter table messages.message_archive rename to before")
     database.run("create table messages.message_archive (like messages.before including all)")
     ended(database)
-    before = clock.now() - 30 * DAY
+    before = database_clock.now() - 30 * DAY
     assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", asked_about)) == 0
     assert archive_pruning.prune(database, before, None, archive_pruning.as_of("1/1", database.value(OID))) == 1
 
@@ -127,12 +128,12 @@ def test_what_is_old_is_found_by_an_index(database: Connection) -> None:
         " select g, 'ana', 'retried' from generate_series(1, 20000) g"
     )
     database.run("analyze messages.archive_event")
-    arguments: dict[str, Any] = {"before": clock.now() - 13.8 * DAY, "read": None, "filed": "3:3:", "most": 10}
+    arguments: dict[str, Any] = {"before": database_clock.now() - 13.8 * DAY, "read": None, "filed": "3:3:", "most": 10}
     arguments |= {"filed_before": None, "silent": DAY, "archive": "1/1/" + str(database.value(OID))}
     statements = postgresql().archive
-    plan = plans.executed(database, statements.prune(read_by_others=statements.read_by_others), arguments)
-    assert plan.reads("message_archive") <= plans.BY_INDEX
-    assert plan.reads("archive_event") <= plans.BY_INDEX
+    plan = explain.executed(database, statements.prune(read_by_others=statements.read_by_others), arguments)
+    assert plan.reads("message_archive") <= explain.BY_INDEX
+    assert plan.reads("archive_event") <= explain.BY_INDEX
 
 
 def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None:
@@ -145,7 +146,7 @@ def test_a_batch_keeps_its_rows_until_it_has_ended(database: Connection) -> None
     assert tasks.prune_archive() == 0
     read(planned(database, most=2))
     assert tasks.prune_archive() == 0  # that nothing is left of this difference is not known yet
-    assert planning.plan(database, HistorySource.objects.get(), 2) is None
+    assert planning.plan_batch(database, HistorySource.objects.get(), 2) is None
     late = ended(database)
     assert tasks.prune_archive() == len(ids)
     assert left(database) == [late]
@@ -168,7 +169,7 @@ def test_who_commits_late_is_kept_whatever_his_number(
 def test_on_another_server_nothing_goes(database: Connection) -> None:
     ended(database)
     read(planned(database))
-    assert planning.plan(database, HistorySource.objects.get()) is None
+    assert planning.plan_batch(database, HistorySource.objects.get()) is None
     HistorySource.objects.update(cluster="of yesterday")
     assert tasks.prune_archive() == 0
 

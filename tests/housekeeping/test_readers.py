@@ -9,22 +9,21 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.alerts.archive_reader import ArchiveReader
-from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor
+from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import BY_NAME
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.archive import pruning, replay, schema
-from pgqueue_admin.archive.pruning import SILENT
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.archive import replay, retention, schema
+from pgqueue_admin.archive.retention import SILENT
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
 from pgqueue_admin.housekeeping import tasks
-from pgqueue_admin.pipeline.plan import planning
-from pgqueue_admin.pipeline.sources.tables import sources
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Cursor, HistorySource
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models import Cursor, HistorySource, database_clock
+from pgqueue_admin.models.queue_database import queue_database
 from tests.databases import Databases
+from tests.history.dump_restore import dumped, restored
 from tests.housekeeping.test_pruning import DAY, ended, left, planned, read
-from tests.pipeline.dumps import dumped, restored
 
 Other = Callable[[], AbstractContextManager[None]]
 
@@ -101,11 +100,11 @@ def test_it_waits_for_events_that_another_console_has_in_no_file(database: Conne
     HistorySource.objects.update(events_snapshot=everything)
     assert tasks.prune_archive() == 0
     with other():
-        HistorySource.objects.update(events_snapshot=everything, events_before=clock.now() - DAY)
+        HistorySource.objects.update(events_snapshot=everything, events_before=database_clock.now() - DAY)
         assert tasks.prune_archive() == 0
     assert tasks.prune_archive() == 0, "what was done since then it has in no file"
     with other():
-        HistorySource.objects.update(events_before=clock.now() + DAY)
+        HistorySource.objects.update(events_before=database_clock.now() + DAY)
         assert tasks.prune_archive() == 1
 
 
@@ -134,7 +133,7 @@ def test_what_was_said_of_the_table_before_holds_all_back(
     old = ended(database)
     with other():
         read(planned(database))
-        planning.plan(database, HistorySource.objects.get())
+        planning.plan_batch(database, HistorySource.objects.get())
         settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0}
         assert tasks.prune_archive() == 0
     restored(database, console_database, dumped(console_database, tmp_path))
@@ -161,11 +160,11 @@ def test_nobody_waits_for_one_that_was_silent_for_a_week_and_a_warning_names_it(
     assert warned() == []
 
 
-def warned() -> list[Found]:
-    now = clock.now()
-    reading = ArchiveReader().read(source(), Cursor.objects.get_or_create(name="alerter")[0])
+def warned() -> list[Finding]:
+    now = database_clock.now()
+    reading = DeadMessageCursor().read(queue_database(), Cursor.objects.get_or_create(name="alerter")[0])
     assert reading.error == ""
-    return list(BY_NAME["reader_silent"].find(Look(now=now, watching_since=now, silent=reading.silent)))
+    return list(BY_NAME["history_reader_stale"].find(AlertSnapshot(now=now, watching_since=now, silent=reading.silent)))
 
 
 def test_tables_of_the_version_before_are_pruned_as_ever_until_they_are_brought_up_to_date(
@@ -198,7 +197,7 @@ def test_who_may_not_read_of_other_consoles_is_told_of_none(database: Connection
     begun(database)
     said_long_ago(database, SILENT)
     database.run("set role only_looks_at_deaths")
-    assert [each.name for each in pruning.silent(looking)] == ["plant 2"]
+    assert [each.name for each in retention.silent(looking)] == ["plant 2"]
     database.run("reset role; revoke select on messages.history_reader from only_looks_at_deaths")
     database.run("set role only_looks_at_deaths")
-    assert pruning.silent(looking) == []
+    assert retention.silent(looking) == []

@@ -4,13 +4,13 @@ import pytest
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.config.celery import app
-from pgqueue_admin.housekeeping import pick_up, tasks
-from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
-from tests.dead_ones import BILLING, REFUSED, dead, number_in
+from pgqueue_admin.housekeeping import resume_operations, tasks
+from pgqueue_admin.models import Operation
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import service
+from tests.archived_messages import BILLING, REFUSED, dead, number_in
 from tests.waiting import until
 
 
@@ -28,7 +28,8 @@ def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None
     before = number_in(BILLING)
     frozen = service.freeze("retry", [dead()[0].id], "ana", "console")
     started = [
-        service.freeze("retry", Filter(exception=each), "ana", "console") for each in (REFUSED, "TimeoutException")
+        service.freeze("retry", ArchiveFilter(exception=each), "ana", "console")
+        for each in (REFUSED, "TimeoutException")
     ]
     for operation in started:
         service.start(operation.pk, "ana")
@@ -41,15 +42,15 @@ def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None
 
 
 def test_one_in_trouble_says_so_and_is_tried_again() -> None:
-    operation = service.freeze("retry", Filter(exception=REFUSED), "ana", "console")
+    operation = service.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
     service.start(operation.pk, "ana")
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     tasks.run_operations()
     operation.refresh_from_db()
     assert operation.state == "running"
     assert "full_disk" in operation.last_error
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     run_to_the_end()
     operation.refresh_from_db()
@@ -70,9 +71,9 @@ def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypat
 
 
 def test_a_long_one_leaves_the_worker_free_to_stop() -> None:
-    operation = service.freeze("retry", Filter(), "ana", "console")
+    operation = service.freeze("retry", ArchiveFilter(), "ana", "console")
     service.start(operation.pk, "ana")
-    pick_up.run_started(seconds=0)
+    resume_operations.run_started(seconds=0)
     operation.refresh_from_db()
     assert (operation.state, operation.done + operation.failed) == ("running", 200)
 

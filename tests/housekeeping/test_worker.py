@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.archive.model import Filter
+from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.embedded.valkey import Valkey
-from pgqueue_admin.operations import service
-from pgqueue_admin.records.models import Operation, Process
-from tests.dead_ones import events_of
+from pgqueue_admin.models import Operation, Process
+from pgqueue_admin.services.operations import service
+from tests.archived_messages import events_of
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
 def test_a_killed_worker_costs_seconds_and_nothing_else(start: Start, tmp_path: Path) -> None:
     start(*BEAT)
     first = start(*WORKER)
-    operation = service.freeze("retry", Filter(), "ana", "console")
+    operation = service.freeze("retry", ArchiveFilter(), "ana", "console")
     service.start(operation.pk, "ana")
 
     def now() -> Operation:

@@ -26,7 +26,7 @@ ADDRESS = re.compile(
 PAGES = (
     "", "queues/", "queues/public/Billing/", "queues/public/Billing/messages/", "alerts/", "alerts/mail/", "archive/",
     "operations/", "endpoints/", "workers/", "settings/", "trends/", "subscriptions/", "delayed/", "messages/?q=x",
-    "me/password/", "pipeline/", "no-such-page/", "admin/", "admin/pgqueue/archivedmessage/",
+    "me/password/", "history/", "no-such-page/", "admin/", "admin/pgqueue/archivedmessage/",
     "admin/auth/user/",
 )  # fmt: skip
 

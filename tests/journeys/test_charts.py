@@ -10,13 +10,13 @@ import pytest
 from django.utils.dateformat import format as date_format
 from playwright.sync_api import Page, expect
 
-from pgqueue_admin.pipeline.figures.histogram import value
-from pgqueue_admin.records.models import HistorySource
-from pgqueue_admin.wording.durations import measured, nearest
-from pgqueue_admin.wording.figures import NBSP, integer
+from pgqueue_admin.formatting.durations import measured, nearest
+from pgqueue_admin.formatting.numbers import NBSP, format_int
+from pgqueue_admin.history.rollups.histogram import value
+from pgqueue_admin.models import HistorySource
 from tests.databases import Databases
+from tests.history.rollup_factory import rolled_up
 from tests.journeys.product import Product
-from tests.pipeline.counted import rolled_up
 
 pytestmark = pytest.mark.journey
 HOURS, SHOP = 5, "Journey.Charted"
@@ -70,7 +70,9 @@ def test_a_chart_says_every_span_and_count_as_tables_do(page: Page, product: Pro
     said = page.evaluate("told => told.map(window.pgqueue.plot.span)", [nearest(each) for each in spans])
     assert said == [measured(each) for each in spans]
     counts = [0, 999, 1_234_567, 99_999_999, 123_456_789, 2**31, 7 * 10**12]
-    assert page.evaluate("told => told.map(window.pgqueue.plot.integer)", counts) == [integer(each) for each in counts]
+    assert page.evaluate("told => told.map(window.pgqueue.plot.integer)", counts) == [
+        format_int(each) for each in counts
+    ]
 
 
 def test_a_chart_says_every_month_as_tables_do(page: Page, product: Product) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 from playwright.sync_api import Browser
 
-from pgqueue_admin.alerts.figures import Line, Link
+from pgqueue_admin.alerts.mail.metrics import MailLink, MailMetric
 
 pytestmark = pytest.mark.journey
 LONG = "Ravenhill.Shop.Billing." + "VeryLong" * 12
@@ -14,8 +14,13 @@ MAIL: dict[str, Any] = {
     "environment": "production-" * 4, "colour": "#6e2a5d", "severity": "critical", "kind": "dead messages",
     "where": "V" * 63, "fact": f"2 dead messages by {LONG}, target 0", "since": "25 Nov 03:12:44 UTC",
     "lasted": "13 min 8 s", "types": [LONG], "meaning": f"It said: {LONG}", "next_at": 4, "warning_url": "/alerts/1/",
-    "figures": [Line("died since it began", "12,345,678", "1,234,567 told before"), Line("oldest ready", "none waits")],
-    "links": [Link("The warning", "/alerts/1/"), Link("The messages", "/archive/"), Link("The queue", "/queues/")],
+    "figures": [
+        MailMetric("died since it began", "12,345,678", "1,234,567 told before"),
+        MailMetric("oldest ready", "none waits"),
+    ],
+    "links": [
+        MailLink("The warning", "/alerts/1/"), MailLink("The messages", "/archive/"), MailLink("The queue", "/queues/"),
+    ],
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from pgqueue_admin.demo import shop
+from pgqueue_admin.demo import contracts
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
@@ -88,7 +88,7 @@ def place_an_order_that_is_held(product: Product) -> None:
     """Its own: the shop's first may have been repaired by another journey, and its next is minutes away."""
     customer = Endpoint("Journey", product.dsn, send_only=True)
     order = {"order": "journey-1", "total": 9.90, "carrier": "Parcelways", "suspicious": True}
-    customer.send(shop.queue(shop.BILLING), order, type=shop.CHARGE_CARD)
+    customer.send(contracts.queue(contracts.BILLING), order, type=contracts.CHARGE_CARD)
     customer.stop()
 
 

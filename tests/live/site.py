@@ -15,7 +15,7 @@ import httpx
 from django.conf import settings
 from django.test import Client
 
-from pgqueue_admin.config.environment import installation
+from pgqueue_admin.config.env import installation
 from pgqueue_admin.embedded import ports
 from tests.waiting import PATIENCE, until
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pgqueue_admin.console.topics import register_all
+from pgqueue_admin.console.live_topics import register_all
 from pgqueue_admin.live import topics
-from pgqueue_admin.records import clock
+from pgqueue_admin.models import database_clock
 
 SAID = ("", "1764244800", "12", "3,8,12", "UTC", "-depth", "public.Sales", "x" * 300)
 
@@ -13,5 +13,5 @@ async def test_no_argument_asks_a_database(monkeypatch: pytest.MonkeyPatch) -> N
     register_all()
     for name in topics._topics:
         for said in SAID:
-            monkeypatch.setattr(clock.now.__self__, "_ask_at", 0.0)  # type: ignore[attr-defined]
+            monkeypatch.setattr(database_clock.now.__self__, "_ask_at", 0.0)  # type: ignore[attr-defined]
             topics.find(f"{name}:{said}")

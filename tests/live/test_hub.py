@@ -12,10 +12,10 @@ from django.contrib.sessions.backends.base import SessionBase
 
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.live import client as clients
-from pgqueue_admin.live import frames, person, topics
-from pgqueue_admin.live.client import Client
+from pgqueue_admin.live import session_check, sse, topics
+from pgqueue_admin.live import subscriber as clients
 from pgqueue_admin.live.hub import Hub
+from pgqueue_admin.live.subscriber import Subscriber
 from tests.waiting import PATIENCE, until
 
 
@@ -49,7 +49,7 @@ async def hub(database: str, board: Board) -> AsyncIterator[Hub]:
     await hub.close()
 
 
-async def told(client: Client) -> dict[str, str]:
+async def told(client: Subscriber) -> dict[str, str]:
     frame = await client.next(PATIENCE)
     assert frame is not None, "nothing came"
     return json.loads(frame.decode().split("data: ", 1)[1])
@@ -165,12 +165,12 @@ async def test_whether_somebody_may_look_waits_for_no_rendering(
         return {}
 
     topics.register("endless", endless, argument=str)
-    monkeypatch.setattr(person, "_look", lambda session: "all")
+    monkeypatch.setattr(session_check, "_look", lambda session: "all")
     for number in range(100):
         hub.join([f"endless:{number}"])
     try:
         await soon(lambda: going_on.acquire(blocking=False))
-        assert await asyncio.wait_for(person.Persons().may(SessionBase("key")), PATIENCE) == "all"
+        assert await asyncio.wait_for(session_check.SessionCheck().may(SessionBase("key")), PATIENCE) == "all"
         assert await asyncio.wait_for(asyncio.to_thread(lambda: "a file"), PATIENCE) == "a file"
         assert not may_end.is_set()
     finally:
@@ -178,9 +178,9 @@ async def test_whether_somebody_may_look_waits_for_no_rendering(
 
 
 async def test_a_quiet_stream_beats() -> None:
-    assert await Client().next(0.01) is None
-    assert frames.beat("all") == b'event: beat\ndata: {"may":"all"}\n\n'
+    assert await Subscriber().next(0.01) is None
+    assert sse.beat("all") == b'event: beat\ndata: {"may":"all"}\n\n'
 
 
 def test_an_event_stays_on_one_line() -> None:
-    assert frames.figures({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'
+    assert sse.figures({"a": "x\ny"}) == b'event: figures\ndata: {"a":"x\\ny"}\n\n'

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.config.web_settings import DATABASES
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import Queue
+from pgqueue_admin.models import Queue
 from tests.databases import Databases
 from tests.live.site import Site, serve
 from tests.waiting import PATIENCE, until

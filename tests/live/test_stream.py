@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.records.models import Alert, LatestSample, Queue
+from pgqueue_admin.models import Alert, LatestSample, Queue
 from tests.databases import Databases
 from tests.live.site import Site, events, serve
 from tests.waiting import NOISE, until

@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.management.commands import dead as command
-from pgqueue_admin.records.models import AuditEntry, Operation, Queue
-from pgqueue_admin.records.source import source
-from tests.dead_ones import BILLING, REFUSED, archived, dead, number_in
+from pgqueue_admin.models import AuditEntry, Operation, Queue
+from pgqueue_admin.models.queue_database import queue_database
+from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 
 LIMITS = ("0", "-1", "1000001", "99999999999999999999")
 REFUSED_ONES = ("--exception", "RefusedException")
@@ -164,7 +164,7 @@ def test_exit_codes(argv: list[str], code: int, said: str) -> None:
 
 
 def test_without_the_engines_tables_it_names_the_command() -> None:
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("drop schema messages cascade")
     code, said = run("list")
     assert code == command.NO_DATABASE

@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from pgqueue_admin.records.source import source
+from pgqueue_admin.models.queue_database import queue_database
 from tests.archive.test_schema import ORIGINAL
 
 
@@ -17,7 +17,7 @@ def run(*argv: str) -> str:
 
 @pytest.fixture
 def bare(console_database: str) -> None:
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("drop schema messages cascade; drop type public.message_status cascade")
 
 
@@ -27,7 +27,7 @@ def test_it_says_what_it_did(bare: None) -> None:
 
 
 def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("drop function public.new_message_nofify, public.dead_message_nofify")
         connection.run(ORIGINAL)
     with pytest.raises(CommandError, match=r"Nothing was changed.*manage\.py engine_schema --adopt"):
@@ -38,7 +38,7 @@ def test_adopting_is_an_explicit_step_with_a_warning(bare: None) -> None:
 
 
 def test_refusals_change_nothing(bare: None) -> None:
-    with source().writing() as connection:
+    with queue_database().writing() as connection:
         connection.run("create schema messages; create table messages.message_archive (id int)")
     with pytest.raises(CommandError, match="neither ours nor that of oliverlambson/pgmq"):
         run("--adopt")

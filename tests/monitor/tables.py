@@ -8,7 +8,7 @@ from psycopg import sql
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql.dialect import compose
 from pgqueue_admin.monitor import discovery
-from pgqueue_admin.monitor.tables import QueueTable
+from pgqueue_admin.monitor.queue_table import QueueTable
 
 HEADERS = '{"NServiceBus.EnclosedMessageTypes":"Shop.PlaceOrder, Shop"}'
 _COLUMNS = "id uuid primary key, expires timestamp, headers text not null, body bytea, seq serial unique not null"

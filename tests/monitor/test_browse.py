@@ -10,16 +10,16 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import bodies, browse, depth, ruler
-from pgqueue_admin.monitor.browse import Page
+from pgqueue_admin.monitor import bodies, browse, depth, seq_occupancy
+from pgqueue_admin.monitor.browse import MessagePage
 from tests.monitor.tables import fill, found, made, make, take
 
 Connect = Callable[..., Connection]
 Lend = Callable[[], AbstractContextManager[Connection]]
-TO_BIGINT = postgresql().mend.retype_seq(table=Address("public", "Q"))
+TO_BIGINT = postgresql().table_repair.retype_seq(table=Address("public", "Q"))
 
 
-def seqs(page: Page) -> list[int]:
+def seqs(page: MessagePage) -> list[int]:
     return [message.seq for message in page.messages]
 
 
@@ -77,8 +77,8 @@ def test_the_last_number_of_all_is_shown(connection: Connection) -> None:
     table = found(connection, Address("public", "Q"))
     assert seqs(browse.page(connection, table, order="newest", limit=2)) == [2**63 - 1, 2**63 - 2]
     head, tail = browse.head_and_tail(connection, table)
-    assert seqs(Page(head + tail)) == [2**63 - 5 + place for place in range(5)]
-    assert ruler.steps(connection, table, 2**63 - 5, 2**63 - 1, timeout=60) == [True] * 5
+    assert seqs(MessagePage(head + tail)) == [2**63 - 5 + place for place in range(5)]
+    assert seq_occupancy.steps(connection, table, 2**63 - 5, 2**63 - 1, timeout=60) == [True] * 5
     assert depth.measure(connection, table).depth == 5
 
 
@@ -132,7 +132,7 @@ def test_head_and_tail_notice_it_once(connection: Connection, lent: Lend) -> Non
         if number == 10:
             connection.run(TO_BIGINT)
         with suppress(DatabaseError) if number == 10 else nullcontext(), lent() as session:
-            assert seqs(Page(browse.head_and_tail(session, table)[0])) == [1, 2]
+            assert seqs(MessagePage(browse.head_and_tail(session, table)[0])) == [1, 2]
 
 
 def test_head_and_tail_share_no_row(connection: Connection) -> None:
@@ -187,7 +187,7 @@ def test_a_null_body_is_told_from_an_empty_one(connection: Connection) -> None:
     fill(connection, table.address, 1, body="null")
     (message,) = browse.page(connection, table).messages
     assert message.body_size is None
-    assert bodies.body(connection, table, message.id) == bodies.Body(None, 0, None)
+    assert bodies.body(connection, table, message.id) == bodies.MessageBody(None, 0, None)
     assert bodies.bodystring(connection, table, message.id) is None
 
 
@@ -196,7 +196,7 @@ def test_a_body_of_50_mb_comes_in_parts(connection: Connection) -> None:
     connection.run('alter table "Q" alter column body set storage external')  # as large as it says, on disk too
     fill(connection, table.address, 1, body="convert_to(repeat('0123456789', 5000000), 'UTF8')")
     part = bodies.body(connection, table, row_id(connection), offset=49_999_995)
-    assert part == bodies.Body(b"56789", 49_999_995, 50_000_000)
+    assert part == bodies.MessageBody(b"56789", 49_999_995, 50_000_000)
     first = bodies.body(connection, table, row_id(connection))
     assert first
     assert first.part

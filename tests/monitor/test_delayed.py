@@ -7,13 +7,13 @@ import pytest
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.monitor import delayed, depth, sizes, skew
+from pgqueue_admin.monitor import clock_skew, delayed, depth, sizes
+from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.monitor.sampler import Sampler
-from pgqueue_admin.monitor.tables import QueueTable
 from pgqueue_admin.transport.wire.headers import DELIVER_AT, RETRIES_TIMESTAMP
-from pgqueue_admin.transport.wire.times import wire_time
+from pgqueue_admin.transport.wire.wire_times import wire_time
+from tests.explain import executed
 from tests.monitor.tables import found, make
-from tests.plans import executed
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -121,7 +121,7 @@ def test_due_times_beyond_the_calendar_hide_no_others(connection: Connection, ta
         assert seen.overdue == (6 if off > timedelta() else 3)
         told = delayed.spread(connection, table.address, zone=off)
         assert (sum(told), told[-1] >= 1) == (37, True), "infinity is never due"
-    told_zone = skew.read(connection, table.address)
+    told_zone = clock_skew.read(connection, table.address)
     assert told_zone is not None
     assert told_zone.zone == HOUR
 
@@ -182,7 +182,7 @@ def test_headers_tell_zone_and_clock(
 ) -> None:
     for hours in range(3):
         store(connection, NOON + hours * HOUR + off, DeliverAt=NOON + hours * HOUR)
-    told = skew.read(connection, table.address)
+    told = clock_skew.read(connection, table.address)
     assert told is not None
     assert (told.zone, told.told_by) == (zone, 3)
     assert told.clock.total_seconds() == pytest.approx(clock)
@@ -190,26 +190,26 @@ def test_headers_tell_zone_and_clock(
 
 def test_a_time_of_an_earlier_delay_tells_nothing(connection: Connection, table: QueueTable) -> None:
     store(connection, NOON + 2 * HOUR, DeliverAt=NOON - HOUR, Retries_Timestamp=NOON)
-    assert skew.read(connection, table.address) is None
+    assert clock_skew.read(connection, table.address) is None
     assert {DELIVER_AT, RETRIES_TIMESTAMP} == {"NServiceBus.DeliverAt", "NServiceBus.Retries.Timestamp"}
 
 
 def test_due_times_that_somebody_set_by_hand_are_no_zone(connection: Connection, table: QueueTable) -> None:
     store(connection, NOON + 30 * HOUR, DeliverAt=NOON)
-    assert skew.read(connection, table.address) is None
+    assert clock_skew.read(connection, table.address) is None
     for hours in range(1, 5):
         store(connection, NOON + hours * HOUR, DeliverAt=NOON)
-    assert skew.read(connection, table.address) is None, "no two of them agree"
+    assert clock_skew.read(connection, table.address) is None, "no two of them agree"
 
 
 def test_rows_put_off_together_are_no_zone(connection: Connection, table: QueueTable) -> None:
     """``update … set due = now() + '1 h'`` in an incident: of rows sent within a second, all are off by the same."""
     for milliseconds in range(3):
         store(connection, NOON + 5 * HOUR, DeliverAt=NOON + timedelta(milliseconds=milliseconds))
-    assert skew.read(connection, table.address) is None
+    assert clock_skew.read(connection, table.address) is None
     for hours in range(4):  # those that nobody touched still tell
         store(connection, NOON + hours * HOUR, DeliverAt=NOON + hours * HOUR)
-    told = skew.read(connection, table.address)
+    told = clock_skew.read(connection, table.address)
     assert told is not None
     assert (told.zone, told.told_by) == (timedelta(), 4)
 
@@ -217,13 +217,13 @@ def test_rows_put_off_together_are_no_zone(connection: Connection, table: QueueT
 def test_a_zone_is_a_whole_quarter(connection: Connection, table: QueueTable) -> None:
     for hours in range(3):
         store(connection, NOON + hours * HOUR + timedelta(hours=2, minutes=4), DeliverAt=NOON + hours * HOUR)
-    assert skew.read(connection, table.address) is None, "four minutes beside two hours: by hand"
+    assert clock_skew.read(connection, table.address) is None, "four minutes beside two hours: by hand"
 
 
 def test_timeouts_for_one_instant_tell_a_zone(connection: Connection, table: QueueTable) -> None:
     for _ in range(3):
         store(connection, NOON + 5 * HOUR, DeliverAt=NOON)
-    told = skew.read(connection, table.address)
+    told = clock_skew.read(connection, table.address)
     assert told is not None
     assert (told.zone, told.told_by) == (timedelta(hours=5), 3)
 
@@ -234,7 +234,7 @@ def test_headers_that_cannot_be_read_tell_nothing(connection: Connection, table:
         """insert into "Sales.Delayed" (headers, due) values (%(headers)s, now())""",
         {"headers": headers + ' "NServiceBus.DeliverAt"'},
     )
-    assert skew.read(connection, table.address) is None
+    assert clock_skew.read(connection, table.address) is None
 
 
 def test_the_sampler_takes_the_zone_off(connection: Connection, table: QueueTable, database: str, connect) -> None:  # type: ignore[no-untyped-def]

@@ -101,7 +101,7 @@ def test_where_the_probes_tell_nothing_it_is_at_least_the_cap(connection: Connec
     assert (seen.how, seen.depth) == ("capped", 100)
 
 
-def parted(seen: depth.Depth) -> tuple[int, int, int | None, int]:
+def parted(seen: depth.QueueDepth) -> tuple[int, int, int | None, int]:
     return seen.depth, seen.ready, seen.in_flight, seen.expired
 
 

@@ -7,47 +7,47 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import discovery
-from pgqueue_admin.monitor.tables import Kind
+from pgqueue_admin.monitor.queue_table import TableKind
 from tests.monitor.tables import fill, found, make
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("Sales", Kind.INPUT),
-        ("error", Kind.ERROR),
-        ("Shop.Errors", Kind.ERROR),
-        ("Terror", Kind.INPUT),
-        ("audit", Kind.AUDIT),
-        ("Particular.ServiceControl", Kind.PLATFORM),
-        ("error.log", Kind.PLATFORM),
-        ("Audit.Log", Kind.PLATFORM),
-        ("catalog", Kind.INPUT),
-        ("terror.log", Kind.INPUT),
-        ('<script>"quoted".ünïcode</script>', Kind.INPUT),
+        ("Sales", TableKind.INPUT),
+        ("error", TableKind.ERROR),
+        ("Shop.Errors", TableKind.ERROR),
+        ("Terror", TableKind.INPUT),
+        ("audit", TableKind.AUDIT),
+        ("Particular.ServiceControl", TableKind.PLATFORM),
+        ("error.log", TableKind.PLATFORM),
+        ("Audit.Log", TableKind.PLATFORM),
+        ("catalog", TableKind.INPUT),
+        ("terror.log", TableKind.INPUT),
+        ('<script>"quoted".ünïcode</script>', TableKind.INPUT),
     ],
 )
-def test_names(connection: Connection, name: str, kind: Kind) -> None:
+def test_names(connection: Connection, name: str, kind: TableKind) -> None:
     address = make(connection, name)
     (table,) = discovery.find(connection, ["public"])
     assert (table.address, table.kind) == (address, kind)
     assert table.reason
 
 
-@pytest.mark.parametrize(("header", "kind"), [("FailedQ", Kind.ERROR), ("ProcessingEnded", Kind.AUDIT)])
-def test_what_messages_tell_of_an_odd_name(connection: Connection, header: str, kind: Kind) -> None:
+@pytest.mark.parametrize(("header", "kind"), [("FailedQ", TableKind.ERROR), ("ProcessingEnded", TableKind.AUDIT)])
+def test_what_messages_tell_of_an_odd_name(connection: Connection, header: str, kind: TableKind) -> None:
     address = make(connection, "Elephants")
     fill(connection, address, 3, headers=f"""'{{"NServiceBus.{header}":"x"}}'""")
     assert found(connection, address).kind is kind
     fill(connection, address, 1)
-    assert found(connection, address).kind is Kind.INPUT
+    assert found(connection, address).kind is TableKind.INPUT
 
 
 def test_a_widened_seq_is_a_queue_with_a_note(connection: Connection) -> None:
     address = make(connection)
     connection.run('alter table "Q" alter column seq type bigint')
     table = found(connection, address)
-    assert (table.kind, table.seq_type) == (Kind.INPUT, "bigint")
+    assert (table.kind, table.seq_type) == (TableKind.INPUT, "bigint")
     assert "widened" in table.reason
 
 
@@ -64,13 +64,13 @@ def test_the_sequence_is_found_without_its_name(connection: Connection) -> None:
 def test_nearly_a_queue_is_unknown_and_says_why(connection: Connection) -> None:
     connection.run("create table near (id uuid, headers jsonb, body bytea, expires timestamp, seq int)")
     table = found(connection, Address("public", "near"))
-    assert table.kind is Kind.UNKNOWN
+    assert table.kind is TableKind.UNKNOWN
     assert table.reason == "has id, headers, body, but headers is jsonb"
 
 
 def test_the_engines_own_tables(engine_database: str, connect: Callable[..., Connection]) -> None:
     kinds = {t.address.table: t.kind for t in discovery.find(connect(engine_database), ["messages"])}
-    assert kinds == {"message": Kind.LEASE, "message_archive": Kind.ARCHIVE}
+    assert kinds == {"message": TableKind.LEASE, "message_archive": TableKind.ARCHIVE}
 
 
 def test_views_partitions_and_other_schemas_are_none(connection: Connection) -> None:

@@ -7,12 +7,12 @@ import pytest
 from psycopg import sql
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.monitor import browse, depth, ruler
-from pgqueue_admin.monitor.tables import QueueTable
-from tests.large import DEAD, ROWS
-from tests.large import Large as World
+from pgqueue_admin.monitor import browse, depth, seq_occupancy
+from pgqueue_admin.monitor.queue_table import QueueTable
+from tests.explain import executed
+from tests.large_queue import DEAD, ROWS
+from tests.large_queue import Large as World
 from tests.monitor.tables import found
-from tests.plans import executed
 
 
 @dataclass
@@ -54,6 +54,6 @@ def test_a_page_is_read_by_key(large: Large, looker: Connection) -> None:
 
 
 def test_the_ruler_probes_and_gives_up_in_time(large: Large, looker: Connection) -> None:
-    filled = ruler.steps(looker, large.table, DEAD + 1, ROWS + DEAD, timeout=60)
-    assert filled == [True] * ruler.STEPS
-    assert ruler.steps(looker, large.table, 1, ROWS + DEAD, timeout=0.001) is None
+    filled = seq_occupancy.steps(looker, large.table, DEAD + 1, ROWS + DEAD, timeout=60)
+    assert filled == [True] * seq_occupancy.STEPS
+    assert seq_occupancy.steps(looker, large.table, 1, ROWS + DEAD, timeout=0.001) is None

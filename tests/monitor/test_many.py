@@ -8,12 +8,12 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor.batch_query import AT_ONCE
+from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.monitor.sampler import ASK_AGAIN_EVERY, FIND_EVERY, Sampler
-from pgqueue_admin.monitor.tables import Kind
-from pgqueue_admin.monitor.together import AT_ONCE
+from tests.explain import executed
 from tests.monitor.tables import fill, make, many
 from tests.monitor.test_sampler import Clock
-from tests.plans import executed
 
 QUEUES = 500
 
@@ -68,18 +68,18 @@ def test_what_messages_tell_is_asked_again_of_each_within_a_minute(connection: C
     addresses = [make(connection, name) for name in ("A", "B", "C")]
     clock = Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
-    assert {sample.table.kind for sample in sampler.sample()} == {Kind.INPUT}
+    assert {sample.table.kind for sample in sampler.sample()} == {TableKind.INPUT}
     for address in addresses:
         fill(connection, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
     for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY)):
         clock.now += FIND_EVERY
         kinds = {sample.table.kind for sample in sampler.sample()}
-    assert kinds == {Kind.ERROR}
+    assert kinds == {TableKind.ERROR}
 
 
-@pytest.mark.parametrize(("header", "kind"), [("FailedQ", Kind.ERROR), ("ProcessingEnded", Kind.AUDIT)])
+@pytest.mark.parametrize(("header", "kind"), [("FailedQ", TableKind.ERROR), ("ProcessingEnded", TableKind.AUDIT)])
 def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
-    connection: Connection, header: str, kind: Kind
+    connection: Connection, header: str, kind: TableKind
 ) -> None:
     address, clock = make(connection, "Sales"), Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
@@ -88,7 +88,7 @@ def test_what_messages_told_holds_while_none_lies_there_and_others_take_it_back(
     connection.run('delete from "Sales"')
     assert a_minute_later(sampler, clock) == kind
     fill(connection, address, 500)
-    assert a_minute_later(sampler, clock) == Kind.INPUT
+    assert a_minute_later(sampler, clock) == TableKind.INPUT
 
 
 def test_one_plain_message_that_strays_into_an_error_queue_makes_no_input_queue_of_it(connection: Connection) -> None:
@@ -96,14 +96,14 @@ def test_one_plain_message_that_strays_into_an_error_queue_makes_no_input_queue_
     address, clock = make(connection, "Sales.Faults"), Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
     fill(connection, address, 3, headers="""'{"NServiceBus.FailedQ":"x"}'""")
-    assert a_minute_later(sampler, clock) == Kind.ERROR
+    assert a_minute_later(sampler, clock) == TableKind.ERROR
     fill(connection, address, 4)
-    assert a_minute_later(sampler, clock) == Kind.ERROR, "one of the newest five still says so"
+    assert a_minute_later(sampler, clock) == TableKind.ERROR, "one of the newest five still says so"
     fill(connection, address, 1)
-    assert a_minute_later(sampler, clock) == Kind.INPUT
+    assert a_minute_later(sampler, clock) == TableKind.INPUT
 
 
-def a_minute_later(sampler: Sampler, clock: Clock) -> Kind:
+def a_minute_later(sampler: Sampler, clock: Clock) -> TableKind:
     for _ in range(round(ASK_AGAIN_EVERY / FIND_EVERY)):
         clock.now += FIND_EVERY
         (sample,) = sampler.sample()
@@ -117,13 +117,13 @@ def test_a_table_made_again_is_not_what_messages_of_the_former_one_told(
     address, clock = make(connection, "Sales"), Clock()
     sampler = Sampler(lambda: connection, ["public"], monotonic=clock, cap=1000)
     fill(connection, address, 1, headers="""'{"NServiceBus.FailedQ":"x"}'""")
-    assert a_minute_later(sampler, clock) == Kind.ERROR
+    assert a_minute_later(sampler, clock) == TableKind.ERROR
     connection.run('drop table "Sales"')
     if seen_gone:
         clock.now += FIND_EVERY
         assert sampler.sample() == []
     make(connection, "Sales")
-    assert a_minute_later(sampler, clock) == Kind.INPUT
+    assert a_minute_later(sampler, clock) == TableKind.INPUT
 
 
 def test_an_id_is_looked_for_in_many_queues_by_few_round_trips(connection: Connection) -> None:

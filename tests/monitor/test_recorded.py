@@ -5,11 +5,11 @@ from datetime import datetime
 
 import pytest
 
-from pgqueue_admin.demo.recorded import RECORDED_AT
+from pgqueue_admin.demo.restore_recording import RECORDED_AT
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.monitor import browse, depth, discovery
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 from pgqueue_admin.monitor.sampler import Sampler
-from pgqueue_admin.monitor.tables import Kind, QueueTable
 from tests.monitor.expected import EXPECTED, by_address
 
 SCHEMAS = ["public", "Legacy"]
@@ -27,14 +27,19 @@ def tables(recorded: Connection) -> dict[Address, QueueTable]:
 
 def test_every_table_is_classified(tables: dict[Address, QueueTable]) -> None:
     kinds = {address: table.kind for address, table in tables.items()}
-    special = {"error": Kind.ERROR, "audit": Kind.AUDIT, "ErrorArchive": Kind.ARCHIVE, "NotAQueue": Kind.UNKNOWN}
+    special = {
+        "error": TableKind.ERROR,
+        "audit": TableKind.AUDIT,
+        "ErrorArchive": TableKind.ARCHIVE,
+        "NotAQueue": TableKind.UNKNOWN,
+    }
     for address in by_address("queues"):
-        assert kinds.pop(address) == special.get(address.table, Kind.INPUT)
+        assert kinds.pop(address) == special.get(address.table, TableKind.INPUT)
     for address in by_address("delayed"):
-        assert kinds.pop(address) == Kind.DELAYED
+        assert kinds.pop(address) == TableKind.DELAYED
     assert kinds == {
-        Address("public", "NotAQueue"): Kind.UNKNOWN,
-        Address("public", "SubscriptionRouting"): Kind.SUBSCRIPTION,
+        Address("public", "NotAQueue"): TableKind.UNKNOWN,
+        Address("public", "SubscriptionRouting"): TableKind.SUBSCRIPTION,
     }
 
 

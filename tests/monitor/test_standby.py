@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.monitor import depth
+from tests.history.standby import following, there
 from tests.monitor.tables import made, take
-from tests.pipeline.followers import following, there
 from tests.waiting import until
 
 

@@ -8,10 +8,10 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
-from pgqueue_admin.transport.receiving.peeking import QueuePeeker
+from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.databases import Databases
-from tests.transport.spy import Spy
+from tests.transport.recording_observer import Spy
 
 QUICK = EndpointSettings(peek_delay=0.1, notify=False, concurrency=2, delayed_retries=0, on_exhausted="error_queue")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.wire.addresses import Addressing, name_faults, queue_faults, table_name
 
@@ -39,7 +39,7 @@ def test_destinations_are_read_as_an_endpoint_reads_them():
     assert plain.resolve('"Legacy"."Invoicing"') == Address("Legacy", "Invoicing")
     assert plain.resolve("My.Error.Queue") == Address("My", "Error.Queue")
     assert plain.resolve(Address("a", "b.c")) == Address("a", "b.c")
-    with pytest.raises(AddressNotUnderstood):
+    with pytest.raises(AddressUnreadable):
         plain.resolve("")
 
 
@@ -56,7 +56,7 @@ def test_any_address_is_split_at_the_first_dot_outside_quotes(text):
     if schema and table:
         assert plain.resolve(text) == Address(schema, table)
     else:
-        with pytest.raises(AddressNotUnderstood):
+        with pytest.raises(AddressUnreadable):
             plain.resolve(text)
 
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from pgqueue_admin.transport import Endpoint, Json, Raw, Serializers, SettingsRefused
+from pgqueue_admin.transport import Endpoint, JsonSerializer, RawSerializer, Serializers, SettingsRefused
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -104,7 +104,7 @@ def test_an_endpoint_writes_by_its_serializer_and_reads_by_the_messages(make_end
     """T5: the content type says which."""
     seen = []
     handlers.handle(PLACE)(lambda body, context: seen.append(body))
-    endpoint = make_endpoint("Sales", serializers=Serializers(Raw(), Json()))
+    endpoint = make_endpoint("Sales", serializers=Serializers(RawSerializer(), JsonSerializer()))
     endpoint.send("Sales", b"\0raw", type=PLACE)
     endpoint.send("Sales", b'{"n":1}', type=PLACE, headers={h.CONTENT_TYPE: "application/json"})
     types = [h.parse(row.headers)[h.CONTENT_TYPE] for row in rows(endpoint.dsn, "Sales")]

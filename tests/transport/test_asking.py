@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pgqueue_admin.transport import EndpointSettings, Handlers, SettingsRefused
-from pgqueue_admin.transport.handling.replies import NoReply
+from pgqueue_admin.transport.handling.callbacks import ReplyTimeout
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import Spy, insert, rows
+from tests.transport.recording_observer import Spy, insert, rows
 from tests.waiting import until
 
 PRICE, QUOTED = "Shop.QuotePrice", "Shop.Quoted"
@@ -104,14 +104,14 @@ def test_handlers_may_wait_for_answers_in_all_slots(sales, make_endpoint):
 
 def test_nobody_answers(sales, web):
     asked = web.ask("Sales", {}, type="Shop.Silence")
-    with pytest.raises(NoReply, match=f"{asked.message_id} within 0.05 s"):
+    with pytest.raises(ReplyTimeout, match=f"{asked.message_id} within 0.05 s"):
         asked.reply(0.05)
 
 
 def test_an_answer_that_comes_too_late_is_acknowledged_and_named(web, make_endpoint, caplog):
     make_endpoint("Quiet")
     asked = web.ask("Quiet", {}, type=PRICE)
-    with pytest.raises(NoReply):
+    with pytest.raises(ReplyTimeout):
         asked.reply(0)
     with caplog.at_level(logging.WARNING, "pgqueue_admin.transport"):
         late = {h.MESSAGE_INTENT: "Reply", h.CORRELATION_ID: asked.message_id, h.ENCLOSED_MESSAGE_TYPES: QUOTED}

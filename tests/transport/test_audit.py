@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.transport.settings import SettingsRefused
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, insert, rows
+from tests.transport.recording_observer import finished, insert, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, insert, rows
+from tests.transport.recording_observer import finished, insert, rows
 from tests.waiting import until
 
 ARCHIVING = replace(QUICK, on_exhausted="archive", concurrency=1)

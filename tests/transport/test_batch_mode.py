@@ -8,10 +8,10 @@ import pytest
 
 from pgqueue_admin.monitor import depth, discovery
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport.receiving.one_by_one import OneByOne
+from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.transport.statements_log import StatementsLog
 from tests.transport.test_crashes import terminate
 from tests.waiting import until
@@ -286,7 +286,7 @@ def test_a_batch_ends_in_the_mode_it_began_in(endpoint, handlers, make_endpoint,
         seen.append((context.connection is not None, len(rows(database, "Billing"))))
         context.send("Billing", number, type="Shop.Charge")
 
-    monkeypatch.setattr(OneByOne, "is_next", changed_meanwhile)
+    monkeypatch.setattr(SingleReceiveFallback, "is_next", changed_meanwhile)
     fill(endpoint, range(3), PING)
     endpoint.start()
     until(lambda: len(rows(database, "Billing")) == 3)

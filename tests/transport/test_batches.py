@@ -11,7 +11,7 @@ from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import OutgoingMessage
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 
 PLACE = "Shop.PlaceOrder"
 SALES = Address("public", "Sales")

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from pgqueue_admin.transport import Pipeline, Unrecoverable
+from pgqueue_admin.transport import BehaviourChain, Unrecoverable
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import insert, rows
+from tests.transport.recording_observer import insert, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -36,7 +36,7 @@ def done(endpoint):
 def test_the_first_is_outermost_and_the_handlers_are_last(make_endpoint, handlers, batch_size):
     noted = []
     handlers.handle(PLACE)(lambda order, context: noted.append(f"handler {order}"))
-    pipeline = Pipeline((noting(noted, "a"),)) | Pipeline((noting(noted, "b"),))
+    pipeline = BehaviourChain((noting(noted, "a"),)) | BehaviourChain((noting(noted, "b"),))
     endpoint = make_endpoint(pipeline=pipeline, settings=replace(ALONE, batch_size=batch_size))
     endpoint.send("Sales", 1, type=PLACE)
     done(endpoint)
@@ -57,7 +57,7 @@ def test_it_may_change_the_message_the_sends_and_the_outcome(make_endpoint, hand
 
         return around
 
-    endpoint = make_endpoint(pipeline=Pipeline((doubling,)), settings=ALONE)
+    endpoint = make_endpoint(pipeline=BehaviourChain((doubling,)), settings=ALONE)
     for number in (1, 2):
         endpoint.send("Sales", number, type=PLACE, headers={"Tenant": f"t{number}"})
     done(endpoint)
@@ -75,7 +75,7 @@ def test_one_that_raises_fails_the_message(make_endpoint, handlers, spy):
 
         return around
 
-    endpoint = make_endpoint(pipeline=Pipeline((refusing,)), settings=ALONE)
+    endpoint = make_endpoint(pipeline=BehaviourChain((refusing,)), settings=ALONE)
     endpoint.send("Sales", 1, type=PLACE)
     done(endpoint)
     (row,) = rows(endpoint.dsn, "error")
@@ -100,7 +100,7 @@ def test_incoming_messages_are_changed_before_they_are_read(make_endpoint, handl
             raise Unrecoverable
 
     settings = replace(ALONE, audit_queue="audit")
-    endpoint = make_endpoint(pipeline=Pipeline(incoming=(unzipped,)), settings=settings)
+    endpoint = make_endpoint(pipeline=BehaviourChain(incoming=(unzipped,)), settings=settings)
     bodies = [gzip.compress(b"1"), gzip.compress(b"2")]
     for body in bodies:
         insert(endpoint.dsn, "Sales", h.dump({"Content-Encoding": "gzip"}), body)
@@ -119,7 +119,7 @@ def test_a_body_that_lies_elsewhere_is_no_empty_one(make_endpoint, handlers, spy
     def fetch(message):
         return replace(message, raw_body=fetched[message.headers["Claim"]])
 
-    endpoint = make_endpoint(pipeline=Pipeline(incoming=(fetch,)), settings=replace(ALONE, audit_queue="audit"))
+    endpoint = make_endpoint(pipeline=BehaviourChain(incoming=(fetch,)), settings=replace(ALONE, audit_queue="audit"))
     endpoint.send("Sales", b"", type=PLACE, headers={"Claim": "a claim"})
     endpoint.send("Sales", b"kept", type=PLACE, headers={"Claim": "to nothing"})
     done(endpoint)
@@ -134,7 +134,7 @@ def test_an_incoming_change_that_fails_is_a_failed_attempt(make_endpoint, handle
         raise error
 
     handlers.handle(PLACE)(lambda order, context: None)
-    endpoint = make_endpoint(pipeline=Pipeline(incoming=(failing,)), settings=ALONE)
+    endpoint = make_endpoint(pipeline=BehaviourChain(incoming=(failing,)), settings=ALONE)
     endpoint.send("Sales", 1, type=PLACE)
     done(endpoint)
     assert len(rows(endpoint.dsn, "error")) == 1
@@ -155,7 +155,7 @@ def test_whatever_is_sent_is_changed_before_it_is_written(make_endpoint, handler
         context.reply(3, type="Shop.Answer")
 
     make_endpoint("Billing").subscribe("Shop.Placed")
-    endpoint = make_endpoint(pipeline=Pipeline(outgoing=(stamped,)), settings=ALONE)
+    endpoint = make_endpoint(pipeline=BehaviourChain(outgoing=(stamped,)), settings=ALONE)
     endpoint.send("Sales", {}, type=PLACE, headers={h.REPLY_TO_ADDRESS: "Billing"})
     (row,) = rows(endpoint.dsn, "Sales")
     assert (h.parse(row.headers)["Tenant"], row.body) == ("outside", b"{} ")

@@ -8,8 +8,8 @@ import pytest
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.tables import body_column
-from tests.transport.catalog import catalog
 from tests.transport.conftest import QUICK
+from tests.transport.table_catalog import catalog
 from tests.waiting import until
 
 READABLE = replace(QUICK, create_message_body_computed_column=True)

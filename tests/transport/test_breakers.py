@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.transport import Unrecoverable
 from tests.hostile.proxy import Proxy
 from tests.transport.conftest import QUICK
-from tests.transport.spy import insert, rows
+from tests.transport.recording_observer import insert, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.dialects.errors import DatabaseDown, ReadOnly
 from pgqueue_admin.transport import Endpoint, Handlers
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 

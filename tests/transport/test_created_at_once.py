@@ -12,7 +12,7 @@ from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
-from tests.transport.catalog import catalog
+from tests.transport.table_catalog import catalog
 from tests.waiting import until
 
 SALES = Address("public", "Sales")

@@ -7,11 +7,11 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport.delayed import due_mover
-from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.delayed import due_message_mover
+from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 REMIND = "Shop.Remind"
@@ -31,7 +31,7 @@ def handled(handlers):
 def seldom(monkeypatch):
     """A mover that looks by itself only once, at its start: what comes due is moved because it knows when."""
     for name in ("FIRST_SECONDS", "MOST_SECONDS"):
-        monkeypatch.setattr(due_mover, name, 600.0)
+        monkeypatch.setattr(due_message_mover, name, 600.0)
 
 
 def delayed_rows(endpoint):
@@ -165,13 +165,13 @@ def test_a_forward_that_fails_goes_to_the_error_queue(make_endpoint, handlers, m
 
 def test_a_forward_that_fails_is_nobodys_until_that_is_remembered(endpoint, connection, monkeypatch):
     """Or another slot would try it as well."""
-    remember, free = Failures.remember, []
+    remember, free = FailureCache.remember, []
 
     def looking(self, *given):
         free.append(connection.value('select count(*) from (select from "Sales" for update skip locked) free'))
         return remember(self, *given)
 
-    monkeypatch.setattr(Failures, "remember", looking)
+    monkeypatch.setattr(FailureCache, "remember", looking)
     endpoint.send("NoSuchQueue", {}, type=REMIND, delay=timedelta())
     endpoint.start()
     until(lambda: rows(endpoint.dsn, "error"))

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import RowsLeftOut
+from pgqueue_admin.dialects.errors import RowsDropped
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import OutgoingMessage
 from pgqueue_admin.transport.delayed.table import BATCH, DelayedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
-from tests.leaving_out import leaving_out
-from tests.transport.catalog import catalog
-from tests.transport.spy import rows
+from tests.row_filtering_trigger import leaving_out
+from tests.transport.recording_observer import rows
+from tests.transport.table_catalog import catalog
 
 QUEUE = Address("public", "Sales")
 EXPECTED = json.loads((Path(__file__).parents[1] / "fixtures/nservicebus/expected.json").read_text())
@@ -126,7 +126,7 @@ def test_what_the_queue_leaves_out_stays_delayed(connection, delayed):
     """A trigger that drops a row answers no error, and the row would be gone from both tables."""
     delayed.store(connection, [message(timedelta(), number) for number in (1, 2)])
     leaving_out(connection, '"Sales"', "insert", "m-2")
-    with pytest.raises(RowsLeftOut, match="took 1 of 2"), connection.transaction():
+    with pytest.raises(RowsDropped, match="took 1 of 2"), connection.transaction():
         delayed.move_due(connection)
     assert connection.value('select count(*) from "Sales.Delayed"') == 2
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from pgqueue_admin.transport import Pipeline, Tracing, Unrecoverable
+from pgqueue_admin.transport import BehaviourChain, Tracing, Unrecoverable
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 GUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -54,7 +54,7 @@ def left_behind(make_endpoint, handlers, connection):
     """Headers of every kind of row, by table, from an endpoint that does all it can."""
     shop = make_endpoint("Shop", settings=SETTINGS)
     shop.subscribe("Shop.Placed")
-    sales = make_endpoint(settings=SETTINGS, pipeline=Pipeline(tracing=Tracing()))
+    sales = make_endpoint(settings=SETTINGS, pipeline=BehaviourChain(tracing=Tracing()))
 
     @handlers.handle("Shop.Place")
     def place(order, context):

@@ -6,7 +6,7 @@ import pytest
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 PING = "Shop.Ping"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ten_lines.py"

@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.transport import Unrecoverable
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.transport.test_failing import PLACE, Declined, failing
 from tests.waiting import until
 

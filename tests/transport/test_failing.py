@@ -7,11 +7,11 @@ import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.transport import Unrecoverable
-from pgqueue_admin.transport.receiving.held import Held
-from pgqueue_admin.transport.recoverability.failures import Failures
+from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
+from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -181,14 +181,14 @@ def test_a_missing_destination_fails_the_message(make_endpoint, handlers, spy):
 
 def test_another_slot_waits_until_a_refused_send_is_counted(make_endpoint, handlers, connection, spy, monkeypatch):
     """PostgreSQL gives up the row at the refused statement: the second slot has it before the first can count."""
-    remember, has_it = Failures.remember, []
+    remember, has_it = FailureCache.remember, []
 
     def looking(self, *given):
         has_it.append(until(lambda: connection.value(RECEIVED)))
         return remember(self, *given)
 
-    monkeypatch.setattr(Failures, "remember", looking)
-    monkeypatch.setattr(Held, "longest", 600.0)
+    monkeypatch.setattr(FailureCache, "remember", looking)
+    monkeypatch.setattr(InFlightRows, "longest", 600.0)
     endpoint = make_endpoint(settings=replace(QUICK, concurrency=2, immediate_retries=0))
     handlers.handle(PLACE)(lambda order, context: context.send("Nowhere", {}, type="Shop.Charge"))
     endpoint.send("Sales", {}, type=PLACE)

@@ -7,7 +7,7 @@ import pytest
 from pgqueue_admin.dialects.errors import NameNotFound
 from pgqueue_admin.transport import EndpointSettings
 from pgqueue_admin.transport.wire import headers as h
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

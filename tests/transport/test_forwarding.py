@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 REMIND = "Shop.Remind"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgqueue_admin.transport.wire.serializers import Json
+from pgqueue_admin.transport.wire.serializers import JsonSerializer
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 PLAIN = st.none() | st.booleans() | st.integers() | TEXTS
@@ -35,14 +35,14 @@ class Order:
 
 @given(VALUES)
 def test_any_value_is_written_as_json_writes_it(value):
-    body = Json().dump(value)
+    body = JsonSerializer().dump(value)
     assert body == json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    assert Json().load(body) == value
+    assert JsonSerializer().load(body) == value
 
 
 @given(st.floats())
 def test_any_number_comes_back(value):
-    assert repr(Json().load(Json().dump({"n": value}))["n"]) == repr(value)
+    assert repr(JsonSerializer().load(JsonSerializer().dump({"n": value}))["n"]) == repr(value)
 
 
 @pytest.mark.parametrize("beside", [None, 2**70], ids=["plain", "too large for the quick writer"])
@@ -61,4 +61,4 @@ def test_any_number_comes_back(value):
 )
 def test_what_is_not_json_by_itself_is_written_in_one_way(value, written, beside):
     around = [] if beside is None else [beside]
-    assert Json().dump([value, *around]).decode() == ",".join([f"[{written}", *map(str, around)]) + "]"
+    assert JsonSerializer().dump([value, *around]).decode() == ",".join([f"[{written}", *map(str, around)]) + "]"

@@ -8,8 +8,8 @@ import pytest
 from django.utils.module_loading import import_string
 
 from pgqueue_admin.config import worker_settings
-from pgqueue_admin.transport.logs import FIELDS, JsonLines, OfMessage
-from tests.transport.spy import finished, rows
+from pgqueue_admin.transport.logs import FIELDS, JsonFormatter, MessageLogFilter
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -18,8 +18,8 @@ PLACE = "Shop.PlaceOrder"
 class Collected(logging.Handler):
     def __init__(self):
         super().__init__()
-        self.addFilter(OfMessage())
-        self.setFormatter(JsonLines())
+        self.addFilter(MessageLogFilter())
+        self.setFormatter(JsonFormatter())
         self.lines = []
 
     def emit(self, record):
@@ -93,7 +93,7 @@ def test_a_traceback_is_many_lines_of_which_none_begins_as_one_of_ours(written):
 
 def test_json_says_what_was_said():
     record = logging.LogRecord("shop", logging.WARNING, __file__, 1, "Message %s", (f"x\n{FORGED}",), None)
-    assert json.loads(JsonLines().format(record))["text"] == f"Message x\n{FORGED}"
+    assert json.loads(JsonFormatter().format(record))["text"] == f"Message x\n{FORGED}"
 
 
 def test_a_line_about_no_message_has_no_fields(collected):

@@ -6,7 +6,7 @@ from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.tables import subscriptions
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

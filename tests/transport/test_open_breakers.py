@@ -3,7 +3,7 @@
 import pytest
 
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.sessions.breaker import Breakers, CircuitBreaker, Trouble
+from pgqueue_admin.transport.sessions.circuit_breaker import BreakerTrouble, CircuitBreaker, CircuitBreakers
 
 
 @pytest.fixture
@@ -14,17 +14,19 @@ def now(monkeypatch):
 
 
 def test_it_is_told_while_it_is_not_closed_and_no_longer(now):
-    breakers = Breakers()
+    breakers = CircuitBreakers()
     breaker = breakers.new("Receiving from somewhere")
     assert breakers.troubles() == []
     breaker.failed(DatabaseDown("refused"))
     now[0] = 31
     (armed,) = breakers.troubles()
-    assert armed == Trouble("Receiving from somewhere", 31, "The database does not answer. refused", triggered=False)
+    assert armed == BreakerTrouble(
+        "Receiving from somewhere", 31, "The database does not answer. refused", triggered=False
+    )
     breaker.failed(DatabaseDown("still refused"))
     now[0] = 40
     (told,) = breakers.troubles()
-    assert told == Trouble(
+    assert told == BreakerTrouble(
         "Receiving from somewhere", 40, "The database does not answer. still refused", triggered=True
     )
     breaker.succeeded()
@@ -32,7 +34,7 @@ def test_it_is_told_while_it_is_not_closed_and_no_longer(now):
 
 
 def test_one_made_anew_takes_the_place_of_the_one_before():
-    breakers = Breakers()
+    breakers = CircuitBreakers()
     breakers.new("Peeking").failed(DatabaseDown())
     breakers.new("Peeking")
     assert breakers.troubles() == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PING = "Shop.Ping"

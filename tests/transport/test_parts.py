@@ -12,10 +12,10 @@ from pgqueue_admin.dialects.errors import DatabaseDown, Deadlock
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import (
     After,
-    Attempted,
     Discard,
     EndpointSettings,
     Exhaust,
+    FailedAttempt,
     Handlers,
     Immediately,
     IncomingMessage,
@@ -24,15 +24,15 @@ from pgqueue_admin.transport import (
 from pgqueue_admin.transport.delayed import table
 from pgqueue_admin.transport.errors import MessageUnreadable
 from pgqueue_admin.transport.failure import failure_of
-from pgqueue_admin.transport.receiving.peeking import QueuePeeker
-from pgqueue_admin.transport.receiving.receives import Receives
-from pgqueue_admin.transport.recoverability.failures import MOST_REMEMBERED, Failures
+from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
+from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.recoverability.failure_cache import MOST_REMEMBERED, FailureCache
 from pgqueue_admin.transport.recoverability.policy import decide, standard
-from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
-from pgqueue_admin.transport.sessions.opening import ANSWER_SECONDS
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
+from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.serializers import Json, Raw, Serializers
+from pgqueue_admin.transport.wire.serializers import JsonSerializer, RawSerializer, Serializers
 
 
 def test_handlers_of_every_type_once_the_concrete_first():
@@ -54,7 +54,7 @@ def test_handlers_of_every_type_once_the_concrete_first():
 
 def test_serializers_by_content_type():
     """T5: the main one writes, and reads what it does not know."""
-    serializers = Serializers(Json(), Raw())
+    serializers = Serializers(JsonSerializer(), RawSerializer())
     assert serializers.dump({"ü": 1}) == '{"ü":1}'.encode()
     assert serializers.dump(bytearray(b"\0")) == b"\0"
     assert serializers.load(b'{"a":1}', "application/json") == {"a": 1}
@@ -66,8 +66,8 @@ def test_serializers_by_content_type():
 
 
 def test_another_main_serializer():
-    assert Serializers(Raw()).main.content_type == "application/octet-stream"
-    assert Serializers(Raw()).load(b"{", "unknown") == b"{"
+    assert Serializers(RawSerializer()).main.content_type == "application/octet-stream"
+    assert Serializers(RawSerializer()).load(b"{", "unknown") == b"{"
 
 
 def failure(error=None, recoverable=True):
@@ -75,7 +75,7 @@ def failure(error=None, recoverable=True):
 
 
 def test_failures_are_counted_by_row_and_the_oldest_forgotten():
-    failures, rows = Failures(most=2), [uuid4() for _ in range(3)]
+    failures, rows = FailureCache(most=2), [uuid4() for _ in range(3)]
     assert [failures.remember(rows[0], failure()).attempts for _ in range(3)] == [1, 2, 3]
     for row in rows[1:]:
         failures.remember(row, failure())
@@ -87,7 +87,7 @@ def test_failures_are_counted_by_row_and_the_oldest_forgotten():
 
 def test_failures_fill_no_memory_however_long_their_traces_are():
     """A row that another process finished is never forgotten otherwise, and traces may be of any length."""
-    failures = Failures(characters=10_000)
+    failures = FailureCache(characters=10_000)
     long = replace(failure(), stack_trace="x" * 4_000, message="")
     for row in range(100):
         failures.remember(row, long)
@@ -102,7 +102,7 @@ def test_failures_fill_no_memory_however_long_their_traces_are():
 
 def attempted(attempts=1, settings=None, headers=None, **more):
     message = IncomingMessage(Address("public", "Sales"), uuid4(), 1, False, "{}", b"{}", headers or {})
-    return Attempted(message, replace(failure(**more), attempts=attempts), settings or EndpointSettings())
+    return FailedAttempt(message, replace(failure(**more), attempts=attempts), settings or EndpointSettings())
 
 
 def test_when_a_message_is_tried_again():
@@ -171,7 +171,7 @@ def test_the_numbers_of_the_original_hold():
 @pytest.mark.parametrize("for_handlers", [False, True])
 def test_receives_are_waited_for(for_handlers):
     """T12."""
-    receives = Receives(threading.Condition(), 2, unless=lambda: False)
+    receives = ReceiveQuota(threading.Condition(), 2, unless=lambda: False)
     assert [receives.start(), receives.start(), receives.start()] == [True, True, False]
     waiter = threading.Thread(target=receives.wait, args=[for_handlers, lambda: False])
     waiter.start()
@@ -188,11 +188,11 @@ def test_receives_are_waited_for(for_handlers):
 def test_no_receive_is_started_once_one_found_nothing_or_the_time_is_over():
     """T13."""
     late = threading.Event()
-    receives = Receives(threading.Condition(), 100, unless=late.is_set)
+    receives = ReceiveQuota(threading.Condition(), 100, unless=late.is_set)
     assert (receives.start(), receives.left) == (True, 99)
     receives.answered(found=False)
     assert (receives.start(), receives.left) == (False, 0)
-    receives = Receives(threading.Condition(), 100, unless=late.is_set)
+    receives = ReceiveQuota(threading.Condition(), 100, unless=late.is_set)
     assert receives.start()
     late.set()
     assert (receives.start(), receives.left) == (False, 0)

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.failures import dead_message
-from pgqueue_admin.transport import After, Discard, Exhaust, Immediately, Pipeline, Unrecoverable, standard
+from pgqueue_admin.archive.from_failure import dead_message
+from pgqueue_admin.transport import After, BehaviourChain, Discard, Exhaust, Immediately, Unrecoverable, standard
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.transport.tampering import trigger
 from tests.waiting import until
 
@@ -32,7 +32,7 @@ def judged(make_endpoint, handlers):
         def place(order, context):
             raise error or ValueError("no")
 
-        return make_endpoint(pipeline=Pipeline(policy=policy_noting), settings=settings, **options)
+        return make_endpoint(pipeline=BehaviourChain(policy=policy_noting), settings=settings, **options)
 
     judged.given = given
     return judged
@@ -132,7 +132,7 @@ def test_an_error_queue_without_the_right_to_insert_leaves_it_to_the_archive(
     judged, pinged, make_endpoint, connect, engine_database
 ):
     def bury(connection, message, failure):
-        store.bury(connection, dead_message(message, failure, endpoint.dialect))
+        store.archive_failed(connection, dead_message(message, failure, endpoint.dialect))
 
     connection = connect(engine_database)
     for name in ("Sales", "Refused"):

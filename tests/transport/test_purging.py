@@ -9,7 +9,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.tables import table_queue
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.message import OutgoingMessage
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, TableMissing
+from pgqueue_admin.dialects.errors import AddressUnreadable, TableMissing
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, rows
+from tests.transport.recording_observer import finished, rows
 from tests.waiting import until
 
 PLACE, PLACED = "Shop.PlaceOrder", "Shop.OrderPlaced"
@@ -70,7 +70,7 @@ def test_destinations_are_addresses(endpoint, make_endpoint):
 def test_what_cannot_be_sent_says_so(endpoint):
     with pytest.raises(TableMissing, match="Nowhere"):
         endpoint.send("Nowhere", 1, type=PLACE)
-    with pytest.raises(AddressNotUnderstood):
+    with pytest.raises(AddressUnreadable):
         endpoint.send("", 1, type=PLACE)
     with pytest.raises(ValueError, match="type"):
         endpoint.send("Sales", 1, type="")

@@ -5,7 +5,7 @@ import threading
 from uuid import RFC_4122, UUID
 
 from pgqueue_admin.transport.wire.ids import new_ids
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

@@ -8,11 +8,11 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.dialects.postgresql import copying
-from pgqueue_admin.transport import Endpoint, Handlers, Raw, Serializers
+from pgqueue_admin.dialects.postgresql import binary_copy
+from pgqueue_admin.transport import Endpoint, Handlers, RawSerializer, Serializers
 from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.wire import headers as h
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
@@ -25,7 +25,7 @@ where application_name = 'pgqueue Sales' and datname = current_database()
 MakeEndpoint = Callable[..., Endpoint]
 
 
-class Watched(Raw):
+class Watched(RawSerializer):
     """Does something of its own while the fifth of the last is made."""
 
     def __init__(self, act: Callable[[], object]):
@@ -52,8 +52,8 @@ def test_each_row_has_a_random_id_of_its_own(endpoint: Endpoint) -> None:
 
 
 def test_bodies_that_are_larger_than_a_piece(make_endpoint: MakeEndpoint) -> None:
-    endpoint = make_endpoint(serializers=Serializers(Raw()))
-    large = [bytes([number]) * (copying.PIECE + number) for number in range(3)]
+    endpoint = make_endpoint(serializers=Serializers(RawSerializer()))
+    large = [bytes([number]) * (binary_copy.PIECE + number) for number in range(3)]
     endpoint.send_many("Sales", [*large, *[b"x"] * SOME], type=PLACE)
     assert [bytes(row.body) for row in rows(endpoint.dsn, "Sales")] == [*large, *[b"x"] * SOME]
 
@@ -88,7 +88,7 @@ def test_into_a_view_any_number_is_inserted(
     handling: bool, large: bool, make_endpoint: MakeEndpoint, handlers: Handlers, connection: Connection
 ) -> None:
     """The server takes no COPY into one; nor more in one statement than it can read."""
-    endpoint = make_endpoint("Web", serializers=Serializers(Raw()))
+    endpoint = make_endpoint("Web", serializers=Serializers(RawSerializer()))
     make_endpoint()
     connection.run('create view "Sold" as select * from "Sales"')
     body = b"x" * (bulk.BIG // 3 if large else 1)

@@ -15,10 +15,10 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, NoAnswer
 from pgqueue_admin.transport import Endpoint, Handlers
-from pgqueue_admin.transport.sessions.breaker import SECONDS_TO_TRIGGER, CircuitBreaker
+from pgqueue_admin.transport.sessions.circuit_breaker import SECONDS_TO_TRIGGER, CircuitBreaker
 from tests.relay import Relay
 from tests.transport.conftest import QUICK, MakeEndpoint
-from tests.transport.spy import Spy, rows
+from tests.transport.recording_observer import Spy, rows
 from tests.waiting import held_up, locks_waited_for, until
 
 LIMIT = 1.0

@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"

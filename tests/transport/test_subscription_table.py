@@ -6,7 +6,7 @@ import pytest
 
 from pgqueue_admin.transport import Endpoint, SettingsRefused, checks
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 
 BILLED = "Shop.Messages.Events.OrderBilled"
 SHARED = replace(QUICK, subscription_table='"public"."SubscriptionRouting"')

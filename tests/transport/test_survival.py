@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport import EndpointSettings, Handlers, Raw, Serializers
+from pgqueue_admin.transport import EndpointSettings, Handlers, RawSerializer, Serializers
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.wire.message import OutgoingMessage
@@ -32,7 +32,7 @@ def running(make_endpoint, arrived):
     handlers = Handlers()
     handlers.handle("Any")(lambda body, context: arrived.put((context.headers, body)))
     hearing = EndpointSettings(concurrency=1, on_exhausted="error_queue")
-    endpoint = make_endpoint("Sales", settings=hearing, handlers=handlers, serializers=Serializers(Raw()))
+    endpoint = make_endpoint("Sales", settings=hearing, handlers=handlers, serializers=Serializers(RawSerializer()))
     endpoint.start()
     return endpoint
 

@@ -7,7 +7,7 @@ import pytest
 
 from pgqueue_admin.transport import Endpoint
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.transport.statements_log import StatementsLog
 from tests.transport.tampering import rate, trigger, untrigger
 from tests.waiting import until

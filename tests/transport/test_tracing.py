@@ -10,10 +10,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from pgqueue_admin.transport import Pipeline, Tracing, Unrecoverable
+from pgqueue_admin.transport import BehaviourChain, Tracing, Unrecoverable
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import rows
+from tests.transport.recording_observer import rows
 from tests.waiting import until
 
 PLACE, CHARGE, PLACED = "Shop.PlaceOrder", "Shop.Charge", "Shop.Placed"
@@ -33,7 +33,7 @@ def traced(make_endpoint, spans):
     provider.add_span_processor(SimpleSpanProcessor(spans))
 
     def traced(name, settings=ALONE):
-        return make_endpoint(name, settings=settings, pipeline=Pipeline(tracing=Tracing(provider)))
+        return make_endpoint(name, settings=settings, pipeline=BehaviourChain(tracing=Tracing(provider)))
 
     return traced
 
@@ -125,7 +125,7 @@ def test_a_traced_message_that_is_put_away_wants_one(make_endpoint, traced, hand
 
 def test_without_an_sdk_nothing_is_written(make_endpoint, handlers):
     """A tracer that goes nowhere has no trace to hand on; what came with the message is kept."""
-    endpoint = make_endpoint(settings=replace(ALONE, audit_queue="audit"), pipeline=Pipeline(tracing=Tracing()))
+    endpoint = make_endpoint(settings=replace(ALONE, audit_queue="audit"), pipeline=BehaviourChain(tracing=Tracing()))
     handlers.handle(PLACE)(lambda order, context: None)
     endpoint.send("Sales", {}, type=PLACE)
     assert "traceparent" not in h.parse(rows(endpoint.dsn, "Sales")[0].headers)

@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.archive.failures import dead_message
-from pgqueue_admin.transport import Pipeline, Tracing
+from pgqueue_admin.archive.from_failure import dead_message
+from pgqueue_admin.transport import BehaviourChain, Tracing
 from pgqueue_admin.transport.wire import headers as h
 from tests.transport.conftest import QUICK
-from tests.transport.spy import finished, insert, rows
+from tests.transport.recording_observer import finished, insert, rows
 from tests.transport.statements_log import StatementsLog
 from tests.transport.tampering import rate
 from tests.waiting import until
@@ -66,9 +66,9 @@ def test_a_handler_that_a_call_does_not_run_is_refused(handlers, handler):
 def test_one_that_is_hidden_in_another_function_fails(make_endpoint, handlers, spy, pipeline):
     handlers.handle(PING)((lambda number, context: None) if pipeline == "a behaviour" else hidden)
     pipelines = {
-        "none": Pipeline(),
-        "a behaviour": Pipeline((lambda get_next: hidden,)),
-        "traced": Pipeline(tracing=Tracing()),
+        "none": BehaviourChain(),
+        "a behaviour": BehaviourChain((lambda get_next: hidden,)),
+        "traced": BehaviourChain(tracing=Tracing()),
     }
     endpoint = make_endpoint(settings=replace(QUICK, immediate_retries=0), pipeline=pipelines[pipeline])
     endpoint.send("Sales", 1, type=PING)
@@ -156,7 +156,7 @@ def test_weird_headers_end_where_an_operator_finds_them(make_endpoint, engine_da
     """Unhandled, in the error queue or the archive; what follows is handled."""
 
     def bury(connection, message, failure):
-        store.bury(connection, dead_message(message, failure, endpoint.dialect))
+        store.archive_failed(connection, dead_message(message, failure, endpoint.dialect))
 
     endpoint = make_endpoint(dsn=engine_database, settings=settings, exhausted=bury)
     seen = []

@@ -8,13 +8,13 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport import IncomingMessage
-from pgqueue_admin.transport.wire import delays, host
+from pgqueue_admin.transport.wire import delivery_delay, host_info
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.composer import SEND, Composer
+from pgqueue_admin.transport.wire.header_composer import SEND, HeaderComposer
+from pgqueue_admin.transport.wire.header_template import identity
 from pgqueue_admin.transport.wire.ids import new_ids
-from pgqueue_admin.transport.wire.letterhead import identity
-from pgqueue_admin.transport.wire.serializers import Json, Serializers
-from pgqueue_admin.transport.wire.times import LONGEST_SPAN, SHORTEST_SPAN
+from pgqueue_admin.transport.wire.serializers import JsonSerializer, Serializers
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
 
 MOMENT = timedelta(microseconds=1)
 
@@ -24,7 +24,7 @@ def received(**headers: str | None) -> IncomingMessage:
 
 
 def written_with(ttbr: timedelta) -> str | None:
-    composer = Composer("Sales", None, Serializers())
+    composer = HeaderComposer("Sales", None, Serializers())
     return composer.letterhead("Shop.PlaceOrder", SEND, {}, ttbr).headers()[h.TIME_TO_BE_RECEIVED]
 
 
@@ -49,17 +49,17 @@ def test_beyond_them_it_is_refused(ttbr, said):
 
 def test_delays_of_nothing_and_of_the_longest_are_allowed():
     for delay in (timedelta(), LONGEST_SPAN):
-        delays.check(delay, None, has_table=True)
+        delivery_delay.check(delay, None, has_table=True)
     for delay in (-MOMENT, LONGEST_SPAN + MOMENT):
         with pytest.raises(ValueError, match="a delay of"):
-            delays.check(delay, None, has_table=True)
-    due = delays.headers({}, LONGEST_SPAN, '"public"."Sales"', since=datetime.now(UTC))[h.DELIVER_AT]
+            delivery_delay.check(delay, None, has_table=True)
+    due = delivery_delay.headers({}, LONGEST_SPAN, '"public"."Sales"', since=datetime.now(UTC))[h.DELIVER_AT]
     assert h.parse_time(due) is not None
 
 
 def test_a_time_that_is_past_is_due_now():
-    assert delays.seconds(datetime.now(UTC) - timedelta(days=1)) == 0
-    assert 0 < delays.seconds(datetime.now(UTC) + timedelta(seconds=90)) <= 90
+    assert delivery_delay.seconds(datetime.now(UTC) - timedelta(days=1)) == 0
+    assert 0 < delivery_delay.seconds(datetime.now(UTC) + timedelta(seconds=90)) <= 90
 
 
 def test_the_one_letter_of_ascii_that_is_escaped_for_no_need():
@@ -104,18 +104,18 @@ def test_a_forked_process_gives_ids_of_its_own():
 
 
 def test_two_programs_of_a_machine_are_two_hosts(monkeypatch):
-    found = {host.host_id.__wrapped__()}
+    found = {host_info.host_id.__wrapped__()}
     monkeypatch.setattr(sys, "argv", ["another/program"])
-    found.add(host.host_id.__wrapped__())
+    found.add(host_info.host_id.__wrapped__())
     assert [len(each) for each in found] == [32, 32]
 
 
 @pytest.mark.parametrize("number", [2**63, -(2**63), 2**64, -9_999_999_999_999_999_999, 10**18, -(10**18), 10**40])
 def test_no_number_is_rounded(number):
-    assert Json().load(b'{"total":%d}' % number) == {"total": number}
+    assert JsonSerializer().load(b'{"total":%d}' % number) == {"total": number}
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_what_is_no_number_does_not_become_null(number):
-    assert b"null" not in Json().dump({"total": number, "note": "none"})
-    assert Json().dump({"total": None}) == b'{"total":null}'
+    assert b"null" not in JsonSerializer().dump({"total": number, "note": "none"})
+    assert JsonSerializer().dump({"total": None}) == b'{"total":null}'

@@ -7,10 +7,10 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests.databases import Databases
 from tests.monitor.test_sampler import Clock
-from tests.workers.house import House
+from tests.workers.host import House
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def sampling(console_database: str, clock: Clock) -> Iterator[Sampling]:
-    sampling = Sampling(monotonic=clock)
+def sampling(console_database: str, clock: Clock) -> Iterator[SamplerProcess]:
+    sampling = SamplerProcess(monotonic=clock)
     yield sampling
     sampling.close()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import LatestSample
+from pgqueue_admin.models import LatestSample
 
 Connect = Callable[..., Connection]
 

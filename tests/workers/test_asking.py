@@ -8,7 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 
 
 @pytest.fixture

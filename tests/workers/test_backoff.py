@@ -1,6 +1,6 @@
 """A crashed process waits longer each time, unless it had proven itself."""
 
-from pgqueue_admin.workers.backoff import LONGEST, PROVEN, Backoff
+from pgqueue_admin.workers.supervisor.backoff import LONGEST, PROVEN, Backoff
 
 
 class Clock:

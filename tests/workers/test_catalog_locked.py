@@ -7,10 +7,10 @@ import environ
 import pytest
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models import LatestSample, Process, Queue
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.sampler import FIND_EVERY
-from pgqueue_admin.records.models import LatestSample, Process, Queue
-from pgqueue_admin.workers.sampling import HEARTBEAT_EVERY, Sampling
+from pgqueue_admin.workers.sampler.sampler_process import HEARTBEAT_EVERY, SamplerProcess
 from tests import server_clock
 from tests.console.sampled import elsewhere
 from tests.monitor.tables import fill, make
@@ -32,9 +32,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def sampling(apart: Connection, clock: Clock) -> Iterator[Sampling]:
+def sampling(apart: Connection, clock: Clock) -> Iterator[SamplerProcess]:
     clock.now = 100.0
-    sampling = Sampling(monotonic=clock)
+    sampling = SamplerProcess(monotonic=clock)
     yield sampling
     sampling.close()
 
@@ -58,7 +58,7 @@ def told() -> str:
 
 
 def test_a_new_sampler_says_why_it_is_blind(
-    apart: Connection, sampling: Sampling, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
+    apart: Connection, sampling: SamplerProcess, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(apart, make(apart), 3)
     with apart.transaction():
@@ -81,7 +81,7 @@ def test_a_new_sampler_says_why_it_is_blind(
 
 
 def test_known_queues_are_measured_while_none_can_be_found(
-    apart: Connection, sampling: Sampling, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
+    apart: Connection, sampling: SamplerProcess, clock: Clock, looks: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     address = make(apart)
     sampling.turn()
@@ -108,7 +108,7 @@ def test_known_queues_are_measured_while_none_can_be_found(
 
 
 def test_queues_say_that_their_database_was_too_slow(
-    apart: Connection, sampling: Sampling, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    apart: Connection, sampling: SamplerProcess, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server's clock is what each look begins with."""
     make(apart)

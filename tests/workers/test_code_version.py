@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.workers import code_version
+from pgqueue_admin.workers.reporting import code_version
 
 
 def git(folder: Path, *words: str) -> str:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.archive import moving_out
-from pgqueue_admin.archive.moving_out import Why
+from pgqueue_admin.archive import move_to_archive
+from pgqueue_admin.archive.move_to_archive import MoveReason
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import endpoints, fatal
-from pgqueue_admin.records.fatal import Fatal
-from pgqueue_admin.records.models import HeldAtDeath
+from pgqueue_admin.models import InFlightAtCrash, crashing_messages
+from pgqueue_admin.models.crashing_messages import CrashingMessage
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
 from tests.workers.deadly.handlers import TYPE
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 
 pytestmark = pytest.mark.chaos
 
@@ -27,7 +27,7 @@ def test_the_third_death_names_the_message(
     want(1, concurrency=1)
     message_id = sales.send("Sales", {"way": way}, type=TYPE)
     deadly.supervise()
-    (found,) = until(lambda: fatal.suspects("Sales"), what="a third death")
+    (found,) = until(lambda: crashing_messages.suspects("Sales"), what="a third death")
     assert (found.endpoint, found.address, found.count) == ("Sales", ("public", "Sales"), 3)
     assert (found.newest.message_id, found.newest.message_type) == (message_id, TYPE)
     assert {death.exit_code for death in found.deaths} == {code}
@@ -59,14 +59,14 @@ def test_a_death_on_the_way_out_counts_too(deadly: House, sales: Endpoint, tmp_p
     (row,) = until(lambda: [each for each in deadly.rows() if each.ended_at], what="it has ended")
     assert row.state == "stopped"
     assert row.last_error.startswith(how)
-    (death,) = until(lambda: list(HeldAtDeath.objects.all()), what="its death is remembered")
+    (death,) = until(lambda: list(InFlightAtCrash.objects.all()), what="its death is remembered")
     assert (death.message_id, death.how) == (message_id, how)
 
 
-def moved_out(look: Connection, found: Fatal) -> bool:
-    why = Why("ana", found.endpoint, found.newest.host, "it ends its process", found.count)
-    with suppress(moving_out.InHand):
-        return moving_out.move_out(look, found.address, found.row_id, found.seq, why) > 0
+def moved_out(look: Connection, found: CrashingMessage) -> bool:
+    why = MoveReason("ana", found.endpoint, found.newest.host, "it ends its process", found.count)
+    with suppress(move_to_archive.MessageInFlight):
+        return move_to_archive.move_out(look, found.address, found.row_id, found.seq, why) > 0
     return False
 
 
@@ -74,7 +74,7 @@ def test_a_message_that_takes_too_much_memory_is_remembered_with_the_limit(deadl
     want(1, concurrency=1, memory_kill_mb=200)
     sales.send("Sales", {"way": "grow"}, type=TYPE)
     deadly.supervise()
-    death = until(lambda: HeldAtDeath.objects.first(), what="a death")
+    death = until(lambda: InFlightAtCrash.objects.first(), what="a death")
     assert death is not None
     assert death.exit_code == -9
     assert death.how.startswith("killed at ")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.workers import identity, pulse
-from pgqueue_admin.workers.kept import Kept
-from pgqueue_admin.workers.programs import Program, programs
-from pgqueue_admin.workers.role import singletons
+from pgqueue_admin.models import Process
+from pgqueue_admin.workers.reporting import liveness_file, process_identity
+from pgqueue_admin.workers.supervisor.programs import Program, programs
+from pgqueue_admin.workers.supervisor.role import singletons
+from pgqueue_admin.workers.supervisor.supervised_program import SupervisedProgram
 from tests.waiting import until
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
 LIMITS = {"sampler": 10, "endpoint": 8}  # seconds
@@ -25,15 +25,15 @@ BEATS = """
 import threading
 import django
 django.setup()
-from pgqueue_admin.workers.pulse import Pulse
-mine, pause = Pulse(), threading.Event()
+from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
+mine, pause = LivenessFile(), threading.Event()
 while True:
     mine.beat()
     pause.wait(0.05)
 """
 
 
-class Silent(pulse.Silence):
+class Silent(liveness_file.ProcessSilence):
     """An hour is over at each look."""
 
     def look(self, shown: int) -> float:
@@ -49,7 +49,7 @@ class Clock:
 
 def test_silence_is_counted_from_the_last_turn() -> None:
     clock = Clock()
-    silence = pulse.Silence(clock)
+    silence = liveness_file.ProcessSilence(clock)
     for shown, expected in ((0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1)):
         clock.now += 1
         assert silence.look(shown) == expected
@@ -57,16 +57,16 @@ def test_silence_is_counted_from_the_last_turn() -> None:
 
 def test_who_was_held_up_itself_has_not_seen_a_silence() -> None:
     clock = Clock()
-    silence = pulse.Silence(clock)
+    silence = liveness_file.ProcessSilence(clock)
     silence.look(1)
     clock.now += 3600
-    assert silence.look(1) == pulse.LONGEST_LOOK
+    assert silence.look(1) == liveness_file.LONGEST_LOOK
 
 
 def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path}
     clock = Clock()
-    silence, mine = pulse.Silence(clock), identity.mine()
+    silence, mine = liveness_file.ProcessSilence(clock), process_identity.mine()
     said = []
     while clock.now < 200:
         clock.now += 1
@@ -76,21 +76,21 @@ def test_a_start_has_more_time(tmp_path: Path, settings: Any) -> None:
 
 
 def test_a_full_disk_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "path", lambda process: Path("/dev/full"))
-    mine, me = pulse.Pulse(), identity.mine()
-    before = pulse.of(me)
-    until(lambda: mine.beat() or pulse.of(me) != before, what="it is seen")  # type: ignore[func-returns-value]
+    monkeypatch.setattr(liveness_file, "path", lambda process: Path("/dev/full"))
+    mine, me = liveness_file.LivenessFile(), process_identity.mine()
+    before = liveness_file.of(me)
+    until(lambda: mine.beat() or liveness_file.of(me) != before, what="it is seen")  # type: ignore[func-returns-value]
 
 
 def test_a_disk_that_takes_no_file_at_all_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = tmp_path / "not yet" / "pulse"
-    monkeypatch.setattr(pulse, "path", lambda process: at)
-    mine, me = pulse.Pulse(), identity.mine()
+    monkeypatch.setattr(liveness_file, "path", lambda process: at)
+    mine, me = liveness_file.LivenessFile(), process_identity.mine()
     mine.beat()
-    assert pulse.of(me) == pulse.NOTHING
+    assert liveness_file.of(me) == liveness_file.NOTHING
     at.parent.mkdir()
     mine.beat()
-    assert pulse.of(me)
+    assert liveness_file.of(me)
 
 
 @pytest.mark.chaos
@@ -111,7 +111,7 @@ def test_a_stopped_sampler_and_a_stopped_endpoint_are_killed_and_replaced(house:
         until(partial(one, each.role, **told), what=f"of the {each.role} it is told")
         fresh = until(partial(one, each.role, state="running", ended_at=None), what=f"another {each.role} runs")
         assert fresh.pid != each.pid
-        assert not pulse.of(identity.Identity(house.host, each.pid, each.start_ticks))
+        assert not liveness_file.of(process_identity.ProcessIdentity(house.host, each.pid, each.start_ticks))
     until(lambda: look.value("select count(*) from handled") == 1)
 
 
@@ -124,14 +124,14 @@ def plain(said: str) -> str:
 
 
 @pytest.fixture
-def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], Kept]]:
+def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], SupervisedProgram]]:
     """``keep(code)``: a program that may be silent for a second."""
     settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path, "HUNG_SECONDS": 1.0}
     worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "PGQUEUE_VAR": str(tmp_path)}
-    started: list[Kept] = []
+    started: list[SupervisedProgram] = []
 
-    def keep(code: str) -> Kept:
-        started.append(Kept(Program("celery-beat", (sys.executable, "-c", code), 5, worker, beats=True)))
+    def keep(code: str) -> SupervisedProgram:
+        started.append(SupervisedProgram(Program("celery-beat", (sys.executable, "-c", code), 5, worker, beats=True)))
         started[-1].start()
         return started[-1]
 
@@ -140,16 +140,16 @@ def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], Kept]]:
         kept.end(0)
 
 
-def test_a_program_that_hangs_before_its_first_turn(keep: Callable[[str], Kept], monkeypatch: Any) -> None:
-    monkeypatch.setattr(pulse, "LONGEST_START", 2.0)
+def test_a_program_that_hangs_before_its_first_turn(keep: Callable[[str], SupervisedProgram], monkeypatch: Any) -> None:
+    monkeypatch.setattr(liveness_file, "LONGEST_START", 2.0)
     said = until(keep("import signal; signal.pause()").look, what="it is told")
     assert "celery-beat ended (it showed no sign of life for 2 s, killed by SIGKILL)" in plain(said)
 
 
-def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[str], Kept]) -> None:
+def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[str], SupervisedProgram]) -> None:
     kept = keep(BEATS)
     stopped = kept.pid
-    until(lambda: pulse.of(identity.of(stopped)), what="it beats")
+    until(lambda: liveness_file.of(process_identity.of(stopped)), what="it beats")
     os.kill(stopped, signal.SIGSTOP)
     said = until(kept.look, what="it is told")
     assert "celery-beat ended (it showed no sign of life for 1 s, killed by SIGKILL)" in plain(said)
@@ -157,7 +157,7 @@ def test_a_stopped_program_of_ours_is_killed_and_started_again(keep: Callable[[s
     assert kept.pid != stopped
 
 
-def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], Kept], tmp_path: Path) -> None:
+def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], SupervisedProgram], tmp_path: Path) -> None:
     """As on a full disk: its log is a folder, of which nobody can make a file."""
     kept = keep("import signal; signal.pause()")
     log = tmp_path / "log" / "celery-beat.log"
@@ -170,7 +170,7 @@ def test_one_that_cannot_be_started_is_tried_again(keep: Callable[[str], Kept], 
     until(lambda: kept.look() or kept.running, what="it runs again")
 
 
-def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], Kept]) -> None:
+def test_one_that_a_real_time_signal_ended_is_told(keep: Callable[[str], SupervisedProgram]) -> None:
     kept = keep("import signal; signal.pause()")
     os.kill(kept.pid, REAL_TIME)
     said = until(kept.look, what="it is told")
@@ -181,7 +181,9 @@ def test_who_shows_no_signs_is_not_judged_by_them() -> None:
     assert {program.name for program in programs() if program.beats} == {"celery-worker", "celery-beat"}
 
 
-def test_nobody_is_looked_at_where_that_is_switched_off(keep: Callable[[str], Kept], settings: Any) -> None:
+def test_nobody_is_looked_at_where_that_is_switched_off(
+    keep: Callable[[str], SupervisedProgram], settings: Any
+) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "HUNG_SECONDS": 0.0, "SPARK_MASTER": "local"}
     assert not any(role.hung_after for role in singletons())
     kept = keep("import signal; signal.pause()")
@@ -193,4 +195,4 @@ def test_nobody_is_looked_at_where_that_is_switched_off(keep: Callable[[str], Ke
 def test_the_limit_leaves_room_for_a_slow_turn(settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 300.0, "HUNG_SECONDS": 60.0, "SPARK_MASTER": "local"}
     limits = {role.key.kind: role.hung_after for role in singletons() if role.hung_after}
-    assert limits == {"sampler": 660, "ingester": 60, "alerter": 60, "pipeline": 60}
+    assert limits == {"sampler": 660, "ingester": 60, "alerter": 60, "history": 60}

@@ -12,15 +12,14 @@ from django.contrib.auth.models import Permission, User
 from django.db.models import F
 from django.test import Client
 
-from pgqueue_admin.alerts.archive_reader import Reading
-from pgqueue_admin.alerts.evaluate import Evaluation
-from pgqueue_admin.alerts.look import look as look_at
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Alert, AuditEntry, Process
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading
+from pgqueue_admin.alerts.evaluation import Evaluation
+from pgqueue_admin.alerts.snapshot import look as look_at
+from pgqueue_admin.models import Alert, AuditEntry, Process, database_clock
 from tests.waiting import until
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 
-GONE = {"kind": "host_gone", "subject": "house-2"}
+GONE = {"kind": "host_lost", "subject": "house-2"}
 
 
 @pytest.fixture
@@ -53,8 +52,8 @@ def minutes_pass(host: str) -> None:
 
 def judged(watching: timedelta = timedelta(hours=1), **about: object) -> list[Alert]:
     """What the alerter has open of it after a look at the real rows."""
-    now = clock.now()
-    Evaluation(look_at(now, now - watching, Reading([], [], ""), **about)).run()  # type: ignore[arg-type]
+    now = database_clock.now()
+    Evaluation(look_at(now, now - watching, CursorReading([], [], ""), **about)).run()  # type: ignore[arg-type]
     return list(Alert.objects.filter(**GONE, resolved_at=None))
 
 
@@ -135,9 +134,9 @@ def test_an_outage_of_the_consoles_database_is_no_host_that_has_gone(house: Hous
     minutes_pass("house-2")
     other.close()
     minutes_pass("house-2")
-    assert judged(answering_since=clock.now() - timedelta(seconds=50)) == []
+    assert judged(answering_since=database_clock.now() - timedelta(seconds=50)) == []
     assert len(judged()) == 1
-    assert len(judged(answering_since=clock.now())) == 1
+    assert len(judged(answering_since=database_clock.now())) == 1
 
 
 def test_who_may_only_look_gives_up_nobody(house: House, other: House) -> None:

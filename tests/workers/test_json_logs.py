@@ -10,7 +10,7 @@ import pytest
 
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
-from tests.workers.house import ROOT, House, want
+from tests.workers.host import ROOT, House, want
 from tests.workers.shop.handlers import TYPE
 
 SAYS = "import logging; logging.getLogger({name!r}).warning('it rained'); logging.getLogger({name!r}).info('a little')"

@@ -10,11 +10,11 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
 TOGETHER = "select max(messages) from (select count(*) as messages from handled group by at) as transactions"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.workers import run_folder
-from pgqueue_admin.workers.managed import Managed
-from pgqueue_admin.workers.office import Office
-from pgqueue_admin.workers.role import Key, Role
-from pgqueue_admin.workers.supervisor import Supervisor
+from pgqueue_admin.workers.reporting import run_directory
+from pgqueue_admin.workers.supervisor.managed_process import ManagedProcess
+from pgqueue_admin.workers.supervisor.role import Role, RoleKey
+from pgqueue_admin.workers.supervisor.supervisor import Supervisor
+from pgqueue_admin.workers.supervisor.supervisor_store import SupervisorStore
 from tests.waiting import until
 
 LINES, WIDTH = 60_000, 100
@@ -31,10 +31,10 @@ def more(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def talking(more: Path) -> Iterator[Managed]:
+def talking(more: Path) -> Iterator[ManagedProcess]:
     """It has printed 6 MB, and runs."""
-    process = Managed(
-        Role(Key("endpoint", "talking"), ("shell", "-c", TALKING % more), settings_module="tests.settings"), 1
+    process = ManagedProcess(
+        Role(RoleKey("endpoint", "talking"), ("shell", "-c", TALKING % more), settings_module="tests.settings"), 1
     )
     until(lambda: process.log.read_bytes().endswith(b"%d\n" % (LINES - 1)), what="all is said")
     yield process
@@ -42,10 +42,10 @@ def talking(more: Path) -> Iterator[Managed]:
     until(lambda: process.exit_code() is not None)
 
 
-def test_a_log_is_put_aside_while_its_process_writes_on(talking: Managed, more: Path) -> None:
-    Supervisor(Office()).tick()
+def test_a_log_is_put_aside_while_its_process_writes_on(talking: ManagedProcess, more: Path) -> None:
+    Supervisor(SupervisorStore()).tick()
     aside = talking.log.with_suffix(".log.1").read_text().splitlines()
-    assert aside == [f"{line:0{WIDTH - 1}d}" for line in range(LINES - run_folder.LARGEST_LOG // WIDTH, LINES)]
+    assert aside == [f"{line:0{WIDTH - 1}d}" for line in range(LINES - run_directory.LARGEST_LOG // WIDTH, LINES)]
     assert talking.log.read_bytes() == b""
     with more.open("w") as said:
         said.write("a line after it\n")
@@ -53,10 +53,10 @@ def test_a_log_is_put_aside_while_its_process_writes_on(talking: Managed, more: 
     assert talking.last_line() == "a line after it"
 
 
-def test_a_small_log_stays(talking: Managed) -> None:
-    small = run_folder.plain_log("small")
+def test_a_small_log_stays(talking: ManagedProcess) -> None:
+    small = run_directory.plain_log("small")
     small.write_text("one line\n")
-    Supervisor(Office()).tick()
+    Supervisor(SupervisorStore()).tick()
     assert small.read_text() == "one line\n"
     assert not small.with_suffix(".log.1").exists()
 
@@ -64,5 +64,5 @@ def test_a_small_log_stays(talking: Managed) -> None:
 def test_what_was_said_last_is_found_though_the_log_was_emptied_since(tmp_path: Path) -> None:
     log = tmp_path / "some.log"
     log.write_text("KeyError: 7\n")
-    assert run_folder.last_line(log, since=4_000_000) == "KeyError: 7"
-    assert run_folder.last_line(log, since=12) == "", "what another one said before it"
+    assert run_directory.last_line(log, since=4_000_000) == "KeyError: 7"
+    assert run_directory.last_line(log, since=12) == "", "what another one said before it"

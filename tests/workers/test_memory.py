@@ -1,20 +1,20 @@
 """A process above its memory limit drains and is replaced; its message is finished first."""
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records.models import HeldAtDeath
+from pgqueue_admin.models import InFlightAtCrash
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.workers.ceiling import Ceiling
+from pgqueue_admin.workers.processes.memory_limit import MemoryLimit
 from tests.waiting import until
 from tests.workers.deadly.handlers import TYPE
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 
 
 def test_the_limit_that_is_broken_is_named() -> None:
-    ceiling = Ceiling(100, 200)
+    ceiling = MemoryLimit(100, 200)
     assert (ceiling.broken_drain(100_000_000), ceiling.broken_kill(100_000_000)) == ("", "")
     assert ceiling.broken_drain(150_000_000) == "150\u00a0MB, above its limit of 100\u00a0MB"
     assert ceiling.broken_kill(250_000_000) == "250\u00a0MB, above its limit of 200\u00a0MB"
-    assert Ceiling().broken_kill(10**15) == ""
+    assert MemoryLimit().broken_kill(10**15) == ""
 
 
 def test_it_finishes_what_it_has_and_makes_room_for_another(deadly: House, sales: Endpoint, look: Connection) -> None:
@@ -30,4 +30,4 @@ def test_it_finishes_what_it_has_and_makes_room_for_another(deadly: House, sales
     assert look.value('select count(*) from "Sales"') == 0, "finished, not rolled back"
     (second,) = deadly.running(1)
     assert second.pid != first.pid
-    assert not HeldAtDeath.objects.exists()
+    assert not InFlightAtCrash.objects.exists()

@@ -10,10 +10,10 @@ from django.db import connections
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.records import endpoints
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
-from tests.workers.house import House, alive, want
+from tests.workers.host import House, alive, want
 from tests.workers.shop.handlers import TYPE
 
 pytestmark = pytest.mark.chaos

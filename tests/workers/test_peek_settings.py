@@ -8,12 +8,12 @@ import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
-from pgqueue_admin.records import endpoints
-from pgqueue_admin.records.models import Endpoint as Row
+from pgqueue_admin.models import Endpoint as Row
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
 from tests.transport.statements_log import StatementsLog
 from tests.waiting import NOISE, until
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
 SEVERAL = f"""

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pgqueue_admin.records.models import Process
+from pgqueue_admin.models import Process
 from tests.pooler import Pooler
 from tests.waiting import until
-from tests.workers.house import House
+from tests.workers.host import House
 
 SENTENCE = "leads to a pooler in transaction mode, where sessions are not one's own"
 
@@ -29,7 +29,7 @@ def house(console_database: str, tmp_path: Path) -> Iterator[House]:
 
 @pytest.mark.parametrize(
     "command",
-    ["supervise", "sampler", "alerter", "ingester", "worker Sales", "pipeline run", "prepare"],
+    ["supervise", "sampler", "alerter", "ingester", "worker Sales", "history run", "prepare"],
 )
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "QUEUES_URL"])
 def test_a_program_refuses(house: House, pooler: Pooler, variable: str, command: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pgqueue_admin.workers.sampling import rest
+from pgqueue_admin.workers.sampler.sampler_process import rest
 
 
 @pytest.mark.parametrize(("spent", "rested"), [(0.2, 0.8), (0.5, 0.5), (3.0, 3.0), (22.0, 5.0)])

@@ -6,21 +6,24 @@ from datetime import timedelta
 
 import pytest
 
-from pgqueue_admin.console.board import cells
-from pgqueue_admin.console.board import rows as board
+from pgqueue_admin.console.queue_row import cells
+from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.console.queues import columns
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.monitor import judge
-from pgqueue_admin.records import samples
-from pgqueue_admin.records.models import LatestSample, Queue, Sample
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.models import LatestSample, Queue, Sample, samples
+from pgqueue_admin.monitor import targets
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
 from tests.monitor.tables import cut_sessions, fill, make
 from tests.workers.sampled import Connect, latest
 
 
 def test_an_unreadable_queue_keeps_its_figures_and_says_why(
-    tables: Connection, console_database: str, connect: Connect, sampling: Sampling, monkeypatch: pytest.MonkeyPatch
+    tables: Connection,
+    console_database: str,
+    connect: Connect,
+    sampling: SamplerProcess,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(samples, "HISTORY_EVERY", timedelta(0))
     fill(tables, make(tables), 3)
@@ -39,7 +42,7 @@ def test_an_unreadable_queue_keeps_its_figures_and_says_why(
 
 
 def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
-    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+    tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
     fill(tables, make(tables), 3)
     sampling.turn()
@@ -56,7 +59,7 @@ def test_a_queue_that_may_not_be_read_shows_no_age_and_no_trend(
 
 
 def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(
-    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+    tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
     fill(tables, make(tables), 3)
     for _ in range(3):
@@ -72,7 +75,7 @@ def test_a_quiet_queue_that_can_be_read_again_no_longer_says_that_it_cannot(
 
 
 def test_a_queue_that_could_never_be_read_is_not_within_target(
-    tables: Connection, console_database: str, connect: Connect, sampling: Sampling
+    tables: Connection, console_database: str, connect: Connect, sampling: SamplerProcess
 ) -> None:
     """Where the role may not read a table there is never a first sample."""
     fill(tables, make(tables), 3)
@@ -82,13 +85,13 @@ def test_a_queue_that_could_never_be_read_is_not_within_target(
         sampling.turn()
         sampling.turn()
     assert ("holds a lock that this waited for" in latest().error, latest().depth, latest().ready) == (True, None, None)
-    verdict = judge.against(Queue.objects.get(table="Q"), latest(), latest().at)
+    verdict = targets.against(Queue.objects.get(table="Q"), latest(), latest().at)
     assert (verdict.state, verdict.why) == ("warning", "unreadable")
     sampling.turn()
     assert (latest().error, latest().depth) == ("", 3)
 
 
-def test_the_queues_database_is_down(tables: Connection, sampling: Sampling) -> None:
+def test_the_queues_database_is_down(tables: Connection, sampling: SamplerProcess) -> None:
     fill(tables, make(tables), 3)
     sampling.turn()
     before = latest()
@@ -101,7 +104,7 @@ def test_the_queues_database_is_down(tables: Connection, sampling: Sampling) -> 
     assert latest().at > before.at
 
 
-def test_the_consoles_database_is_down(tables: Connection, sampling: Sampling) -> None:
+def test_the_consoles_database_is_down(tables: Connection, sampling: SamplerProcess) -> None:
     """Every session of ours there is ended at once; the next looks are written again."""
     address = make(tables)
     sampling.turn()
@@ -113,7 +116,7 @@ def test_the_consoles_database_is_down(tables: Connection, sampling: Sampling) -
 
 
 @contextmanager
-def refused(tables: Connection, sampling: Sampling) -> Iterator[None]:
+def refused(tables: Connection, sampling: SamplerProcess) -> Iterator[None]:
     """The sampler's session is cut, and while this lasts no new one is let in."""
 
     def down() -> Connection:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pgqueue_admin.workers.desired import share
+from pgqueue_admin.workers.supervisor.desired_state import share
 
 ENDPOINTS = [f"Shop.{number}" for number in range(60)]
 

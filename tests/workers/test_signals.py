@@ -11,7 +11,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
 from tests.workers.deadly.handlers import TYPE
-from tests.workers.house import House, alive, want
+from tests.workers.host import House, alive, want
 
 pytestmark = pytest.mark.chaos
 

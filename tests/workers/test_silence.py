@@ -10,15 +10,14 @@ from django.db import connections
 from pgqueue_admin.alerts.alerter import Alerter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NoAnswer
-from pgqueue_admin.records import clock, notify
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.records.sessions.base import only_short_ones_here
-from pgqueue_admin.workers import identity
-from pgqueue_admin.workers.console_link import ConsoleLink
-from pgqueue_admin.workers.host_lock import SessionLock
-from pgqueue_admin.workers.ingesting import Ingesting
-from pgqueue_admin.workers.ledger import record
-from pgqueue_admin.workers.sampling import Sampling
+from pgqueue_admin.models import Process, database_clock, notify
+from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.workers.processes.console_session import ConsoleSession
+from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
+from pgqueue_admin.workers.reporting import process_identity
+from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
+from pgqueue_admin.workers.supervisor.advisory_lock import SessionLock
+from pgqueue_admin.workers.supervisor.process_recorder import record
 from tests.console.sampled import elsewhere
 from tests.relay import Relay
 from tests.waiting import until
@@ -58,7 +57,7 @@ class Beating:
         self.names += names
 
     def beat(self) -> None:
-        record(identity.mine(), {"role": "endpoint", "heartbeat_at": clock.now()})
+        record(process_identity.mine(), {"role": "endpoint", "heartbeat_at": database_clock.now()})
         self.beats += 1
 
 
@@ -66,7 +65,7 @@ def test_a_link_to_the_console(relay: Relay, caplog: pytest.LogCaptureFixture) -
     """The thread of a supervisor or of an endpoint's process: what it writes through Django, and what it hears."""
     work = Beating()
     with elsewhere("default", HOST="127.0.0.1", PORT=relay.port):
-        link = ConsoleLink("pgqueue test", work, seconds=0.05)
+        link = ConsoleSession("pgqueue test", work, seconds=0.05)
         link.start()
         until(lambda: work.beats > 2)
         relay.stop()
@@ -91,7 +90,7 @@ def test_who_only_listens(relay: Relay) -> None:
 
 def test_the_sampler(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
-        sampling = Sampling()
+        sampling = SamplerProcess()
         sampling.turn()
         relay.stop()
         again_until(sampling.turn, lambda: "The queues' database does not answer" in caplog.text)
@@ -112,7 +111,7 @@ def test_what_the_sampler_writes(relay: Relay, caplog: pytest.LogCaptureFixture)
 
     def turns() -> None:
         only_short_ones_here()
-        sampling = Sampling()
+        sampling = SamplerProcess()
         sampling.turn()
         relay.stop()
         again_until(sampling.turn, lambda: "The console's database does not answer" in caplog.text)
@@ -158,7 +157,7 @@ def test_the_alerters_ears_and_its_turns(relay: Relay, caplog: pytest.LogCapture
 
 def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
     with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
-        ingesting = Ingesting()
+        ingesting = IngesterProcess()
         ingesting.turn()
         relay.stop()
         again_until(ingesting.turn, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)

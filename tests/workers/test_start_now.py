@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from pgqueue_admin.records import endpoints
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.workers.desired import start_now
-from pgqueue_admin.workers.role import Key
-from tests.workers.house import want
+from pgqueue_admin.models import Process
+from pgqueue_admin.services import endpoints
+from pgqueue_admin.workers.supervisor.desired_state import start_now
+from pgqueue_admin.workers.supervisor.role import RoleKey
+from tests.workers.host import want
 
-SALES = Key("endpoint", "Sales")
+SALES = RoleKey("endpoint", "Sales")
 
 
 def waits(pid: int, seconds: float, host: str = "house-1", endpoint: str = "Sales") -> None:
@@ -27,6 +27,6 @@ def test_all_that_crashed_have_to_be_due() -> None:
     waits(2, 60)
     waits(3, -1, endpoint="Billing")
     waits(4, 60, host="house-2", endpoint="Billing")
-    assert start_now("house-1") == {Key("endpoint", "Billing")}
+    assert start_now("house-1") == {RoleKey("endpoint", "Billing")}
     endpoints.start("Sales", "ana", "console")
-    assert start_now("house-1") == {SALES, Key("endpoint", "Billing")}
+    assert start_now("house-1") == {SALES, RoleKey("endpoint", "Billing")}

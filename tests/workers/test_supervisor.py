@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.records import endpoints, processes
-from pgqueue_admin.records.models import HeldAtDeath, Process
+from pgqueue_admin.models import InFlightAtCrash, Process, processes
+from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
-from pgqueue_admin.workers.office import SCAN_SECONDS
+from pgqueue_admin.workers.supervisor.supervisor_store import SCAN_SECONDS
 from tests.waiting import until, within
-from tests.workers.house import House, alive, want
+from tests.workers.host import House, alive, want
 from tests.workers.shop.handlers import TYPE
 
 pytestmark = pytest.mark.chaos
@@ -197,7 +197,7 @@ def test_what_does_not_drain_in_time_is_back_in_its_queue(
     until(lambda: sales.queue.peek(look) == 1, what="to be received again")
     child.refresh_from_db()
     assert (child.exit_code, child.last_error) == (0, ""), "it left by itself when its time was over"
-    assert not HeldAtDeath.objects.exists(), "it was too slow for the time it had, and ended no process"
+    assert not InFlightAtCrash.objects.exists(), "it was too slow for the time it had, and ended no process"
 
 
 def test_one_that_does_not_answer_is_killed_after_its_drain_time(house: House) -> None:

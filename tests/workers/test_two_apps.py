@@ -9,7 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
 from tests.workers.annex.handlers import OWN_TYPE
-from tests.workers.house import House, want
+from tests.workers.host import House, want
 from tests.workers.shop.handlers import TYPE
 
 APPS = ["tests.workers.shop", "tests.workers.annex"]

@@ -18,7 +18,7 @@ import pytest
 from pgqueue_admin.dialects.postgresql import postgresql
 from tests.journeys.product import ROOT, Product
 from tests.waiting import until, within
-from tests.workers.tree import answer, free_port, kill, listening, none_left, processes, the_one
+from tests.workers.process_tree import answer, free_port, kill, listening, none_left, processes, the_one
 
 pytestmark = pytest.mark.chaos
 HEALED = 10  # seconds, issue 3

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.demo import recorded
+from pgqueue_admin.demo import restore_recording
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.reset import reset
 from tests.databases import Databases
 from tests.journeys.product import Product
 from tests.waiting import until
+from tests.workers.process_tree import free_port, none_left
 from tests.workers.test_up import up
-from tests.workers.tree import free_port, none_left
 
 pytestmark = pytest.mark.chaos
 
@@ -53,7 +53,7 @@ def var() -> Iterator[Path]:
 @pytest.fixture
 def queues(database: str) -> str:
     """The recorded queues, without tables of ours."""
-    recorded.restore(database)
+    restore_recording.restore(database)
     return database
 
 

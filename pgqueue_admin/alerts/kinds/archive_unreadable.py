@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import CRITICAL, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     if look.archive_error:
-        yield Found("archive_unreadable", "archive", warnings.archive_unreadable(look.archive_error), CRITICAL)
+        yield Finding("archive_unreadable", "archive", warnings.archive_unreadable(look.archive_error), CRITICAL)
 
 
-KIND = Kind("archive_unreadable", "archive not readable", find)
+KIND = AlertKind("archive_unreadable", "archive not readable", find)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import CRITICAL, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     seen = look.sight
     if seen.is_blind:
         said = warnings.blind(seen.unread, seen.of, seen.why, seen.sqlstate)
-        yield Found("blind", "queues", said, CRITICAL, count=1, told=0, since=seen.since)
+        yield Finding("blind", "queues", said, CRITICAL, count=1, told=0, since=seen.since)
 
 
-KIND = Kind("blind", "not read", find, mailed=True, threshold="limit")
+KIND = AlertKind("blind", "not read", find, mailed=True, threshold="limit")

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable
 
-from pgqueue_admin.alerts import exposure
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts import database_exposure
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
 
 
-def find(look: Look) -> Iterable[Found]:
+def find(look: AlertSnapshot) -> Iterable[Finding]:
     return look.exposed or []
 
 
-def is_known(look: Look) -> bool:
+def is_known(look: AlertSnapshot) -> bool:
     return look.exposed is not None
 
 
-KIND = Kind(exposure.KIND, "database open to others' code", find, can_tell=is_known)
+KIND = AlertKind(database_exposure.KIND, "database open to others' code", find, can_tell=is_known)

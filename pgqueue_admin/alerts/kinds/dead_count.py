@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
-from pgqueue_admin.alerts.kinds.off_target import past
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import HOVERING, AlertKind, sees_queues
+from pgqueue_admin.alerts.kinds.target_exceeded import past
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     """Of error queues only. What an input queue has dead lies in the archive, where dead_message counts it anew at each
     look: the newest sample may be older than that, and would warn of messages that somebody has just discarded.
     """
@@ -18,7 +18,7 @@ def find(look: Look) -> Iterator[Found]:
         address = look.address(queue)
         if queue.kind == "error" and address not in archived:
             said = warnings.dead_count(int(verdict.value or 0), int(verdict.target or 0), queue.latest.how)
-            yield Found("dead_count", address, said, verdict.state, queue=address)
+            yield Finding("dead_count", address, said, verdict.state, queue=address)
 
 
-KIND = Kind("dead_count", "dead over target", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)
+KIND = AlertKind("dead_count", "dead over target", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

@@ -2,28 +2,28 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.archive_reader import Group
-from pgqueue_admin.alerts.found import CRITICAL, WARNING, Found
-from pgqueue_admin.alerts.kinds.kind import Kind, sees_archive
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.alerts.places import short_cause
-from pgqueue_admin.wording import warnings
-from pgqueue_admin.wording.figures import counted
+from pgqueue_admin.alerts.dead_message_cursor import DeadGroup
+from pgqueue_admin.alerts.display_names import short_cause
+from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind, sees_archive
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.formatting.numbers import pluralize
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     return (found(look, group) for group in look.lying or [])
 
 
-def found(look: Look, group: Group) -> Found:
+def found(look: AlertSnapshot, group: DeadGroup) -> Finding:
     """Critical once the queue holds more dead than its target accepts."""
     target = look.target_dead(group.queue) or 0
-    cause = short_cause(group.cause) if group.cause else counted(group.causes, "other cause")
+    cause = short_cause(group.cause) if group.cause else pluralize(group.causes, "other cause")
     said = warnings.dead(group.count, cause, target)
     severity = CRITICAL if look.dead_in[group.queue] > target else WARNING
-    return Found(
+    return Finding(
         "dead_message", group.queue, said, severity, group.cause, group.queue, count=group.count, since=group.first_at
     )
 
 
-KIND = Kind("dead_message", "dead messages", find, can_tell=sees_archive, mailed=True, counts=True)
+KIND = AlertKind("dead_message", "dead messages", find, can_tell=sees_archive, mailed=True, counts=True)

@@ -3,24 +3,24 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.records.models import Endpoint, Process, Queue
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import CRITICAL, Finding
+from pgqueue_admin.alerts.kinds.kind import HOVERING, AlertKind, sees_queues
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models import Endpoint, Process, Queue
 
 DEAF = timedelta(seconds=60)  # twice what a session waits for an answer: by then it receives again, or says why not
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     for queue in look.read():
         for process in deaf(look, queue):
             place = f"{process.host} pid {process.pid}"
             said = warnings.deaf(place, hears_until(process), queue.latest.ready or 0, queue.latest.how)
-            yield Found("deaf", process.endpoint, said, CRITICAL, cause=place, queue=look.address(queue))
+            yield Finding("deaf", process.endpoint, said, CRITICAL, cause=place, queue=look.address(queue))
 
 
-def deaf(look: Look, queue: Queue) -> list[Process]:
+def deaf(look: AlertSnapshot, queue: Queue) -> list[Process]:
     """Those of the endpoint whose queue this is. What has waited for less may just have come."""
     endpoint, oldest = look.ours.get((queue.schema, queue.table)), queue.latest.oldest_at
     if endpoint is None or endpoint.paused or not queue.latest.ready or not oldest or look.now - oldest < DEAF:
@@ -28,7 +28,7 @@ def deaf(look: Look, queue: Queue) -> list[Process]:
     return [process for process in look.of(endpoint) if _is_deaf(look, process, endpoint)]
 
 
-def _is_deaf(look: Look, process: Process, endpoint: Endpoint) -> bool:
+def _is_deaf(look: AlertSnapshot, process: Process, endpoint: Endpoint) -> bool:
     """One whose slots are all busy is slow; what it is told to do anew begins to count then."""
     is_at_work = look.hears_of(process) and process.state == Process.State.RUNNING and process.busy < process.slots
     return is_at_work and look.now - max(hears_until(process), look.watching_since) >= DEAF
@@ -39,4 +39,4 @@ def hears_until(process: Process) -> datetime:
     return max(filter(None, (process.received_at, process.settings_at, process.started_at)))
 
 
-KIND = Kind("deaf", "process receives nothing", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)
+KIND = AlertKind("deaf", "process receives nothing", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

@@ -5,31 +5,31 @@ from datetime import datetime
 
 from django.conf import settings
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.pipeline.freshness import LIMIT, Stall, stalls
-from pgqueue_admin.wording import history
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import history
+from pgqueue_admin.history.freshness import LIMIT, HistoryStall, stalls
 
 _WORDS = {
-    Stall.How.BEHIND: history.stalled,
-    Stall.How.FIRST: history.unfinished,
-    Stall.How.UNBEGUN: history.unbegun,
+    HistoryStall.How.BEHIND: history.stalled,
+    HistoryStall.How.FIRST: history.unfinished,
+    HistoryStall.How.UNBEGUN: history.unbegun,
 }
 
 
-def stalled(now: datetime) -> Iterator[Found]:
+def stalled(now: datetime) -> Iterator[Finding]:
     """One for each table; none where history is switched off."""
     if not settings.PGQUEUE["SPARK_MASTER"]:
         return
     for stall in stalls(now):
         age = (now - stall.since).total_seconds()
         said = _WORDS[stall.how](age, LIMIT.total_seconds(), stall.table, stall.why)
-        yield Found("history_stalled", "history", said, cause=stall.table)
+        yield Finding("history_stalled", "history", said, cause=stall.table)
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     return stalled(look.now)
 
 
-KIND = Kind("history_stalled", "history stands still", find)
+KIND = AlertKind("history_stalled", "history stands still", find)

@@ -4,38 +4,40 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
 
 
-def always(look: Look) -> bool:
+def always(look: AlertSnapshot) -> bool:
     return True
 
 
-def nothing(look: Look) -> Collection[str]:
+def nothing(look: AlertSnapshot) -> Collection[str]:
     return ()
 
 
-def sees_queues(look: Look) -> bool:
+def sees_queues(look: AlertSnapshot) -> bool:
     return look.sees_queues
 
 
-def sees_archive(look: Look) -> bool:
+def sees_archive(look: AlertSnapshot) -> bool:
     return look.lying is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AlertKind:
     """``can_tell`` is False while the kind's figures are missing: then what is open stays as it stands. So does, of a
     kind ``by_samples``, what is open of a queue that cannot be read, or whose figure is ``unknown``.
     """
 
     name: str
     title: str
-    find: Callable[[Look], Iterable[Found]]
-    can_tell: Callable[[Look], bool] = always
+    find: Callable[[AlertSnapshot], Iterable[Finding]]
+    can_tell: Callable[[AlertSnapshot], bool] = always
     by_samples: bool = False  # judges a queue by its figures
-    unknown: Callable[[Look], Collection[str]] = nothing  # addresses of queues that are read, but not this figure
+    unknown: Callable[[AlertSnapshot], Collection[str]] = (
+        nothing  # addresses of queues that are read, but not this figure
+    )
     mailed: bool = False
     counts: bool = False  # deaths: when they have doubled, that is mailed, too
     threshold: str = "target"  # what a mail's subject calls it; empty: there is none

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     if look.failed_mails:
         said = warnings.mail_failing(len(look.failed_mails), look.failed_mails[0].error)
-        yield Found("mail_failing", "EMAIL_URL", said)
+        yield Finding("mail_failing", "EMAIL_URL", said)
 
 
-KIND = Kind("mail_failing", "mail not sent", find)
+KIND = AlertKind("mail_failing", "mail not sent", find)

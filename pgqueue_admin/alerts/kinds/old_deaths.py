@@ -3,36 +3,36 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.records.source import source
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models.queue_database import queue_database
 
 STAYS = timedelta(days=1)
 SETTLES = timedelta(minutes=1)  # an error queue comes in by batches: the mail says how many there are in all
 
 
-def found(came_from: str, count: int) -> Found:
+def found(came_from: str, count: int) -> Finding:
     """``told`` is 0: what an evaluation adds to the pile is counted on."""
     said = warnings.old_deaths(count, _table(came_from))
-    return Found("old_deaths", came_from, said, queue=came_from, count=count, told=0)
+    return Finding("old_deaths", came_from, said, queue=came_from, count=count, told=0)
 
 
 def _table(address: str) -> str:
     try:
-        return source().dialect.parse_address(address).table
-    except AddressNotUnderstood:
+        return queue_database().dialect.parse_address(address).table
+    except AddressUnreadable:
         return address
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     """Nothing: it is what happened, and not how things are."""
     return iter(())
 
 
-KIND = Kind(
+KIND = AlertKind(
     "old_deaths",
     "taken over",
     find,

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgqueue_admin.alerts import peek
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts import peek_delay_rules
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     for endpoint in look.endpoints:
-        for found in peek.out_of_range(endpoint):
+        for found in peek_delay_rules.out_of_range(endpoint):
             yield replace(found, queue=look.address(endpoint))
 
 
-KIND = Kind("peek_range", "peek delay out of range", find)
+KIND = AlertKind("peek_range", "peek delay out of range", find)

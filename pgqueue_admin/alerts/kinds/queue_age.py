@@ -2,33 +2,35 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import Found
+from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds.deaf import deaf
-from pgqueue_admin.alerts.kinds.kind import HOVERING, Kind, sees_queues
-from pgqueue_admin.alerts.kinds.off_target import not_known, past
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.records.models import Queue
-from pgqueue_admin.wording import warnings
-from pgqueue_admin.wording.pace import Pace
+from pgqueue_admin.alerts.kinds.kind import HOVERING, AlertKind, sees_queues
+from pgqueue_admin.alerts.kinds.target_exceeded import not_known, past
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.formatting.age_explanation import AgeExplanation
+from pgqueue_admin.models import Queue
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     for queue, verdict in past(look, "age"):
         address, how, silent = look.address(queue), queue.latest.oldest_how, len(deaf(look, queue))
         said = warnings.queue_age(verdict.value or 0, verdict.target or 0, how, _pace(look, queue), silent)
-        yield Found("queue_age", address, said, verdict.state, queue=address)
+        yield Finding("queue_age", address, said, verdict.state, queue=address)
 
 
-def _pace(look: Look, queue: Queue) -> Pace:
+def _pace(look: AlertSnapshot, queue: Queue) -> AgeExplanation:
     endpoint = look.ours.get((queue.schema, queue.table))
     at_work = [process for process in look.of(endpoint) if look.hears_of(process)] if endpoint else []
     busy, slots = sum(process.busy for process in at_work), sum(process.slots for process in at_work)
-    return Pace(queue.latest.in_per_second, queue.latest.out_per_second, busy, slots)
+    return AgeExplanation(queue.latest.in_per_second, queue.latest.out_per_second, busy, slots)
 
 
-def unknown(look: Look) -> set[str]:
+def unknown(look: AlertSnapshot) -> set[str]:
     """Past the cap, behind more messages in flight or expired than are looked through, no ready one is seen."""
     return {look.address(queue) for queue in not_known(look, "age")}
 
 
-KIND = Kind("queue_age", "oldest ready", find, can_tell=sees_queues, by_samples=True, unknown=unknown, linger=HOVERING)
+KIND = AlertKind(
+    "queue_age", "oldest ready", find, can_tell=sees_queues, by_samples=True, unknown=unknown, linger=HOVERING
+)

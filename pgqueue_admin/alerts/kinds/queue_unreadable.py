@@ -3,24 +3,24 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind, sees_queues
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.records import freshness
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind, sees_queues
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models import staleness
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     """Where others were read meanwhile, for longer than one slow look. Where most are unread, one warning says so."""
     if look.sight.is_blind:
         return
-    patience = timedelta(seconds=freshness.limit())
+    patience = timedelta(seconds=staleness.limit())
     for queue in look.sampled():
         latest = queue.latest
         if latest.error and look.newest_sample and look.newest_sample - latest.at > patience:
             address = look.address(queue)
             said = warnings.queue_unreadable(latest.error, latest.sqlstate)
-            yield Found("queue_unreadable", address, said, queue=address, since=latest.at)
+            yield Finding("queue_unreadable", address, said, queue=address, since=latest.at)
 
 
-KIND = Kind("queue_unreadable", "queue cannot be read", find, can_tell=sees_queues)
+KIND = AlertKind("queue_unreadable", "queue cannot be read", find, can_tell=sees_queues)

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgqueue_admin.alerts import peek
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
+from pgqueue_admin.alerts import peek_delay_rules
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     for endpoint in look.endpoints:
         seen = look.ttbrs.get((endpoint.schema, endpoint.table), [])
-        for found in peek.conflicts(endpoint, seen):
+        for found in peek_delay_rules.conflicts(endpoint, seen):
             yield replace(found, queue=look.address(endpoint))
 
 
-KIND = Kind("ttbr_conflict", "TTBR conflict", find)
+KIND = AlertKind("ttbr_conflict", "TTBR conflict", find)

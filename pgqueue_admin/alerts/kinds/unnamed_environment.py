@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import Look
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     if not look.environment:
-        yield Found("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment())
+        yield Finding("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment())
 
 
-KIND = Kind("unnamed_environment", "environment without a name", find)
+KIND = AlertKind("unnamed_environment", "environment without a name", find)

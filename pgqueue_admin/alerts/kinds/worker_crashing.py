@@ -3,17 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pgqueue_admin.alerts.found import CRITICAL, Found
-from pgqueue_admin.alerts.kinds.kind import Kind
-from pgqueue_admin.alerts.look import CRASH_WINDOW, Look
-from pgqueue_admin.records.models import Process
-from pgqueue_admin.wording import warnings
+from pgqueue_admin.alerts.finding import CRITICAL, Finding
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import CRASH_WINDOW, AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models import Process
 
 LIMIT = 2
 _CRASHED = (Process.State.CRASHED, Process.State.BACK_OFF)  # one that was lost went with its supervisor
 
 
-def find(look: Look) -> Iterator[Found]:
+def find(look: AlertSnapshot) -> Iterator[Finding]:
     by_name: dict[str, list[Process]] = defaultdict(list)
     for process in look.processes:
         if process.ended_at and process.state in _CRASHED and process.ended_at > look.now - CRASH_WINDOW:
@@ -22,7 +22,7 @@ def find(look: Look) -> Iterator[Found]:
         if len(ended) > LIMIT:
             last = max(ended, key=lambda process: process.ended_at or look.now)
             said = warnings.worker_crashing(len(ended), CRASH_WINDOW.total_seconds(), LIMIT, last.last_error)
-            yield Found("worker_crashing", name, said, CRITICAL)
+            yield Finding("worker_crashing", name, said, CRITICAL)
 
 
-KIND = Kind("worker_crashing", "process keeps ending", find)
+KIND = AlertKind("worker_crashing", "process keeps ending", find)

@@ -9,18 +9,17 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.console import parts, paths
+from pgqueue_admin.console import components, url_converters
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.formatting.numbers import format_figure, in_words, of_sum
+from pgqueue_admin.models import LatestSample, Queue, database_clock
 from pgqueue_admin.monitor import delayed, discovery
 from pgqueue_admin.monitor.depth import CAP
-from pgqueue_admin.monitor.tables import Kind
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import LatestSample, Queue
-from pgqueue_admin.wording.figures import figure, in_words, of_sum
+from pgqueue_admin.monitor.queue_table import TableKind
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DelayedRow:
     queue: Queue
     of: Queue | None  # whose endpoint keeps messages back here
     now: datetime
@@ -51,35 +50,35 @@ class Row:
         return "warn" if self.unmoved_since or (self.latest and self.latest.error) else ""
 
 
-def load() -> list[Row]:
+def load() -> list[DelayedRow]:
     """Every delayed table that is there, those with a problem first, then by how much they hold."""
-    now = clock.now()
+    now = database_clock.now()
     found = list(Queue.objects.filter(gone_since=None).select_related("latest"))
-    named = {Address(queue.schema, queue.table): queue for queue in found if queue.kind != Kind.DELAYED}
-    kept = {Address(queue.schema, queue.table): queue for queue in found if queue.kind == Kind.DELAYED}
+    named = {Address(queue.schema, queue.table): queue for queue in found if queue.kind != TableKind.DELAYED}
+    kept = {Address(queue.schema, queue.table): queue for queue in found if queue.kind == TableKind.DELAYED}
     of = discovery.queues_of(kept, named)
-    rows = [Row(queue, named[of[address]] if address in of else None, now) for address, queue in kept.items()]
+    rows = [DelayedRow(queue, named[of[address]] if address in of else None, now) for address, queue in kept.items()]
     return sorted(rows, key=lambda row: (not row.tone, -_count(row), row.address))
 
 
-def _count(row: Row) -> int:
+def _count(row: DelayedRow) -> int:
     return (row.latest.delayed or 0) if row.latest else 0
 
 
-def held(row: Row) -> SafeString:
-    return parts.figure(row.latest.delayed, row.latest.delayed_how) if row.latest else parts.figure(None)
+def held(row: DelayedRow) -> SafeString:
+    return components.figure(row.latest.delayed, row.latest.delayed_how) if row.latest else components.figure(None)
 
 
-def next_due(row: Row) -> SafeString:
+def next_due(row: DelayedRow) -> SafeString:
     """The soonest, which may have passed."""
     due, count = (row.latest.next_due_at, row.latest.delayed) if row.latest else (None, None)
     if due:
-        return parts.ago(due)
+        return components.ago(due)
     why = "not read" if count is None else "never" if count else "nothing"
     return format_html('<span class="faint">{}</span>', why)
 
 
-def overdue(row: Row) -> SafeString:
+def overdue(row: DelayedRow) -> SafeString:
     count = row.latest.overdue if row.latest else None
     said = late(row.latest)
     return format_html('<b class="warn-t">{}</b>', said) if count and row.unmoved_since else said
@@ -87,7 +86,7 @@ def overdue(row: Row) -> SafeString:
 
 def late(known: LatestSample | None) -> SafeString:
     """How many are overdue. The soonest are looked through up to the cap: all of those may be."""
-    return parts.figure(known.overdue if known else None, _how_late(known))
+    return components.figure(known.overdue if known else None, _how_late(known))
 
 
 def _how_late(known: LatestSample | None) -> str:
@@ -95,24 +94,26 @@ def _how_late(known: LatestSample | None) -> str:
     return "capped" if stopped else "counted"
 
 
-def mover(row: Row) -> SafeString:
+def mover(row: DelayedRow) -> SafeString:
     """What can be told from outside: somebody moves, or nobody seems to."""
     if row.latest and row.latest.error:
         return format_html("{}", row.latest.error)
     if since := row.unmoved_since:
-        said = format_html('<span class="warn-t">no mover runs</span>, since {}', parts.when(since))
+        said = format_html('<span class="warn-t">no mover runs</span>, since {}', components.when(since))
         return format_html("{}. {}", said, _next_step(row))
     return SafeString(_idle(row.latest) if row.latest else "not looked at yet")
 
 
-def _next_step(row: Row) -> SafeString:
+def _next_step(row: DelayedRow) -> SafeString:
     """A delayed table is moved by the endpoint that it belongs to, and by nobody else."""
     if row.of and row.of.endpoint:
         path = reverse("endpoint", args=[row.of.endpoint])
         return format_html('Its endpoint does while it runs: <a href="{}">see why not, or start it</a>', path)
     if address := row.of_address:
-        receives = format_html('<a href="{}#consumers">see who receives</a>', paths.queue(address))
-        return format_html("Start the endpoint of {}, which runs elsewhere: {}", parts.name(address.table), receives)
+        receives = format_html('<a href="{}#consumers">see who receives</a>', url_converters.queue(address))
+        return format_html(
+            "Start the endpoint of {}, which runs elsewhere: {}", components.name(address.table), receives
+        )
     return SafeString("Start the endpoint that made it; no queue here has its name")
 
 
@@ -122,15 +123,15 @@ def _idle(known: LatestSample) -> str:
     return "nothing is due yet" if known.delayed else "nothing to move"
 
 
-CELLS: dict[str, Callable[[Row], SafeString]] = {
+CELLS: dict[str, Callable[[DelayedRow], SafeString]] = {
     "held": held, "due": next_due, "overdue": overdue, "mover": mover,
 }  # fmt: skip
 
 
-def verdict(rows: list[Row]) -> tuple[str, str]:
+def verdict(rows: list[DelayedRow]) -> tuple[str, str]:
     """State and sentence that open the page."""
     stuck = [row for row in rows if row.unmoved_since]
-    held_back = figure(sum(map(_count, rows)), of_sum(row.latest.delayed_how for row in rows if row.latest))
+    held_back = format_figure(sum(map(_count, rows)), of_sum(row.latest.delayed_how for row in rows if row.latest))
     if stuck:
         tables = f"{in_words(len(stuck))} {'table' if len(stuck) == 1 else 'tables'}"
         return "warn", f"{_all_late(stuck)} overdue in {tables}: no mover runs"
@@ -139,9 +140,9 @@ def verdict(rows: list[Row]) -> tuple[str, str]:
     return "good", f"{held_back} {'message waits' if held_back == '1' else 'messages wait'} for a time; none is overdue"
 
 
-def _all_late(rows: list[Row]) -> str:
+def _all_late(rows: list[DelayedRow]) -> str:
     total = sum(row.latest.overdue or 0 for row in rows if row.latest)
-    return figure(total, of_sum(_how_late(row.latest) for row in rows))
+    return format_figure(total, of_sum(_how_late(row.latest) for row in rows))
 
 
 def live(_: str) -> dict[str, Any]:
@@ -150,4 +151,4 @@ def live(_: str) -> dict[str, Any]:
     said: dict[str, Any] = {f"{row.key}.{name}": cell(row) for row in rows for name, cell in CELLS.items()}
     said |= {f"{row.key}.tone": row.tone for row in rows}
     state, sentence = verdict(rows)
-    return {**said, **parts.live_verdict("delayed.verdict", state, sentence), "@title": sentence, "@say": sentence}
+    return {**said, **components.live_verdict("delayed.verdict", state, sentence), "@title": sentence, "@say": sentence}

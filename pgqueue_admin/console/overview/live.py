@@ -2,22 +2,21 @@
 
 from django.template.loader import render_to_string
 
-from pgqueue_admin.console import parts
-from pgqueue_admin.console.board import cells
-from pgqueue_admin.console.board import rows as board
-from pgqueue_admin.console.numbers import several
-from pgqueue_admin.console.overview import looks
-from pgqueue_admin.console.overview.needs import MOST, Need
-from pgqueue_admin.console.overview.view import View
-from pgqueue_admin.records import clock
-from pgqueue_admin.records.models import Queue
+from pgqueue_admin.console import components
+from pgqueue_admin.console.overview import last_visit
+from pgqueue_admin.console.overview.needs_attention import MOST, NeedRow
+from pgqueue_admin.console.overview.page_data import OverviewData
+from pgqueue_admin.console.parsing import parse_ints
+from pgqueue_admin.console.queue_row import cells
+from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.models import Queue, database_clock
 
 SHOWN = 30  # rows that a page may show
 
 
 def overview(since: str) -> dict[str, str]:
     """Topic ``overview:1764244800``: what began after that instant is new to who looks."""
-    view = View(looks.read(since, clock.now()))
+    view = OverviewData(last_visit.read(since, database_clock.now()))
     said: dict[str, str] = {f"total.{total.name}": total.value for total in view.totals}
     said |= {f"total.{total.name}.more": total.detail for total in view.totals}
     for need in [*view.needs.new[:MOST], *view.needs.older[:MOST]]:
@@ -25,7 +24,7 @@ def overview(since: str) -> dict[str, str]:
     return {
         **said,
         "@order": board.ranks(view.rows),
-        **parts.live_verdict("verdict", view.verdict.tone, view.verdict.sentence),
+        **components.live_verdict("verdict", view.verdict.tone, view.verdict.sentence),
         "verdict.rest": view.verdict.rest,
         "@needs": ",".join(need.key for need in view.needs.open),
         "@say": view.verdict.spoken,
@@ -35,12 +34,12 @@ def overview(since: str) -> dict[str, str]:
 
 def looked(said: str) -> str:
     """The argument of the topic in one spelling."""
-    return looks.said(looks.read(said, clock.counted()))
+    return last_visit.said(last_visit.read(said, database_clock.counted()))
 
 
 def shown(said: str) -> str | None:
     """The ids of a page's rows."""
-    return several(said, SHOWN)
+    return parse_ints(said, SHOWN)
 
 
 def rows(ids: str) -> dict[str, str]:
@@ -51,5 +50,5 @@ def rows(ids: str) -> dict[str, str]:
     return said
 
 
-def row(need: Need) -> str:
+def row(need: NeedRow) -> str:
     return render_to_string("pgqueue_admin/overview/need.html", {"need": need, "still": True})

@@ -8,12 +8,11 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.console import parts
-from pgqueue_admin.console.board.rows import Row
-from pgqueue_admin.records import board
-from pgqueue_admin.records.models import Alert
-from pgqueue_admin.records.processes import OfEndpoint
-from pgqueue_admin.wording.figures import counted, figure, integer, of_sum
+from pgqueue_admin.console import components
+from pgqueue_admin.console.queue_row.rows import QueueRow
+from pgqueue_admin.formatting.numbers import format_figure, format_int, of_sum, pluralize
+from pgqueue_admin.models import Alert, queue_overview
+from pgqueue_admin.models.processes import EndpointProcesses
 
 WORK = frozenset({"input", "lease"})
 
@@ -33,12 +32,12 @@ class Total:
 
 @dataclass
 class Totals:
-    rows: Sequence[Row]
-    teams: Sequence[OfEndpoint]
+    rows: Sequence[QueueRow]
+    teams: Sequence[EndpointProcesses]
     causes: Sequence[Alert]
-    archive: board.Dead
+    archive: queue_overview.DeadCount
     now: datetime
-    work: list[Row] = field(init=False)
+    work: list[QueueRow] = field(init=False)
 
     def __post_init__(self) -> None:
         self.work = [row for row in self.rows if row.queue.kind in WORK]
@@ -50,37 +49,37 @@ class Totals:
         value = self._sum(row.latest.ready for row in self.work if row.latest)
         how = of_sum(row.latest.how for row in self.work if row.latest)
         backlog = sum(1 for row in self.work if row.waiting)
-        detail = f"in {backlog} of {counted(len(self.work), 'input queue')}"
+        detail = f"in {backlog} of {pluralize(len(self.work), 'input queue')}"
         if unread := sum(1 for row in self.work if row.latest and row.latest.error):
-            detail += f"; {integer(unread)} cannot be read: as last seen"
-        return Total("ready", "Ready", parts.figure(value, how), _text(detail), series="ready")
+            detail += f"; {format_int(unread)} cannot be read: as last seen"
+        return Total("ready", "Ready", components.figure(value, how), _text(detail), series="ready")
 
     def in_flight(self) -> Total:
         value = self._sum(row.latest.in_flight for row in self.work if row.latest)
         slots = sum(team.slots for team in self.teams)
         busy = sum(team.busy for team in self.teams)
-        detail = f"{integer(busy)} of our {integer(slots)} slots busy" if slots else "a hint, read without locks"
-        return Total("flight", "In flight", parts.figure(value, "hint"), _text(detail), series="flight")
+        detail = f"{format_int(busy)} of our {format_int(slots)} slots busy" if slots else "a hint, read without locks"
+        return Total("flight", "In flight", components.figure(value, "hint"), _text(detail), series="flight")
 
     def delayed(self) -> Total:
         """Of all delayed tables, as the rail and the page Delayed count them."""
         kept = [row for row in self.rows if row.latest and row.queue.kind == "delayed"]
         value = self._sum(row.latest.delayed for row in kept if row.latest)
         due = min((row.latest.next_due_at for row in kept if row.latest and row.latest.next_due_at), default=None)
-        detail = parts.soonest(due, value if kept else 0, self.now, "nothing delayed")
+        detail = components.soonest(due, value if kept else 0, self.now, "nothing delayed")
         how = of_sum(row.latest.delayed_how for row in kept if row.latest)
-        return Total("delayed", "Delayed", parts.figure(value, how), detail, series="delayed")
+        return Total("delayed", "Delayed", components.figure(value, how), detail, series="delayed")
 
     def dead(self) -> Total:
         value = self._sum([self.lying(), self.archive.archived])
         grown = _grown(value, self.archive)
-        causes = counted(len(self.causes), "cause") if self.causes else ""
+        causes = pluralize(len(self.causes), "cause") if self.causes else ""
         detail = ", ".join(part for part in (grown, causes) if part) or ("none" if value == 0 else "")
         tone = "hot" if value else ""
         return Total(
             "dead",
             "Dead",
-            parts.figure(value, of_sum(row.dead_how for row in self._errors())),
+            components.figure(value, of_sum(row.dead_how for row in self._errors())),
             _text(detail),
             series="dead",
             tone=tone,
@@ -91,23 +90,23 @@ class Totals:
         lying: int | None = self._sum(row.latest.dead for row in self._errors() if row.latest)
         return lying
 
-    def _errors(self) -> list[Row]:
+    def _errors(self) -> list[QueueRow]:
         return [row for row in self.rows if row.latest and row.queue.kind == "error"]
 
     def entering(self) -> Total:
         known = [row.entering for row in self.work]
-        return Total("in", "In", parts.rate(self._sum(known)), _text(f"into {self._of_all(known)}"), icon="in")
+        return Total("in", "In", components.rate(self._sum(known)), _text(f"into {self._of_all(known)}"), icon="in")
 
     def leaving(self) -> Total:
         known = [row.leaving for row in self.work]
-        value = parts.rate(self._sum(known), of_sum(row.leaving_how for row in self.work))
+        value = components.rate(self._sum(known), of_sum(row.leaving_how for row in self.work))
         return Total("out", "Out", value, _text(f"out of {self._of_all(known)}"), icon="up")
 
     @staticmethod
     def _of_all(known: Sequence[float | None]) -> str:
         """Whose rates are in the sum."""
         missing = sum(rate is None for rate in known)
-        of_all = f"{integer(len(known) - missing)} of {integer(len(known))} " if missing else ""
+        of_all = f"{format_int(len(known) - missing)} of {format_int(len(known))} " if missing else ""
         return f"{of_all}input queues"
 
     @staticmethod
@@ -116,12 +115,12 @@ class Totals:
         return sum(known) if known else None
 
 
-def _grown(value: int | None, known: board.Dead) -> str:
+def _grown(value: int | None, known: queue_overview.DeadCount) -> str:
     """Since an hour ago, if anybody counted then."""
     if not value or known.archived_then is None:
         return ""
     more = value - known.archived_then - (known.lying_then or 0)
-    return f"+{figure(more)} in 1 h" if more > 0 else ""
+    return f"+{format_figure(more)} in 1 h" if more > 0 else ""
 
 
 def _text(said: str) -> SafeString:

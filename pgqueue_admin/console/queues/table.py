@@ -7,25 +7,25 @@ from itertools import groupby
 
 from django.utils.safestring import SafeString, mark_safe
 
-from pgqueue_admin.console.board.rows import Row, worst_first
-from pgqueue_admin.console.queues.columns import COLUMNS, SORTS, Cell, Column
-from pgqueue_admin.wording import visible
-from pgqueue_admin.wording.figures import counted, integer
+from pgqueue_admin.console.queue_row.rows import QueueRow, worst_first
+from pgqueue_admin.console.queues.columns import COLUMNS, SORTS, TableCell, TableColumn
+from pgqueue_admin.formatting import escape_invisible
+from pgqueue_admin.formatting.numbers import format_int, pluralize
 
 FOLD_FROM = 3  # fewer than this hide nothing worth hiding
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueueGroup:
     """Queues of one first name part, all within target: folded into one line with their sums."""
 
     name: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[QueueRow] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
         ready = sum(row.waiting for row in self.rows)
-        return f"{counted(len(self.rows), 'queue')} within target, {integer(ready)} ready"
+        return f"{pluralize(len(self.rows), 'queue')} within target, {format_int(ready)} ready"
 
 
 def sorting(sort: str) -> str:
@@ -33,7 +33,7 @@ def sorting(sort: str) -> str:
     return sort if sort.removeprefix("-") in SORTS else ""
 
 
-def ordered(rows: Iterable[Row], sort: str) -> list[Row]:
+def ordered(rows: Iterable[QueueRow], sort: str) -> list[QueueRow]:
     """By the column asked for, else worst first; tables of no known kind always at the end of that."""
     name, down = sort.removeprefix("-"), sort.startswith("-")
     if name in SORTS:
@@ -41,9 +41,9 @@ def ordered(rows: Iterable[Row], sort: str) -> list[Row]:
     return sorted(worst_first(rows), key=lambda row: row.queue.kind == "unknown")
 
 
-def folded(rows: list[Row], opened: str) -> list[Row | Group]:
+def folded(rows: list[QueueRow], opened: str) -> list[QueueRow | QueueGroup]:
     """Rows of groups that need nobody, as one line each; ``opened`` names the one to show."""
-    families: dict[str, list[Row]] = {}
+    families: dict[str, list[QueueRow]] = {}
     for row in rows:
         families.setdefault(_family(row), []).append(row)
     quiet = {
@@ -51,36 +51,36 @@ def folded(rows: list[Row], opened: str) -> list[Row | Group]:
         for name, members in families.items()
         if len(members) >= FOLD_FROM and not any(each.state for each in members)
     }
-    out: list[Row | Group] = []
+    out: list[QueueRow | QueueGroup] = []
     for key, run in groupby(rows, lambda row: _family(row) if _family(row) in quiet else ""):
         if not key or key == opened:
             out.extend(run)
-        elif not any(isinstance(each, Group) and each.name == key for each in out):
-            out.append(Group(key, families[key]))
+        elif not any(isinstance(each, QueueGroup) and each.name == key for each in out):
+            out.append(QueueGroup(key, families[key]))
     return out
 
 
-def _family(row: Row) -> str:
+def _family(row: QueueRow) -> str:
     return row.address.table.partition(".")[0]
 
 
-def lines(shown: Iterable[Row | Group]) -> Iterator[tuple[str, object]]:
+def lines(shown: Iterable[QueueRow | QueueGroup]) -> Iterator[tuple[str, object]]:
     """Rows that follow each other as one piece of HTML, groups by themselves."""
-    for folds, run in groupby(shown, lambda each: isinstance(each, Group)):
+    for folds, run in groupby(shown, lambda each: isinstance(each, QueueGroup)):
         if folds:
             yield from (("group", each) for each in run)
         else:
             yield "rows", html(run)  # type: ignore[arg-type]
 
 
-def html(rows: Iterable[Row]) -> SafeString:
+def html(rows: Iterable[QueueRow]) -> SafeString:
     return mark_safe("\n".join(_html(row) for row in rows))
 
 
-def _html(row: Row) -> str:
+def _html(row: QueueRow) -> str:
     """One row, one element a cell."""
     cells = "".join(_cell(row.key, column, column.cell(row)) for column in COLUMNS)
-    link = f'<a href="{escape(row.path)}">{escape(visible.plain(row.address.table))}</a>'
+    link = f'<a href="{escape(row.path)}">{escape(escape_invisible.plain(row.address.table))}</a>'
     kind = row.queue.kind + (f", {row.address.schema}" if row.address.schema != "public" else "")
     why = f": {row.queue.reason}" if row.queue.kind == "unknown" and row.queue.reason else ""
     return (
@@ -89,7 +89,7 @@ def _html(row: Row) -> str:
     )
 
 
-def _cell(key: str, column: Column, cell: Cell) -> str:
+def _cell(key: str, column: TableColumn, cell: TableCell) -> str:
     classes = f"{column.css} {cell.css}".strip()
     kind = f' data-kind="{cell.kind}"' if cell.kind else ""
     return (
@@ -98,7 +98,7 @@ def _cell(key: str, column: Column, cell: Cell) -> str:
     )
 
 
-def live(rows: Iterable[Row]) -> dict[str, str]:
+def live(rows: Iterable[QueueRow]) -> dict[str, str]:
     """What the stream sends: the bare texts. Ages move by themselves in the browser."""
     said: dict[str, str] = {}
     for row in rows:

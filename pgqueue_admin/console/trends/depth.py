@@ -5,23 +5,22 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from pgqueue_admin.console import parts
-from pgqueue_admin.console.trends.rates import Rates, Row
-from pgqueue_admin.console.trends.week_before import Both, both
-from pgqueue_admin.console.trends.window import Window
+from pgqueue_admin.console import components
+from pgqueue_admin.console.trends.previous_week import WithPreviousWeek, both
+from pgqueue_admin.console.trends.rates import RateRow, RateTable
+from pgqueue_admin.console.trends.time_range import TimeRange
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.pipeline.figures.trends import Asked
-from pgqueue_admin.records import clock, depths
-from pgqueue_admin.records.depths import Depth
-from pgqueue_admin.records.models import Endpoint, Queue
-from pgqueue_admin.records.source import source
-from pgqueue_admin.wording.durations import nearest
-from pgqueue_admin.wording.figures import COUNTED, counted, figure
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting.durations import nearest
+from pgqueue_admin.formatting.numbers import COUNTED, format_figure, pluralize
+from pgqueue_admin.history.rollups.queries import TrendQuery
+from pgqueue_admin.models import Endpoint, Queue, database_clock, depth_history
+from pgqueue_admin.models.depth_history import DepthPoint
+from pgqueue_admin.models.queue_database import queue_database
 
 
-class Depths:
-    def __init__(self, window: Window):
+class DepthChart:
+    def __init__(self, window: TimeRange):
         self.window = window
 
     @cached_property
@@ -40,14 +39,14 @@ class Depths:
         return self.window.asked.queue or self.window.asked.endpoint
 
     @cached_property
-    def both(self) -> Both[Depth]:
+    def both(self) -> WithPreviousWeek[DepthPoint]:
         if self._chosen and not self.queue:
-            return Both({}, {})
-        queue = self.queue.pk if self.queue else depths.ALL
-        return both(self.window, lambda asked: depths.steps(queue, asked.grain, asked.since, asked.until))
+            return WithPreviousWeek({}, {})
+        queue = self.queue.pk if self.queue else depth_history.ALL
+        return both(self.window, lambda asked: depth_history.steps(queue, asked.grain, asked.since, asked.until))
 
     @property
-    def steps(self) -> dict[int, Depth]:
+    def steps(self) -> dict[int, DepthPoint]:
         return self.both.now
 
     @property
@@ -60,29 +59,29 @@ class Depths:
         return next((at for at, depth in self.steps.items() if depth.is_live), None)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RateRow]:
         """Newest first."""
         return list(reversed(self._rows.values()))
 
     @cached_property
-    def _rows(self) -> dict[int, Row]:
+    def _rows(self) -> dict[int, RateRow]:
         return {at: self._row(at, depth) for at, depth in self.steps.items()}
 
-    def _row(self, at: int, depth: Depth) -> Row:
+    def _row(self, at: int, depth: DepthPoint) -> RateRow:
         rated = min(60.0 * (depth.rated_minutes or 0), max(0.0, self._now - at))
-        return Row(datetime.fromtimestamp(at, UTC), depth, self._before(at), self._goes_on(at), rated)
+        return RateRow(datetime.fromtimestamp(at, UTC), depth, self._before(at), self._goes_on(at), rated)
 
     @cached_property
-    def rates(self) -> Rates:
-        return Rates(list(self._rows.values()), self.window, sum(at < self._now for at in self.window.instants))
+    def rates(self) -> RateTable:
+        return RateTable(list(self._rows.values()), self.window, sum(at < self._now for at in self.window.instants))
 
     @property
     def sentence(self) -> str:
         if not self.steps:
             return self._why_none
         worst, depth = max(self.steps.items(), key=lambda each: each[1].high)
-        when = parts.told(datetime.fromtimestamp(worst, UTC))
-        most = figure(depth.high, depth.how or COUNTED)
+        when = components.told(datetime.fromtimestamp(worst, UTC))
+        most = format_figure(depth.high, depth.how or COUNTED)
         return f"At most {most} lay there, in the {self.window.asked.grain} from {when}.{self._without}"
 
     @property
@@ -91,14 +90,14 @@ class Depths:
         lacking = [depth.unread for depth in self.steps.values() if depth.unread]
         if not lacking:
             return ""
-        which = counted(max(lacking), "queue that could not be read", "queues that could not be read")
+        which = pluralize(max(lacking), "queue that could not be read", "queues that could not be read")
         some = f"{len(lacking):,} of {len(self.steps):,} {self.window.asked.grain}s are without up to {which}"
         return f" {some}: more may have lain there."
 
     @property
     def _why_none(self) -> str:
         if self.queue and (gone := self.queue.gone_since):
-            return f"No samples in this window: the queue is gone since {parts.told(gone)}."
+            return f"No samples in this window: the queue is gone since {components.told(gone)}."
         if self.queue or not self._chosen:
             return "No samples in this window."
         if self._address and self._address.schema:
@@ -128,11 +127,11 @@ class Depths:
 
     @cached_property
     def _now(self) -> float:
-        return clock.now().timestamp()
+        return database_clock.now().timestamp()
 
 
 _ABOUT = {"capped": ", at least", "estimate": ", about", "about-least": ", about, or more"}
-_LINES: dict[str, Callable[[Row], Any]] = {
+_LINES: dict[str, Callable[[RateRow], Any]] = {
     "low": lambda row: row.depth.low,
     "median": lambda row: row.depth.median,
     "high": lambda row: row.depth.high,
@@ -155,11 +154,11 @@ def _as_said(seconds: float | None) -> float | None:
     return None if seconds is None else nearest(1000 * seconds) / 1000
 
 
-def _address(asked: Asked) -> Address | None:
+def _address(asked: TrendQuery) -> Address | None:
     if asked.queue:
         try:
-            return source().dialect.parse_address(asked.queue, source().default_schema)
-        except AddressNotUnderstood:
+            return queue_database().dialect.parse_address(asked.queue, queue_database().default_schema)
+        except AddressUnreadable:
             return Address("", asked.queue)  # nobody's
     endpoint = Endpoint.objects.filter(name=asked.endpoint).first() if asked.endpoint else None
     return Address(endpoint.schema, endpoint.table) if endpoint else None

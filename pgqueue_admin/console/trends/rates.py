@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pgqueue_admin.console import parts
-from pgqueue_admin.console.trends.window import Window
-from pgqueue_admin.records.depths import Depth
-from pgqueue_admin.wording.durations import measured
-from pgqueue_admin.wording.figures import AT_LEAST, UNKNOWN, about, figure
+from pgqueue_admin.console import components
+from pgqueue_admin.console.trends.time_range import TimeRange
+from pgqueue_admin.formatting.durations import measured
+from pgqueue_admin.formatting.numbers import AT_LEAST, UNKNOWN, about, format_figure
+from pgqueue_admin.models.depth_history import DepthPoint
 
 _BY_SAMPLES = "estimate"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RateRow:
     at: datetime
-    depth: Depth
+    depth: DepthPoint
     before: int | None  # the median of the same step a week earlier
     is_so_far: bool
     seconds: float  # that its rates are known of, of a step that goes on: so far
@@ -47,11 +47,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class RateTable:
     """The steps of a window, oldest first, told as rates and ages: what the drawings tell those who do not see them."""
 
-    rows: Sequence[Row]
-    window: Window
+    rows: Sequence[RateRow]
+    window: TimeRange
     begun: int  # steps of the window that have begun, those without a sample too
 
     @property
@@ -81,9 +81,9 @@ class Rates:
         if not waited:
             return "How long a message waited is not known: samples saw none ready, or not since when."
         worst = max(waited, key=lambda each: each.depth.oldest_seconds or 0.0)
-        grain, when = self.window.asked.grain, parts.told(worst.at)
+        grain, when = self.window.asked.grain, components.told(worst.at)
         return f"The oldest ready message waited {worst.oldest}, in the {grain} from {when}."
 
 
 def _told(numbers: list[int], what: str) -> str:
-    return f"{figure(sum(numbers), _BY_SAMPLES)} {what}" if numbers else f"how many {what} is not known"
+    return f"{format_figure(sum(numbers), _BY_SAMPLES)} {what}" if numbers else f"how many {what} is not known"

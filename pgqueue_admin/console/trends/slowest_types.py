@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from pgqueue_admin.console.trends.reach import Reach
-from pgqueue_admin.console.trends.week_before import WEEK
-from pgqueue_admin.pipeline.figures import kept, trends
-from pgqueue_admin.wording.figures import NBSP, UNKNOWN, counted
-from pgqueue_admin.wording.unusual import span
+from pgqueue_admin.console.trends.coverage import Coverage
+from pgqueue_admin.console.trends.previous_week import WEEK
+from pgqueue_admin.formatting.anomaly import span
+from pgqueue_admin.formatting.numbers import NBSP, UNKNOWN, pluralize
+from pgqueue_admin.history.rollups import queries, retention
 
 _NOISE = 0.02  # both sides are within one per cent
 _CLOCK_MS = 1  # what took less is known to have taken less than that, and nothing more
@@ -16,10 +16,10 @@ _NEARLY_ALL = -0.99  # of what is shorter by more, more is not said: no change i
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SlowTypeRow:
     """``then_is_known``: the window before is there and read, so that nothing found in it means none."""
 
-    slow: trends.Slow
+    slow: queries.SlowMessage
     then_is_known: bool
 
     @property
@@ -45,8 +45,8 @@ class Row:
         return f"{by:+.0%}".replace("-", "−").replace("%", f"{NBSP}%")
 
 
-class Types:
-    def __init__(self, reach: Reach, measure: str):
+class SlowestTypes:
+    def __init__(self, reach: Coverage, measure: str):
         self._reach, self._asked, self._measure = reach, reach.window.asked, measure
 
     @property
@@ -56,19 +56,19 @@ class Types:
 
     @property
     def compared(self) -> str:
-        return f"{counted(self.earlier // WEEK, 'week')} before"
+        return f"{pluralize(self.earlier // WEEK, 'week')} before"
 
     @cached_property
-    def rows(self) -> list[Row]:
-        found = trends.slowest(self._asked, self._read_to, self.earlier, self._measure)
-        return [Row(each, self._then_is_known) for each in found]
+    def rows(self) -> list[SlowTypeRow]:
+        found = queries.slowest(self._asked, self._read_to, self.earlier, self._measure)
+        return [SlowTypeRow(each, self._then_is_known) for each in found]
 
     @cached_property
     def _then_is_known(self) -> bool:
         """Neither forgotten in steps as fine as these, nor from before history began, nor still to be read."""
         since, until = self._asked.since - self.earlier, self._asked.until - self.earlier
         is_read = self._reach.is_whole(int(since.timestamp()), int(until.timestamp()))
-        return is_read and kept.reaches(self._asked.grain, since)
+        return is_read and retention.reaches(self._asked.grain, since)
 
     @property
     def _read_to(self) -> datetime:

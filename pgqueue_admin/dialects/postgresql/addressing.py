@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.dialects.errors import AddressUnreadable
 
 _FIRST_DOT_OUTSIDE_QUOTES = re.compile(r'^((?:[^".]|"[^"]*")*)\.(.*)$', re.DOTALL)
 
@@ -31,5 +31,5 @@ def parse(text: str, default_schema: str) -> Address:
     split = _FIRST_DOT_OUTSIDE_QUOTES.match(text)
     schema, table = (unquote(split[1]), unquote(split[2])) if split else (default_schema, unquote(text))
     if not schema or not table or "\0" in text:
-        raise AddressNotUnderstood(f'{text!r} names no queue table: write "schema"."table", or a table alone')
+        raise AddressUnreadable(f'{text!r} names no queue table: write "schema"."table", or a table alone')
     return Address(schema, table)

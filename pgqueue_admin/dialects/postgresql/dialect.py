@@ -7,12 +7,12 @@ from typing import Any
 from psycopg import sql
 
 from pgqueue_admin.dialects.address import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.dialects.postgresql import addressing, opening, session
-from pgqueue_admin.dialects.postgresql.borrowed import borrowed
-from pgqueue_admin.dialects.postgresql.direct import DirectSession
-from pgqueue_admin.dialects.postgresql.filled import Filled
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
+from pgqueue_admin.dialects.postgresql.external_session import external_session
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
+from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
+from pgqueue_admin.dialects.postgresql.query import Query
 from pgqueue_admin.dialects.statements import Statement, Statements
 
 _HERE = Path(__file__).parent
@@ -26,12 +26,12 @@ def _identifier(value: Any) -> sql.Composable:
         return sql.SQL(", ").join(map(_identifier, value))
     quoted = addressing.canonical(value) if isinstance(value, Address) else addressing.quote(value)
     if "\0" in quoted:
-        raise AddressNotUnderstood(f"{quoted!r} cannot be a name: it holds a NUL character")
+        raise AddressUnreadable(f"{quoted!r} cannot be a name: it holds a NUL character")
     return sql.SQL(quoted.replace("%", "%%"))
 
 
 @lru_cache(maxsize=16_384)  # more than a session keeps prepared: one that is composed anew is prepared anew
-def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
+def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Query:
     """A Statement among the identifiers is a part that several share; it may hold identifiers of the whole."""
     parts = {key: value for key, value in identifiers if isinstance(value, Statement)}
     for _ in parts:  # and other parts, in whichever order they were named
@@ -41,10 +41,10 @@ def _composed(text: str, identifiers: tuple[tuple[str, Any], ...]) -> Filled:
     # one piece: the driver puts the pieces together each time that it executes
     whole = sql.SQL(sql.SQL(text).format(**names).as_string(None))
     # asked before names are in it, which may hold a semicolon; one of ours that means nothing only costs time
-    return Filled([whole], is_single=";" not in text)
+    return Query([whole], is_single=";" not in text)
 
 
-def compose(text: str, identifiers: dict[str, Any]) -> Filled:
+def compose(text: str, identifiers: dict[str, Any]) -> Query:
     """Fill ``{names}`` of a statement, quoted: an Address as schema.table, a text as one identifier, a tuple as many.
 
     A number stands as it is: where it is part of the plan (a limit), a parameter would hide it from the planner.
@@ -53,7 +53,7 @@ def compose(text: str, identifiers: dict[str, Any]) -> Filled:
 
 
 class PostgreSQL:
-    """The dialect of queue tables on PostgreSQL 14 and newer (contract: dialects.contract.Dialect)."""
+    """The dialect of queue tables on PostgreSQL 14 and newer (contract: dialects.base.Dialect)."""
 
     name = "postgresql"
     max_table_bytes = 55  # wire sheet 1.4
@@ -74,11 +74,11 @@ class PostgreSQL:
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema)
 
-    def connect(self, dsn: str, **kwargs: Any) -> DirectSession:
-        return DirectSession(opening.open_raw(dsn, **kwargs))
+    def connect(self, dsn: str, **kwargs: Any) -> PreparedSession:
+        return PreparedSession(connect_options.open_raw(dsn, **kwargs))
 
     def borrow(self, raw: Any) -> session.Session:
-        return borrowed(raw)
+        return external_session(raw)
 
     def written(self, query: Any) -> str:
         return str(query.as_string(None)).replace("%%", "%")
@@ -94,7 +94,7 @@ class PostgreSQL:
         max_size: int = 8,
         answer_seconds: float | None = None,
     ) -> SessionPool:
-        settings = opening.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
+        settings = connect_options.options(dsn, application_name, read_only, statement_timeout, lock_timeout)
         return SessionPool(dsn, settings, max_size, answer_seconds, looks=read_only, seconds=statement_timeout)
 
 

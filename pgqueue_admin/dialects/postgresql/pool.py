@@ -7,12 +7,18 @@ from typing import Any
 from psycopg.rows import namedtuple_row
 
 from pgqueue_admin.dialects import deadline
-from pgqueue_admin.dialects.postgresql import answering, encodings, looking, meaning, patience
-from pgqueue_admin.dialects.postgresql.answering import Raw
-from pgqueue_admin.dialects.postgresql.direct import DirectSession
-from pgqueue_admin.dialects.postgresql.lender import SILENT_SECONDS, WAIT_SECONDS, Lender
-from pgqueue_admin.dialects.postgresql.opening import on_the_wire
-from pgqueue_admin.dialects.postgresql.patience import PatientConnection
+from pgqueue_admin.dialects.postgresql import (
+    answer_limit,
+    encodings,
+    liveness,
+    read_only_transactions,
+    session_settings,
+)
+from pgqueue_admin.dialects.postgresql.answer_limit import PatientConnection
+from pgqueue_admin.dialects.postgresql.connect_options import on_the_wire
+from pgqueue_admin.dialects.postgresql.connection_pool import SILENT_SECONDS, WAIT_SECONDS, ConnectionPool
+from pgqueue_admin.dialects.postgresql.liveness import Raw
+from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.session import Session, translated
 
 
@@ -32,29 +38,29 @@ class SessionPool:
 
         def connect() -> Raw:
             raw = PatientConnection.connect(dsn, autocommit=True, row_factory=namedtuple_row, **settings)
-            patience.limit(raw, answer_seconds)
-            encodings.fit(meaning.alone(meaning.fit(answering.first(raw))))
-            return looking.fit(raw) if looks else raw
+            answer_limit.limit(raw, answer_seconds)
+            encodings.fit(session_settings.alone(session_settings.fit(liveness.first(raw))))
+            return read_only_transactions.fit(raw) if looks else raw
 
         self._answer_seconds, self._seconds = answer_seconds, seconds
-        self._lender = Lender(connect, max_size)
-        self._looking: dict[Raw, DirectSession] = {}  # with what each has prepared
+        self._lender = ConnectionPool(connect, max_size)
+        self._looking: dict[Raw, PreparedSession] = {}  # with what each has prepared
 
     @contextmanager
     def connection(self, answer_seconds: float | None = None) -> Iterator[Session]:
         with translated:
             raw = self._lender.getconn(min(WAIT_SECONDS, deadline.left()))
-            patience.limit(raw, answer_seconds or self._answer_seconds)
+            answer_limit.limit(raw, answer_seconds or self._answer_seconds)
         try:
             yield self._looker(raw) if raw.read_only and isinstance(raw, PatientConnection) else Session(raw)
         finally:
             self._lender.putconn(raw)
 
-    def _looker(self, raw: PatientConnection) -> DirectSession:
+    def _looker(self, raw: PatientConnection) -> PreparedSession:
         if raw not in self._looking:
             for gone in [each for each in list(self._looking) if each.closed]:
                 self._looking.pop(gone, None)
-            self._looking[raw] = DirectSession(raw, self._seconds)
+            self._looking[raw] = PreparedSession(raw, self._seconds)
         return self._looking[raw]
 
     def close(self) -> None:

@@ -12,14 +12,14 @@ from psycopg.pq import ConnStatus, PipelineStatus, TransactionStatus
 
 from pgqueue_admin.dialects import errors
 from pgqueue_admin.dialects.connection import Notification, Params, Row
-from pgqueue_admin.dialects.postgresql import answering, copying, encodings, patience
-from pgqueue_admin.dialects.postgresql.filled import never_none
+from pgqueue_admin.dialects.postgresql import answer_limit, binary_copy, encodings, liveness
+from pgqueue_admin.dialects.postgresql.query import never_none
 
 _BY_SQLSTATE: dict[str, type[errors.DatabaseError]] = {
     "3F000": errors.SchemaMissing,
     "25006": errors.ReadOnly,
-    "25P01": errors.EndedFromWithin,  # no transaction where one of ours was
-    "3B001": errors.EndedFromWithin,  # a savepoint is not there any more
+    "25P01": errors.TransactionEndedByHandler,  # no transaction where one of ours was
+    "3B001": errors.TransactionEndedByHandler,  # a savepoint is not there any more
     "25P03": errors.TransactionTooLong,
     "25P04": errors.TransactionTooLong,
     "40001": errors.Deadlock,
@@ -46,7 +46,7 @@ GUARD, RELEASE = "savepoint pgqueue_guard", "release savepoint pgqueue_guard"
 
 def translate(error: psycopg.Error) -> errors.DatabaseError:
     """Our error for the driver's. A lost session has no SQLSTATE, so an OperationalError without one is that."""
-    if isinstance(error, patience.NoAnswer):
+    if isinstance(error, answer_limit.NoAnswer):
         return errors.NoAnswer(str(error), seconds=error.seconds)
     if error.sqlstate in _NOT_THERE and error.diag.context:
         return errors.NameNotFound(f"{error}\n{_cure(error.diag.context)}", error.sqlstate)
@@ -71,7 +71,7 @@ def _cure(context: str) -> str:
     )
 
 
-class Translated:
+class ErrorTranslation:
     """Around what the driver may refuse. Without a state, and without what a generator costs: each statement has it."""
 
     def __enter__(self) -> None: ...
@@ -81,7 +81,7 @@ class Translated:
             raise translate(error) from error
 
 
-translated = Translated()
+translated = ErrorTranslation()
 
 
 class Session:
@@ -146,13 +146,13 @@ class Session:
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
         self.run_all(asked)
 
-    def copy_rows(self, query: Any, rows: Iterable[copying.Row]) -> None:
+    def copy_rows(self, query: Any, rows: Iterable[binary_copy.Row]) -> None:
         encoding = self.raw.info.encoding  # in which the server takes texts, also in the binary form
         if codec := encodings.codec(self.raw):
             rows = (
                 (row_id, expires, encodings.fitted(headers, codec), body) for row_id, expires, headers, body in rows
             )
-        self.copy_in(query, copying.encoded(rows, "utf-8" if encoding == "ascii" else encoding))
+        self.copy_in(query, binary_copy.encoded(rows, "utf-8" if encoding == "ascii" else encoding))
 
     def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
         with translated, self._cursor() as cursor, cursor.copy(query, never_none(query, None)) as copy:
@@ -210,14 +210,14 @@ class Session:
     def _refuse_to_pretend(self) -> None:
         """A session that is gone, a statement's failure or an end that nobody mentions: no word, and no commit."""
         if self.was_closed:
-            raise errors.ClosedFromWithin
+            raise errors.SessionClosedByHandler
         if self.raw.closed:
             raise errors.DatabaseDown("the session was lost before the commit: nothing was committed")
         status = self.raw.pgconn.transaction_status
         if status == TransactionStatus.INERROR:
             raise errors.DatabaseError("a statement failed and was ignored: nothing can be committed", "25P02")
         if status == TransactionStatus.IDLE:
-            raise errors.EndedFromWithin(sqlstate="25P01")
+            raise errors.TransactionEndedByHandler(sqlstate="25P01")
 
     @property
     def in_transaction(self) -> bool:
@@ -258,14 +258,14 @@ class Session:
     @property
     def ask_every(self) -> float:
         raw = self.raw
-        return raw.patience.seconds / 2 if isinstance(raw, patience.PatientConnection) else float("inf")
+        return raw.patience.seconds / 2 if isinstance(raw, answer_limit.PatientConnection) else float("inf")
 
     def fileno(self) -> int:
         with translated:
             return self.raw.fileno()
 
     def settings(self) -> Any:
-        return answering.settings(self.raw, answering.FIRST_SECONDS)
+        return liveness.settings(self.raw, liveness.FIRST_SECONDS)
 
     def ended(self) -> bool:
         """Asks libpq alone, which reads what is there: poll() would let all other threads go first."""
@@ -300,10 +300,10 @@ class Session:
 
     def cut(self) -> None:
         if not self.raw.closed:
-            patience.hang_up(self.raw)
+            answer_limit.hang_up(self.raw)
 
     def lend(self, is_lent: bool) -> None:
-        if isinstance(self.raw, patience.PatientConnection):
+        if isinstance(self.raw, answer_limit.PatientConnection):
             self.raw.patience.is_lent = is_lent
 
     def __enter__(self) -> "Session":

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from pgqueue_admin.alerts.alerter import Alerter
-from pgqueue_admin.management.starting import insist_on_own_sessions
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions
 
 
 class Command(BaseCommand):

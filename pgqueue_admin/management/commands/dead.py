@@ -7,14 +7,13 @@ import django.db
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pgqueue_admin.archive import store
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError, TableMissing
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError, TableMissing
 from pgqueue_admin.management import dead_messages as said
-from pgqueue_admin.management.down import why
-from pgqueue_admin.management.person import caller
-from pgqueue_admin.operations import guard, service
-from pgqueue_admin.records import away, notify
-from pgqueue_admin.records.models import Operation
-from pgqueue_admin.records.source import source
+from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.models import Operation, notify, outage
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import confirmation, service
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
 UNCONFIRMED, YES = "Nothing was done. Confirm with y, or give --yes.", ("y", "Y", "yes", "Yes")
@@ -58,16 +57,16 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(why(error), returncode=NO_DATABASE) from error
         except django.db.Error as error:  # the console's own
-            said_by_it = f"The console's database {away.does(error)}. {error}".strip()
+            said_by_it = f"The console's database {outage.describe(error)}. {error}".strip()
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
-        except service.NothingChosen as error:
+        except service.EmptySelection as error:
             raise CommandError(str(error), returncode=NOTHING) from error
-        except (service.Refused, AddressNotUnderstood) as error:
+        except (service.OperationRefused, AddressUnreadable) as error:
             raise CommandError(str(error), returncode=WRONG) from error
 
     def _list(self, options: dict[str, Any]) -> None:
         state = "" if options["state"] == "all" else options["state"]
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             page = store.page(connection, said.filter_of(options, state), limit=options["limit"])
         said.print_messages(self.stdout, page.messages, page.after is not None, options["json"])
 
@@ -76,7 +75,7 @@ class Command(BaseCommand):
         reason = self._confirm(operation, options)
         service.start(operation.pk, options["who"], reason, options.get("into", ()))
         self._run(operation)
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             notable = service.not_done(connection, operation.pk)
         said.print_result(self.stdout, operation, notable, options["json"])
         if operation.done != operation.count:
@@ -94,19 +93,19 @@ class Command(BaseCommand):
         """The set is fixed before the question, so that what is confirmed is what is done. Return the reason given."""
         if options["yes"]:
             return ""
-        with source().reading() as connection:
+        with queue_database().reading() as connection:
             targets = service.targets(connection, operation) if operation.kind == Operation.Kind.RETRY else None
         said.print_question(self.stderr, operation, targets, options.get("into", ()))
         if not sys.stdin.isatty():
             self._leave(operation, options, UNCONFIRMED)
-        plan = guard.plan(operation)
+        plan = confirmation.plan(operation)
         if (
             not plan.needs_count
             and self._typed(f"{operation.kind.capitalize()} {operation.count:,}? [y/N] ") not in YES
         ):
             self._leave(operation, options, UNCONFIRMED)
         count = self._typed(f"Type the count, {operation.count:,}, to go on: ") if plan.needs_count else ""
-        reason = guard.reason(self._typed("Reason, kept in the audit: ")) if plan.needs_reason else ""
+        reason = confirmation.reason(self._typed("Reason, kept in the audit: ")) if plan.needs_reason else ""
         if fault := plan.fault(reason, count):
             self._leave(operation, options, fault)
         return reason

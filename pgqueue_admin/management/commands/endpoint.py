@@ -5,13 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, DatabaseError
-from pgqueue_admin.management.down import why
-from pgqueue_admin.management.person import caller
-from pgqueue_admin.records.endpoints import ActRefused
-from pgqueue_admin.records.source import source
+from pgqueue_admin.dialects.errors import AddressUnreadable, DatabaseError
+from pgqueue_admin.management.actor import caller
+from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.endpoints import ActRefused
 from pgqueue_admin.transport import SettingsRefused
-from pgqueue_admin.workers import enrolment
+from pgqueue_admin.workers.processes import register_endpoint
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--schema", default=source().default_schema)
+        parser.add_argument("--schema", default=queue_database().default_schema)
         parser.add_argument(
             "--processes", dest="desired_processes", type=int, default=1, help="0: only prepare it. Default: 1."
         )
@@ -34,8 +34,8 @@ class Command(BaseCommand):
         facts = {each: options[each] for each in ("schema", "desired_processes", "error_queue", "subscription_table")}
         try:
             if not options["new"]:
-                enrolment.refuse_unknown(options["name"], options["schema"])
-            row = enrolment.enrol(options["name"], facts, options["who"], "command", options["bodystring"])
-        except (SettingsRefused, ActRefused, AddressNotUnderstood, DatabaseError) as error:
+                register_endpoint.refuse_unknown(options["name"], options["schema"])
+            row = register_endpoint.enrol(options["name"], facts, options["who"], "command", options["bodystring"])
+        except (SettingsRefused, ActRefused, AddressUnreadable, DatabaseError) as error:
             raise CommandError(why(error)) from error
         self.stdout.write(f"{row.name} receives from {row.schema}.{row.table}, {row.desired_processes} wanted.")

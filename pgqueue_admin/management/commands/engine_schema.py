@@ -7,8 +7,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.errors import SchemaRefused
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.management.down import why
-from pgqueue_admin.records.source import source
+from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.models.queue_database import queue_database
 
 _SAID = {
     "installed": "The engine's tables are made, in schema messages: version {}.",
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *, adopt: bool, **options: Any) -> None:
         try:
-            with source().writing() as connection:
+            with queue_database().writing() as connection:
                 installed = schema.install(connection, adopt=adopt, warn=self._warn)
         except (SchemaRefused, DatabaseError) as error:
             raise CommandError(why(error)) from error

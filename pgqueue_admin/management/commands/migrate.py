@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 
-from pgqueue_admin.records import schema
+from pgqueue_admin.models import schema
 
 
 class Command(migrate.Command):
@@ -14,9 +14,7 @@ class Command(migrate.Command):
             super().handle(*args, **options)
             return
         try:
-            with schema.for_migrating() as moved:
-                if moved and options["verbosity"]:
-                    self.stdout.write(f"Moved {moved} tables of an earlier version into the schema {schema.NAME}.")
+            with schema.for_migrating():
                 super().handle(*args, **options)
         except schema.NotReady as error:
             raise CommandError(str(error)) from error

@@ -8,8 +8,8 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import OperationalError
 
-from pgqueue_admin.management.starting import insist_on_own_sessions
-from pgqueue_admin.records.people import first_login
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.services.initial_user import first_login
 
 
 class Command(BaseCommand):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pgqueue_admin.management.starting import insist_on_own_sessions
-from pgqueue_admin.workers import sampling
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.workers.sampler import sampler_process
 
 
 class Command(BaseCommand):
@@ -14,4 +14,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         insist_on_own_sessions()
-        sampling.run()
+        sampler_process.run()

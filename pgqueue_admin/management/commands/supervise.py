@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from pgqueue_admin.workers import first_process, supervisor
-from pgqueue_admin.workers.role import singletons
+from pgqueue_admin.workers.supervisor import init_process, supervisor
+from pgqueue_admin.workers.supervisor.role import singletons
 
 
 class Command(BaseCommand):
@@ -18,6 +18,6 @@ class Command(BaseCommand):
         parser.add_argument("--without", action="append", default=[], choices=kinds, help="runs elsewhere")
 
     def handle(self, **options: Any) -> None:
-        first_process.stay_behind()
+        init_process.stay_behind()
         if refusal := supervisor.run(frozenset(options["without"])):
             raise CommandError(refusal)

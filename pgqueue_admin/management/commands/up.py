@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from pgqueue_admin.embedded.errors import ServerFailed
-from pgqueue_admin.workers import first_process
-from pgqueue_admin.workers.up import Up
+from pgqueue_admin.workers.supervisor import init_process
+from pgqueue_admin.workers.supervisor.up import Up
 
 
 class Command(BaseCommand):
@@ -14,7 +14,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # the database that checks want to ask is started here
 
     def handle(self, *args: Any, **options: Any) -> None:
-        first_process.stay_behind()
+        init_process.stay_behind()
         try:
             Up(self._say).run()
         except ServerFailed as error:

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from pgqueue_admin.management.starting import insist_on_own_sessions
-from pgqueue_admin.workers import child
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions
+from pgqueue_admin.workers.processes import endpoint_process
 
 
 class Command(BaseCommand):
@@ -19,4 +19,4 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         insist_on_own_sessions()
-        sys.exit(child.run(options["endpoint"]))
+        sys.exit(endpoint_process.run(options["endpoint"]))

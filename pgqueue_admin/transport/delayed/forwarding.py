@@ -1,7 +1,7 @@
 """The second hop of a delayed message: from the queue it was moved to when due, to where it was sent (wire sheet 3)."""
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.errors import AddressNotUnderstood, Deadlock, TimedOut
+from pgqueue_admin.dialects.errors import AddressUnreadable, Deadlock, TimedOut
 from pgqueue_admin.transport.errors import NotForwarded
 from pgqueue_admin.transport.failure import Failure, failure_of
 from pgqueue_admin.transport.wire.addresses import Addressing
@@ -20,7 +20,7 @@ class Forwarding:
             return False
         try:
             return self._destination(message) != message.queue
-        except AddressNotUnderstood:
+        except AddressUnreadable:
             return True
 
     def onward(self, message: IncomingMessage) -> OutgoingMessage:

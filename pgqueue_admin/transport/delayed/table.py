@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.errors import AlreadyExists, RowsLeftOut
-from pgqueue_admin.transport.tables.presence import is_there
+from pgqueue_admin.dialects.errors import AlreadyExists, RowsDropped
+from pgqueue_admin.transport.tables.table_exists import is_there
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.addresses import DELAYED_SUFFIX, table_name
-from pgqueue_admin.transport.wire.delays import Delay
+from pgqueue_admin.transport.wire.delivery_delay import Delay
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 BATCH = 100  # wire sheet 3
@@ -66,7 +66,7 @@ class DelayedTable:
         """
         taken, due = connection.one(self._move_due) or (0, 0)
         if taken < due:
-            raise RowsLeftOut(f"{self._queue} took {taken} of {due} that are due, and that was undone.")
+            raise RowsDropped(f"{self._queue} took {taken} of {due} that are due, and that was undone.")
         return int(taken)
 
     def next_due(self, connection: Connection) -> float | None:

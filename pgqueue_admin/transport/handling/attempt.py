@@ -7,19 +7,19 @@ from typing import Any
 
 from pgqueue_admin.dialects.errors import TransactionTooLong
 from pgqueue_admin.transport import logs
-from pgqueue_admin.transport.calls import name_of, ran
 from pgqueue_admin.transport.errors import MessageUnreadable, NoHandler
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.handling.audit import Audit
-from pgqueue_admin.transport.handling.behaviours import Pipeline
+from pgqueue_admin.transport.handling.audit import AuditCopies
+from pgqueue_admin.transport.handling.behaviours import BehaviourChain
+from pgqueue_admin.transport.handling.callbacks import Callbacks
 from pgqueue_admin.transport.handling.context import Handler, MessageContext
 from pgqueue_admin.transport.handling.handlers import Handlers
-from pgqueue_admin.transport.handling.replies import Replies
-from pgqueue_admin.transport.recoverability.recovery import Recovery
-from pgqueue_admin.transport.sending.outbound import Outbound
-from pgqueue_admin.transport.sessions import forked
+from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
+from pgqueue_admin.transport.sending.message_factory import MessageFactory
+from pgqueue_admin.transport.sessions import fork_safety
+from pgqueue_admin.transport.sync_call import name_of, ran
 from pgqueue_admin.transport.tracing import Tracing
-from pgqueue_admin.transport.transaction import Transaction
+from pgqueue_admin.transport.unit_of_work import UnitOfWork
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.message import IncomingMessage
 from pgqueue_admin.transport.wire.serializers import Serializers
@@ -34,25 +34,25 @@ class AttemptFailed(Exception):
         super().__init__(str(type(error)))
 
 
-class NothingToHandle(Exception):
+class EmptyMessage(Exception):
     """It is acknowledged without a handler."""
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class MessageHandling:
     """How this endpoint makes them."""
 
     endpoint: str
     handlers: Handlers
     serializers: Serializers
-    outbound: Outbound
-    pipeline: Pipeline
+    outbound: MessageFactory
+    pipeline: BehaviourChain
     invoke: Handler
-    audit: Audit
-    replies: Replies
-    recovery: Recovery
+    audit: AuditCopies
+    replies: Callbacks
+    recovery: RecoverabilityExecutor
 
-    def make(self, message: IncomingMessage, transaction: Transaction) -> Any:
+    def make(self, message: IncomingMessage, transaction: UnitOfWork) -> Any:
         """Return the body as it was read.
 
         Raises MessageUnreadable, NoHandler or NothingToHandle before, AttemptFailed in handling.
@@ -74,28 +74,28 @@ class Attempts:
             logs.here.message = None
         return body
 
-    def _handle(self, body: Any, context: MessageContext, transaction: Transaction, started: float) -> None:
-        forks = forked.forks
+    def _handle(self, body: Any, context: MessageContext, transaction: UnitOfWork, started: float) -> None:
+        forks = fork_safety.forks
         try:
             ran(self.invoke(body, context), self.invoke)  # type: ignore[func-returns-value]
         finally:
-            forked.end_child_since(forks)
+            fork_safety.end_child_since(forks)
             context.close()
         if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
             transaction.dispatch(outgoing)
 
-    def acknowledge(self, message: IncomingMessage, transaction: Transaction) -> None:
+    def acknowledge(self, message: IncomingMessage, transaction: UnitOfWork) -> None:
         """What no handler is called for is audited all the same."""
         transaction.dispatch(self.audit.of(message, time.time()))
 
-    def _read(self, context: MessageContext, transaction: Transaction) -> Any:
+    def _read(self, context: MessageContext, transaction: UnitOfWork) -> Any:
         message = context.message
         if message.unreadable:
             raise MessageUnreadable(message.unreadable)
         if self.pipeline.incoming:
             context.message = message = self._mutated(context, transaction)
         if _is_empty(message):
-            raise NothingToHandle
+            raise EmptyMessage
         types = message.types
         if not types:
             raise MessageUnreadable(f"the headers name no message type ({h.ENCLOSED_MESSAGE_TYPES})")
@@ -104,13 +104,13 @@ class Attempts:
             raise NoHandler(f"{self.endpoint} has no handler for {', '.join(types)}")
         return self.serializers.load(message.raw_body or b"", message.headers.get(h.CONTENT_TYPE))
 
-    def _mutated(self, context: MessageContext, transaction: Transaction) -> IncomingMessage:
+    def _mutated(self, context: MessageContext, transaction: UnitOfWork) -> IncomingMessage:
         try:
             return self.pipeline.received(context.message)
         except BaseException as error:
             raise AttemptFailed(error, self._remembered(context, error, transaction)) from error
 
-    def _remembered(self, context: MessageContext, error: BaseException, transaction: Transaction) -> Failure | None:
+    def _remembered(self, context: MessageContext, error: BaseException, transaction: UnitOfWork) -> Failure | None:
         """Counted before the rollback, which is when somebody else may receive the message again."""
         if transaction.lost and not is_too_long(error):
             return None

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from pgqueue_admin.transport.handling import acknowledging
+from pgqueue_admin.transport.handling import servicecontrol_ack
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire import host
+from pgqueue_admin.transport.wire import host_info
 from pgqueue_admin.transport.wire.addresses import Addressing
-from pgqueue_admin.transport.wire.composer import stamped
+from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 
-class Audit:
+class AuditCopies:
     """Dispatched with what handlers sent, so that a copy is there exactly when the message was handled."""
 
     def __init__(self, endpoint: str, addressing: Addressing, settings: Callable[[], EndpointSettings]):
@@ -23,7 +23,7 @@ class Audit:
     def of(self, message: IncomingMessage, started: float) -> list[OutgoingMessage]:
         """``started``: seconds since the epoch at which processing began."""
         was_retried, settings = h.RETRY_UNIQUE_MESSAGE_ID in message.headers, self._settings()
-        sent = acknowledging.of_retry(message, self._addressing) if was_retried else []
+        sent = servicecontrol_ack.of_retry(message, self._addressing) if was_retried else []
         if settings.audit_queue:
             sent.append(self._copy(message, started, settings, acknowledged=bool(sent)))
         return sent
@@ -38,9 +38,9 @@ class Audit:
             h.MESSAGE_ID: message.message_id,
             h.PROCESSING_STARTED: h.wire_time(datetime.fromtimestamp(started, UTC)),
             h.PROCESSING_ENDED: now,
-            h.HOST_ID: host.host_id(),
-            h.HOST_DISPLAY_NAME: host.machine(),
-            h.PROCESSING_MACHINE: host.machine(),
+            h.HOST_ID: host_info.host_id(),
+            h.HOST_DISPLAY_NAME: host_info.machine(),
+            h.PROCESSING_MACHINE: host_info.machine(),
             h.PROCESSING_ENDPOINT: self._endpoint,
             **({h.RETRY_ACKNOWLEDGEMENT_SENT: "true"} if acknowledged else {}),
         }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pgqueue_admin.transport.handling.context import Handler
 from pgqueue_admin.transport.recoverability.policy import Policy, standard
-from pgqueue_admin.transport.sending.outbound import MutateOutgoing
+from pgqueue_admin.transport.sending.message_factory import MutateOutgoing
 from pgqueue_admin.transport.tracing import Tracing
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -14,7 +14,7 @@ MutateIncoming = Callable[[IncomingMessage], IncomingMessage]
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class BehaviourChain:
     """``behaviours`` are as Django's middleware, the first one outermost:
 
     def timed(get_next):
@@ -34,9 +34,9 @@ class Pipeline:
     policy: Policy = standard
     tracing: Tracing | None = None
 
-    def __or__(self, other: "Pipeline") -> "Pipeline":
+    def __or__(self, other: "BehaviourChain") -> "BehaviourChain":
         """Both, one around the other: how an endpoint whose code is in several modules is put together."""
-        return Pipeline(
+        return BehaviourChain(
             self.behaviours + other.behaviours,
             self.incoming + other.incoming,
             self.outgoing + other.outgoing,
@@ -55,4 +55,4 @@ class Pipeline:
         return message
 
 
-PLAIN = Pipeline()
+PLAIN = BehaviourChain()

@@ -5,19 +5,19 @@ from datetime import timedelta
 from typing import Any, cast
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.transport.errors import MessageOver
-from pgqueue_admin.transport.handling.handed import Handed
-from pgqueue_admin.transport.sending.outbound import Outbound
-from pgqueue_admin.transport.sending.ways import Sending
-from pgqueue_admin.transport.transaction import Desk
+from pgqueue_admin.transport.errors import HandlerFinished
+from pgqueue_admin.transport.handling.guarded_connection import GuardedConnection
+from pgqueue_admin.transport.sending.message_factory import MessageFactory
+from pgqueue_admin.transport.sending.send_api import SendApi
+from pgqueue_admin.transport.unit_of_work import HandlerSession
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.composer import Types
+from pgqueue_admin.transport.wire.header_composer import Types
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its serializer read it
 
 
-class MessageContext(Sending):
+class MessageContext(SendApi):
     """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
 
     What was kept of it raises MessageOver once they are done.
@@ -26,19 +26,19 @@ class MessageContext(Sending):
     handlers: Sequence[Handler] = ()
     handling: tuple[Handler, float] | None = None  # the one at work, since when
 
-    def __init__(self, message: IncomingMessage, outbound: Outbound, desk: Desk):
+    def __init__(self, message: IncomingMessage, outbound: MessageFactory, desk: HandlerSession):
         self._outbound = outbound
         self._cause = self.received = self.message = message  # a mutator may have put another in its place
         self.outgoing: list[OutgoingMessage] = []
-        self._desk: Desk | None = desk
-        self._handed: Handed | None = None
+        self._desk: HandlerSession | None = desk
+        self._handed: GuardedConnection | None = None
 
     @property
     def connection(self) -> Connection | None:
         """The receive transaction's session; None where there is no such transaction."""
         session = self._open().session_for_handlers()
         if session and self._handed is None:
-            self._handed = Handed(session)
+            self._handed = GuardedConnection(session)
         return cast("Connection | None", self._handed)
 
     def close(self) -> None:
@@ -71,9 +71,9 @@ class MessageContext(Sending):
         """Answer with a number and no body, as a callback expects that asked for one. Raises NoReplyAddress."""
         self._take([self._outbound.reply_code(code, headers or {}, self.message)], immediate)
 
-    def _open(self) -> Desk:
+    def _open(self) -> HandlerSession:
         if self._desk is None:
-            raise MessageOver
+            raise HandlerFinished
         return self._desk
 
     def _subscribers(self, topics: list[str]) -> list[Address]:

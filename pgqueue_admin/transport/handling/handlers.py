@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from pgqueue_admin.transport.calls import refuse_async
 from pgqueue_admin.transport.handling.context import Handler
+from pgqueue_admin.transport.sync_call import refuse_async
 from pgqueue_admin.transport.wire.type_names import full_name
 
 

@@ -4,20 +4,20 @@ import logging
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import ClosedFromWithin, DatabaseDown, EndedFromWithin
+from pgqueue_admin.dialects.errors import DatabaseDown, SessionClosedByHandler, TransactionEndedByHandler
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
-from pgqueue_admin.transport.receiving.receive_task import ReceiveTask, Work, cause_of
-from pgqueue_admin.transport.receiving.receives import Receives
-from pgqueue_admin.transport.receiving.share import Share
-from pgqueue_admin.transport.recoverability.recovery import NotTaken
+from pgqueue_admin.transport.receiving.message_savepoint import MessageSavepoint
+from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.receive_task import ReceiverContext, ReceiveTask, cause_of
+from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.transaction import Told
+from pgqueue_admin.transport.unit_of_work import Told
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-def next_task(work: Work, receives: Receives) -> ReceiveTask:
+def next_task(work: ReceiverContext, receives: ReceiveQuota) -> ReceiveTask:
     """A batch where the settings say so, unless the one before it could not be committed."""
     settings = work.settings()
     if settings.batch_size > 1 and not work.one_by_one.is_next():
@@ -34,7 +34,7 @@ class BatchTask(ReceiveTask):
 
     _messages: tuple[IncomingMessage, ...] = ()
 
-    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
+    def __init__(self, work: ReceiverContext, receives: ReceiveQuota, settings: EndpointSettings):
         super().__init__(work, receives, settings)
         self._most = receives.batch(settings.batch_size)
 
@@ -58,14 +58,14 @@ class BatchTask(ReceiveTask):
         self._hold(*[each.seq for each in messages])
         return messages
 
-    def settle(self, message: IncomingMessage, share: Share) -> Told:
+    def settle(self, message: IncomingMessage, share: MessageSavepoint) -> Told:
         """Until it is handled, put aside or put away."""
         self._message = message
         while True:
             try:
                 with share:
                     return self._process(message)
-            except NotTaken:
+            except ErrorQueueRefused:
                 raise
             except Exception as error:
                 failure = self._failure_of(message, error)
@@ -77,9 +77,9 @@ class BatchTask(ReceiveTask):
     def insist(self, session: Connection) -> None:
         """What follows would be committed, and come twice."""
         if session.was_closed:
-            raise ClosedFromWithin
+            raise SessionClosedByHandler
         if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._xact):
-            raise EndedFromWithin
+            raise TransactionEndedByHandler
 
     def _came_back(self) -> None:
         if self._messages:

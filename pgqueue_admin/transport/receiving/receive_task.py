@@ -8,39 +8,39 @@ from dataclasses import dataclass
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown
-from pgqueue_admin.transport.actions import Immediately
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
-from pgqueue_admin.transport.handling.processing import Processing
+from pgqueue_admin.transport.handling.message_processor import MessageProcessor
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
-from pgqueue_admin.transport.receiving.held import Held
-from pgqueue_admin.transport.receiving.low_water import LowWater, Mark
-from pgqueue_admin.transport.receiving.one_by_one import OneByOne
-from pgqueue_admin.transport.receiving.receive_modes import ReceiveMode
-from pgqueue_admin.transport.receiving.receives import Receives
+from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
+from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMark, LowWaterMarks
+from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
 from pgqueue_admin.transport.receiving.signals import Signals
-from pgqueue_admin.transport.receiving.slots import Slot
-from pgqueue_admin.transport.recoverability.recovery import NotTaken
-from pgqueue_admin.transport.sessions.breaker import CircuitBreaker
+from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
+from pgqueue_admin.transport.receiving.transaction_modes import TransactionMode
+from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
+from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
+from pgqueue_admin.transport.recoverability_actions import Immediately
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
-from pgqueue_admin.transport.transaction import Told
+from pgqueue_admin.transport.unit_of_work import Told
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ReceiverContext:
     """What all receive tasks of an endpoint share."""
 
     queue: TableQueue
-    processing: Processing
-    mode: Callable[[Slot, EndpointSettings], ReceiveMode]
-    low_water: LowWater
-    held: Held
-    one_by_one: OneByOne
+    processing: MessageProcessor
+    mode: Callable[[WorkerSlot, EndpointSettings], TransactionMode]
+    low_water: LowWaterMarks
+    held: InFlightRows
+    one_by_one: SingleReceiveFallback
     observer: Observer
     breaker: CircuitBreaker
     settings: Callable[[], EndpointSettings]
@@ -53,18 +53,18 @@ class ReceiveTask:
     It keeps the settings that it began with: a batch must not end in a mode that was chosen for single messages.
     """
 
-    def __init__(self, work: Work, receives: Receives, settings: EndpointSettings):
+    def __init__(self, work: ReceiverContext, receives: ReceiveQuota, settings: EndpointSettings):
         self._work = work
         self._receives = receives
         self._settings = settings
         self._most = 1
-        self._since: Mark | None = None
+        self._since: LowWaterMark | None = None
         self._has_answered = False
         self._message: IncomingMessage | None = None
         self._held: tuple[int, ...] = ()
         self._begun: tuple[Connection, AbstractContextManager[list[Row]] | None] | None = None
 
-    def __call__(self, slot: Slot) -> None:
+    def __call__(self, slot: WorkerSlot) -> None:
         self._slot = slot
         self._mode = self._work.mode(slot, self._settings)
         try:
@@ -97,17 +97,17 @@ class ReceiveTask:
         else:
             self._succeeded(told)
 
-    def _from(self) -> Mark:
+    def _from(self) -> LowWaterMark:
         """Where to receive from, the same however often it is begun: what lies there waits for nobody else."""
         self._since = self._since or self._mark()
         return self._since
 
-    def _mark(self) -> Mark:
+    def _mark(self) -> LowWaterMark:
         """One receiver alone keeps each producer's order, also where one commits late (T7)."""
         low_water = self._work.low_water
         if self._settings.concurrency > 1:
             return low_water.next_from(self._most)
-        return Mark(LOWEST, low_water.mark.turn)
+        return LowWaterMark(LOWEST, low_water.mark.turn)
 
     def receive(self, connection: Connection) -> IncomingMessage | None:
         return self._took(self._work.queue.receive(connection, self._from().seq))
@@ -145,7 +145,7 @@ class ReceiveTask:
         """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
         try:
             return self._process(message)
-        except NotTaken as error:
+        except ErrorQueueRefused as error:
             self._work.signals.hold(error.pause)
             raise
 
@@ -168,7 +168,7 @@ class ReceiveTask:
             told()
 
     def _went_wrong(self, error: Exception) -> None:
-        if isinstance(error, NotTaken):
+        if isinstance(error, ErrorQueueRefused):
             return self._not_taken(error)
         kept_back = self._could_not_go(error)
         failure = self._message and self._failure_of(self._message, error)
@@ -209,11 +209,11 @@ class ReceiveTask:
         """Without a receive transaction this is the only place the message can still go to."""
         try:
             self._work.processing.recovery.end(message, failure, self._mode)()
-        except NotTaken as error:
+        except ErrorQueueRefused as error:
             self._work.signals.hold(error.pause)
             self._not_taken(error)
 
-    def _not_taken(self, error: NotTaken) -> None:
+    def _not_taken(self, error: ErrorQueueRefused) -> None:
         message = self._message
         if message is None or self._mode.keeps_failed:
             log.error("%s", error, extra=about(message) if message else None)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.wire import delays
+from pgqueue_admin.transport.wire import delivery_delay
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.composer import stamped
+from pgqueue_admin.transport.wire.header_composer import stamped
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 _COUNT = re.compile(r"[\t-\r ]*\+?0*(\d{1,10})[\t-\r ]*\0*", re.ASCII)  # as .NET reads an int; Python's reads more
@@ -41,5 +41,5 @@ def later(message: IncomingMessage, delay: timedelta, own_address: str) -> Outgo
         h.RETRIES_TIMESTAMP: h.wire_time(now),
         **h.of_its_own_trace(message.headers),
     }
-    headers = delays.headers(kept | counted, delay, own_address, since=now)
+    headers = delivery_delay.headers(kept | counted, delay, own_address, since=now)
     return OutgoingMessage(message.queue, headers, message.body, delay=delay)

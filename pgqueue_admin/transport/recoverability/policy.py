@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pgqueue_admin.transport.actions import Action, After, Exhaust, Immediately
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.recoverability import delayed_retries
+from pgqueue_admin.transport.recoverability_actions import Action, After, Exhaust, Immediately
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Attempted:
+class FailedAttempt:
     """What a policy judges by. ``failure.attempts`` counts the immediate ones, this one included."""
 
     message: IncomingMessage
@@ -25,10 +25,10 @@ class Attempted:
         return delayed_retries.done(self.message)
 
 
-Policy = Callable[[Attempted], Action]
+Policy = Callable[[FailedAttempt], Action]
 
 
-def standard(attempted: Attempted) -> Action:
+def standard(attempted: FailedAttempt) -> Action:
     """As the settings say: immediate retries, then delayed ones, each a step later than the one before."""
     message, failure, settings = attempted.message, attempted.failure, attempted.settings
     if failure.recoverable and failure.attempts <= settings.immediate_retries:
@@ -38,7 +38,7 @@ def standard(attempted: Attempted) -> Action:
     return Exhaust()
 
 
-def decide(policy: Policy, attempted: Attempted) -> Action:
+def decide(policy: Policy, attempted: FailedAttempt) -> Action:
     """What cannot be tried again is not, whatever the policy says."""
     action = policy(attempted)
     again = isinstance(action, Immediately | After)

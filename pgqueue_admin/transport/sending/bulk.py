@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.transport.sending.outbound import Sheet
+from pgqueue_admin.transport.sending.message_factory import Sheet
 from pgqueue_admin.transport.tables.table_queue import milliseconds
 from pgqueue_admin.transport.wire.headers import dump
 from pgqueue_admin.transport.wire.ids import row_ids

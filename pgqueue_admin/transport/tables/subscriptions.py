@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from pgqueue_admin.dialects import Address, Connection
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
-from pgqueue_admin.transport.tables import presence
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.transport.tables import table_exists
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.type_names import full_name
 
@@ -30,7 +30,7 @@ class Subscriptions:
         self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
 
     def create(self, connection: Connection) -> None:
-        presence.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
+        table_exists.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
 
     def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
         """An endpoint has one queue a topic: the newest. Other processes see it within ``CACHE_SECONDS``."""
@@ -71,7 +71,7 @@ class Subscriptions:
         """None: no endpoint could ever receive there, and all others are still to get theirs."""
         try:
             return self._addressing.resolve(address)
-        except AddressNotUnderstood as error:
+        except AddressUnreadable as error:
             log.warning("A subscription in %s is left out: %s. Delete its row.", self.address, error)
             return None
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Address, Connection, Dialect
 
 
-class Column(NamedTuple):
+class ExpectedColumn(NamedTuple):
     """What it must be, the first for choice, and the statements for where it is missing or something else."""
 
     name: str
@@ -15,15 +15,15 @@ class Column(NamedTuple):
     retype: str
 
 
-ID = Column("id", ("uuid",), "add_id", "retype_id")
-EXPIRES = Column("expires", ("timestamp without time zone",), "add_expires", "retype_expires")
-HEADERS = Column("headers", ("text",), "add_headers", "retype_headers")
-BODY = Column("body", ("bytea",), "add_body", "retype_body")
-SEQ = Column("seq", ("integer", "bigint"), "add_seq", "retype_seq")
-DUE = Column("due", ("timestamp with time zone",), "add_due", "retype_due")
+ID = ExpectedColumn("id", ("uuid",), "add_id", "retype_id")
+EXPIRES = ExpectedColumn("expires", ("timestamp without time zone",), "add_expires", "retype_expires")
+HEADERS = ExpectedColumn("headers", ("text",), "add_headers", "retype_headers")
+BODY = ExpectedColumn("body", ("bytea",), "add_body", "retype_body")
+SEQ = ExpectedColumn("seq", ("integer", "bigint"), "add_seq", "retype_seq")
+DUE = ExpectedColumn("due", ("timestamp with time zone",), "add_due", "retype_due")
 
 
-class Fault(NamedTuple):
+class TableFault(NamedTuple):
     """``stops``: nothing can be received so. ``cure``: SQL for whoever owns the table; it keeps the rows."""
 
     said: str
@@ -34,7 +34,7 @@ class Fault(NamedTuple):
         return f"{self.said}\n\tHINT: {self.cure}"
 
 
-class Table:
+class ExpectedTable:
     """One table as the catalog knows it."""
 
     def __init__(self, connection: Connection, dialect: Dialect, address: Address):
@@ -43,7 +43,7 @@ class Table:
         self._name = dialect.canonical(address)
         self._columns: dict[str, Any] = {row.name: row for row in connection.all(dialect.queue.columns(), names)}
 
-    def as_queue(self, readable: bool) -> Iterator[Fault]:
+    def as_queue(self, readable: bool) -> Iterator[TableFault]:
         """What keeps it from being one. ``readable``: its bodies are to be, by SQL (a column bodystring)."""
         if not self._columns:
             yield self._missing(self._dialect.queue.create(table=self._address), "queue", stops=True)
@@ -53,11 +53,13 @@ class Table:
         if self._lacks("seq", "leads_an_index"):
             yield self._fault("has no index on seq: each receive would read the whole table", "index_seq", stops=True)
         if self._lacks("seq", "has_default"):
-            query = self._dialect.mend.number_seq(table=self._address, next=self._next_seq())
-            yield Fault(f"{self._name} gives no seq by itself: no send would succeed.", self._dialect.written(query))
+            query = self._dialect.table_repair.number_seq(table=self._address, next=self._next_seq())
+            yield TableFault(
+                f"{self._name} gives no seq by itself: no send would succeed.", self._dialect.written(query)
+            )
         yield from self._body_column(readable)
 
-    def as_delayed(self, readable: bool) -> Iterator[Fault]:
+    def as_delayed(self, readable: bool) -> Iterator[TableFault]:
         """As ``as_queue``, for delayed messages."""
         index = self._dialect.delayed.create_index(table=self._address, index=f"{self._address.table}_Due")
         if not self._columns:
@@ -69,10 +71,12 @@ class Table:
         if self._lacks("id", "has_default"):
             yield self._fault("gives no id by itself: nothing could be delayed", "default_id")
         if "due" not in self._columns or self._lacks("due", "leads_an_index"):
-            yield Fault(f"{self._name} has no index on due: each look reads all of it.", self._dialect.written(index))
+            yield TableFault(
+                f"{self._name} has no index on due: each look reads all of it.", self._dialect.written(index)
+            )
         yield from self._body_column(readable)
 
-    def as_subscriptions(self) -> Iterator[Fault]:
+    def as_subscriptions(self) -> Iterator[TableFault]:
         """As ``as_queue``, for who wants which events; its bodies have no say."""
         if not self._columns:
             made = self._missing(self._dialect.subscription.create(table=self._address), "subscription")
@@ -80,36 +84,36 @@ class Table:
         elif self._lacks("endpoint", "leads_an_index"):
             yield self._fault("has no key of endpoint and topic: nobody could subscribe", "one_per_topic")
 
-    def _columns_faults(self, *wanted: Column, stops: bool = False) -> Iterator[Fault]:
+    def _columns_faults(self, *wanted: ExpectedColumn, stops: bool = False) -> Iterator[TableFault]:
         for name, types, add, retype in wanted:
             if name not in self._columns:
                 yield self._fault(f"has no column {name}", add, stops)
             elif (found := self._columns[name].type) not in types:
                 yield self._fault(f"has {name} as {found}, not {types[0]}", retype)
 
-    def _id_faults(self) -> Iterator[Fault]:
+    def _id_faults(self) -> Iterator[TableFault]:
         if self._lacks("id", "is_unique"):
             yield self._fault(
                 "has no unique index on id: one receive could delete two messages", "unique_id", stops=True
             )
 
-    def _body_column(self, readable: bool) -> Iterator[Fault]:
+    def _body_column(self, readable: bool) -> Iterator[TableFault]:
         if readable and "bodystring" not in self._columns:
             query = self._dialect.body_column.add(table=self._address)
-            yield Fault(
+            yield TableFault(
                 f"{self._name} has no column bodystring, which the settings ask for.", self._dialect.written(query)
             )
 
     def _lacks(self, column: str, what: str) -> bool:
         return column in self._columns and not getattr(self._columns[column], what)
 
-    def _fault(self, what: str, cure: str, stops: bool = False) -> Fault:
-        query = getattr(self._dialect.mend, cure)(table=self._address)
-        return Fault(f"{self._name} {what}.", self._dialect.written(query), stops)
+    def _fault(self, what: str, cure: str, stops: bool = False) -> TableFault:
+        query = getattr(self._dialect.table_repair, cure)(table=self._address)
+        return TableFault(f"{self._name} {what}.", self._dialect.written(query), stops)
 
-    def _missing(self, create: Any, kind: str, stops: bool = False) -> Fault:
+    def _missing(self, create: Any, kind: str, stops: bool = False) -> TableFault:
         said = f"The {kind} table {self._name} does not exist: endpoint.create_queues() makes it, or an installer."
-        return Fault(said, self._dialect.written(create), stops)
+        return TableFault(said, self._dialect.written(create), stops)
 
     def _next_seq(self) -> int:
-        return int(self._connection.value(self._dialect.mend.next_seq(table=self._address)))
+        return int(self._connection.value(self._dialect.table_repair.next_seq(table=self._address)))

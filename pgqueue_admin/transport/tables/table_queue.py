@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.transport.tables import presence
+from pgqueue_admin.transport.tables import table_exists
 from pgqueue_admin.transport.wire.headers import dump
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
@@ -19,7 +19,7 @@ PURGE_CHUNK = 10_000
 _seq = attrgetter("seq")
 
 
-class Look(NamedTuple):
+class PeekResult(NamedTuple):
     pending: int
     head: int
 
@@ -39,7 +39,7 @@ class TableQueue:
         return self._dialect.canonical(self.address)
 
     def create(self, connection: Connection) -> None:
-        presence.create(connection, self._dialect, self.address, self._sql.create(table=self.address))
+        table_exists.create(connection, self._dialect, self.address, self._sql.create(table=self.address))
 
     def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
         """Insert in the order given, in one round trip (T8)."""
@@ -107,12 +107,12 @@ class TableQueue:
         """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""
         return self.look(connection).pending
 
-    def look(self, connection: Connection) -> "Look":
+    def look(self, connection: Connection) -> "PeekResult":
         """As ``peek``, and which seq is the lowest."""
         row = connection.one(self._peek)
         if not row:
-            return Look(0, LOWEST)
-        return Look(row.pending, LOWEST if row.head is None else row.head)
+            return PeekResult(0, LOWEST)
+        return PeekResult(row.pending, LOWEST if row.head is None else row.head)
 
     def purge(self, connection: Connection, expired_only: bool = False) -> int:
         """Delete what nobody has in hand, a chunk at a time, each a commit of its own; return how many."""

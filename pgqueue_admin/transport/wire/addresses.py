@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pgqueue_admin.dialects import Address, Dialect
-from pgqueue_admin.dialects.errors import AddressNotUnderstood
+from pgqueue_admin.dialects.errors import AddressUnreadable
 
 DELAYED_SUFFIX = "Delayed"
 _COMES_BACK = {
@@ -57,7 +57,7 @@ def queue_faults(addressing: Addressing, what: str, queue: str) -> list[str]:
     """Why this queue of the settings cannot be made. ``what``: the setting's name."""
     try:
         table = addressing.resolve(queue).table
-    except AddressNotUnderstood as error:
+    except AddressUnreadable as error:
         return [f"{what}: {error}."]
     return list(_too_long(addressing.dialect, f"The {what} {queue!r}", table))
 
@@ -66,7 +66,7 @@ def own_queue_faults(addressing: Addressing, own: Sequence[Address], what: str, 
     """Why this queue of the settings cannot be the endpoint's own."""
     try:
         comes_back = queue and addressing.resolve(queue) in own
-    except AddressNotUnderstood:  # told by queue_faults
+    except AddressUnreadable:  # told by queue_faults
         return []
     return [f"The {what} {queue!r} is the endpoint's own: {_COMES_BACK[what]}."] if comes_back else []
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import orjson
 
-from pgqueue_admin.transport.wire.times import parse_time, parse_timespan, wire_now, wire_time, wire_timespan
 from pgqueue_admin.transport.wire.type_names import full_name, short_type, split_types
+from pgqueue_admin.transport.wire.wire_times import parse_time, parse_timespan, wire_now, wire_time, wire_timespan
 
 __all__ = [
     "FAILURE_PREFIXES",
     "Headers",
     "HeadersUnreadable",
-    "Written",
+    "SerializedHeaders",
     "dump",
     "enclosed_type",
     "enclosed_types",
@@ -125,7 +125,7 @@ def _read(text: str) -> Any:
         raise HeadersUnreadable(f"the headers are not JSON: {error}") from error
 
 
-class Written(Mapping[str, str | None]):
+class SerializedHeaders(Mapping[str, str | None]):
     """Headers that nobody changes any more: their text, and the message's id in it. Read where more is asked for."""
 
     __slots__ = ("_read", "message_id", "text")
@@ -151,12 +151,12 @@ class Written(Mapping[str, str | None]):
 
 
 def message_id(headers: Mapping[str, str | None]) -> str | None:
-    return headers.message_id if type(headers) is Written else headers.get(MESSAGE_ID)
+    return headers.message_id if type(headers) is SerializedHeaders else headers.get(MESSAGE_ID)
 
 
 def dump(headers: Mapping[str, str | None]) -> str:
     """Write headers as endpoints do: compact, ``/`` escaped, characters beyond U+FFFF as surrogate escapes."""
-    return headers.text if type(headers) is Written else f"{{{pairs(headers)}}}"
+    return headers.text if type(headers) is SerializedHeaders else f"{{{pairs(headers)}}}"
 
 
 def pairs(headers: Mapping[str, str | None]) -> str:

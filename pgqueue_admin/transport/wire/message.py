@@ -7,7 +7,7 @@ from typing import Any
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.wire import headers as h
-from pgqueue_admin.transport.wire.delays import Delay
+from pgqueue_admin.transport.wire.delivery_delay import Delay
 
 
 @dataclass(slots=True)

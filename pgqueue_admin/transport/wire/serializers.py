@@ -21,7 +21,7 @@ class Serializer(Protocol):
     def load(self, body: bytes) -> Any: ...
 
 
-class Json:
+class JsonSerializer:
     """The default. A UTF-8 byte order mark in front is accepted, as endpoints do."""
 
     content_type = "application/json"
@@ -54,7 +54,7 @@ def _dump(message: Any) -> bytes:
     return _encode(message).encode("utf-8")
 
 
-class Raw:
+class RawSerializer:
     """Bytes as they are."""
 
     content_type = "application/octet-stream"
@@ -70,7 +70,7 @@ class Serializers:
     """An endpoint's main serializer, and those it can read besides, by exact content type."""
 
     def __init__(self, main: Serializer | None = None, *others: Serializer):
-        self.main: Serializer = main or Json()
+        self.main: Serializer = main or JsonSerializer()
         self._by_type = {each.content_type: each for each in (*others, self.main)}
 
     def dump(self, message: Any) -> bytes:

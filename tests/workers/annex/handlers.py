@@ -3,7 +3,7 @@
 from typing import Any
 
 from pgqueue_admin.transport import MessageContext
-from pgqueue_admin.workers.registry import Company, endpoint
+from pgqueue_admin.workers.processes.registry import ProcessContext, endpoint
 
 OWN_TYPE = "Annex.Do"
 sales = endpoint("Sales")
@@ -22,7 +22,7 @@ def also(message: Any, context: MessageContext) -> None:
 
 @sales.companion
 @sales.companion
-def beside(company: Company) -> None:
+def beside(company: ProcessContext) -> None:
     with company.endpoint.connect() as connection:
         connection.run("insert into ran (message_id) values ('beside')")
     company.stopping.wait()

@@ -1,7 +1,7 @@
 """Sales asks itself, in plain text. For processes only: importing it says how Sales is run."""
 
-from pgqueue_admin.transport import Json, MessageContext, Serializers
-from pgqueue_admin.workers.registry import Company, endpoint
+from pgqueue_admin.transport import JsonSerializer, MessageContext, Serializers
+from pgqueue_admin.workers.processes.registry import ProcessContext, endpoint
 
 
 class PlainText:
@@ -15,7 +15,7 @@ class PlainText:
 
 
 sales = endpoint("Sales")
-sales.serializers = Serializers(PlainText(), Json())
+sales.serializers = Serializers(PlainText(), JsonSerializer())
 sales.instance = "node-1"
 
 
@@ -25,7 +25,7 @@ def quote(article: str, context: MessageContext) -> None:
 
 
 @sales.companion
-def ask(company: Company) -> None:
+def ask(company: ProcessContext) -> None:
     answer = company.endpoint.ask("Sales", "lamp", type="Shop.QuotePrice").reply(timeout=60)
     with company.endpoint.connect() as session:
         session.run("insert into answers (body, content_type) values (%s, %s)", [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pgqueue_admin.transport import MessageContext
-from pgqueue_admin.workers.registry import endpoint
+from pgqueue_admin.workers.processes.registry import endpoint
 
 TYPE = "Shop.Deadly"
 MB = 1_000_000

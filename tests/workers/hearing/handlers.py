@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pgqueue_admin.transport import MessageContext
-from pgqueue_admin.workers.registry import endpoint
+from pgqueue_admin.workers.processes.registry import endpoint
 
 sales = endpoint("Sales")
 signal.signal(signal.SIGUSR1, lambda *_: Path(os.environ["PGQUEUE_VAR"], "heard").touch())

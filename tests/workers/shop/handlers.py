@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from pgqueue_admin.transport import MessageContext
-from pgqueue_admin.workers.registry import Company, endpoint
+from pgqueue_admin.workers.processes.registry import ProcessContext, endpoint
 
 TYPE = "Shop.Do"
 
@@ -31,7 +31,7 @@ def do(message: dict[str, Any], context: MessageContext) -> None:
 
 
 @broken.companion
-def breaks(company: Company) -> None:
+def breaks(company: ProcessContext) -> None:
     raise RuntimeError("the shelf fell down")
 
 

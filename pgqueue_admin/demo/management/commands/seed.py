@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from pgqueue_admin.demo import recorded
+from pgqueue_admin.demo import restore_recording
 from pgqueue_admin.demo.install import install
 from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.monitor.tables import Kind
-from pgqueue_admin.records.source import source
-from pgqueue_admin.workers.queue_rows import row_of
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.workers.sampler.queue_rows import row_of
 
 
 class Command(BaseCommand):
@@ -22,13 +22,15 @@ class Command(BaseCommand):
             raise CommandError("QUEUES_URL names a database of somebody: nothing is ever seeded there.")
         self._restore()
         # nobody else empties it here: no ServiceControl runs beside the recorded queues
-        row_of("public", "error", Kind.ERROR, ingest=True)
+        row_of("public", "error", TableKind.ERROR, ingest=True)
         install()
 
     def _restore(self) -> None:
         try:
-            with source().dialect.connect(source().dsn, application_name="pgqueue-admin seed") as connection:
-                recorded.restore(connection, datetime.now(UTC))
+            with queue_database().dialect.connect(
+                queue_database().dsn, application_name="pgqueue-admin seed"
+            ) as connection:
+                restore_recording.restore(connection, datetime.now(UTC))
         except AlreadyExists:
             return
         self.stdout.write("         Restored the recorded NServiceBus shop, its times shifted to now")

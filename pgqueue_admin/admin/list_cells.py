@@ -1,0 +1,56 @@
+"""Cells of lists that fit on a screen: what is too long is cut, and whole under the pointer."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.transport.wire.type_names import short_type
+
+WIDEST = 28  # characters: eight columns then fit in 1,440 pixels
+
+
+def fitting(text: str | None, widest: int = WIDEST) -> SafeString:
+    return _cell(text or "", text or "", widest)
+
+
+def table(address: str | None) -> SafeString:
+    """A queue without its quotes, and without its schema where that is the usual one."""
+    return _cell(_table(address or ""), address or "", WIDEST)
+
+
+def type_name(name: str | None) -> SafeString:
+    """Without its namespace."""
+    return _cell(short_type(name or ""), name or "", WIDEST)
+
+
+def _table(address: str) -> str:
+    try:
+        found = queue_database().dialect.parse_address(address)
+    except AddressUnreadable:
+        return address
+    return found.table if found.schema == queue_database().default_schema else f"{found.schema}.{found.table}"
+
+
+def _cell(shown: str, whole: str, widest: int) -> SafeString:
+    cut = shown if len(shown) <= widest else f"{shown[: widest - 1]}…"
+    return format_html("{}", cut) if cut == whole else format_html('<span title="{}">{}</span>', whole, cut)
+
+
+class Sample(NamedTuple):
+    """One message of a frozen set."""
+
+    archive_id: int
+    type: SafeString
+    queue: SafeString
+    exception: SafeString
+    died_at: datetime | Beyond | None
+
+    @classmethod
+    def of(cls, row: Any) -> "Sample":
+        exception = type_name(row.exception_type)
+        return cls(row.archive_id, type_name(row.message_type), table(row.queue), exception, row.died_at)

@@ -1,0 +1,97 @@
+"""What is encrypted and verified on the way to each server that is not on this machine, as its URL asks for it."""
+
+import os
+from collections.abc import Iterator
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from django.conf import settings
+
+from pgqueue_admin.dialects.postgresql.connect_options import said_by
+
+_SMTP = "django.core.mail.backends.smtp.EmailBackend"
+_ALL = "encrypted, its certificate and name are verified"
+_POSTGRESQL = {
+    "verify-full": _ALL,
+    "verify-ca": "encrypted, its certificate is verified, its name is not (sslmode=verify-ca)",
+    "require": "encrypted, nobody is verified (sslmode=require)",
+    "disable": "not encrypted (sslmode=disable)",
+}
+_PREFERRED = "encrypted if the server offers it, nobody is verified (sslmode={})"
+_BROKER = {
+    "required": _ALL,
+    "optional": "encrypted, any certificate is taken that is shown (ssl_cert_reqs=optional)",
+    "none": "encrypted, nobody is verified (ssl_cert_reqs=none)",
+}
+
+
+class Wire(NamedTuple):
+    variable: str
+    host: str
+    said: str
+    cure: str
+
+    @property
+    def verified(self) -> bool:
+        return self.said == _ALL
+
+
+def all_of_them() -> Iterator[Wire]:
+    for wire in (*_databases(), *_brokers(), *_mail()):
+        if any(map(_is_far, wire.host.split(","))):
+            yield wire
+
+
+def _databases() -> Iterator[Wire]:
+    for alias, variable in (("default", "DATABASE_URL"), ("queues", "QUEUES_URL")):
+        entry = settings.DATABASES[alias]
+        yield _database(variable, {**entry["OPTIONS"], "host": entry["HOST"]})
+    if standby := settings.PGQUEUE["HISTORY_URL"]:
+        yield _database("HISTORY_URL", said_by(standby))
+
+
+def _database(variable: str, asked: dict[str, Any]) -> Wire:
+    mode = str(asked.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer")
+    if mode == "require" and _authority(asked):
+        mode = "verify-ca"  # as libpq has it
+    cure = "sslmode=verify-full with sslrootcert=/path/ca.pem verifies that the server is the one meant"
+    return Wire(variable, str(asked.get("host") or ""), _POSTGRESQL.get(mode, _PREFERRED.format(mode)), cure)
+
+
+def _authority(asked: dict[str, Any]) -> bool:
+    file = asked.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or "~/.postgresql/root.crt"
+    return Path(str(file)).expanduser().exists()
+
+
+def _brokers() -> Iterator[Wire]:
+    urls: str = getattr(settings, "CELERY_BROKER_URL", "")
+    for url in filter(None, urls.split(";")):
+        parts = urlsplit(url)
+        yield Wire("CELERY_BROKER_URL", parts.hostname or "", _of_broker(url), "rediss:// or amqps:// is with TLS")
+
+
+def _of_broker(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "rediss":
+        said = parse_qs(parts.query).get("ssl_cert_reqs", ["required"])[0]
+        return _BROKER[said.lower().removeprefix("cert_")]
+    if parts.scheme == "amqps":
+        return _ALL if settings.CELERY_BROKER_USE_SSL else "encrypted, its certificate is verified, its name is not"
+    return f"not encrypted ({parts.scheme}://)"
+
+
+def _mail() -> Iterator[Wire]:
+    if settings.EMAIL_BACKEND == _SMTP:
+        with_tls = settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL
+        cure = "smtp+tls:// is with STARTTLS, smtp+ssl:// with TLS from the start"
+        yield Wire("EMAIL_URL", settings.EMAIL_HOST, _ALL if with_tls else "not encrypted (smtp://)", cure)
+
+
+def _is_far(host: str) -> bool:
+    """Not a socket's folder, and not this machine."""
+    try:
+        return not ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return bool(host) and host != "localhost" and not host.startswith(("/", "@"))

@@ -1,0 +1,75 @@
+"""What lets other users of a database have code of theirs run by the console, or makes that worse."""
+
+import time
+from collections.abc import Iterable, Iterator
+
+import django.db
+
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import search_paths
+from pgqueue_admin.dialects.postgresql.connect_options import said_by
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models import schema
+from pgqueue_admin.models.queue_database import console_dsn, queue_database
+from pgqueue_admin.models.raw_sql import console_sql, rows_of
+from pgqueue_admin.models.schema import Creator
+
+KIND = "database_exposed"
+EVERY = 60.0  # seconds between two looks: rights change seldom
+CATALOG = "pg_catalog"
+_PLACE = ("host", "port", "dbname", "user")
+
+
+class Exposure:
+    """As it was at the last look; None until one was answered."""
+
+    def __init__(self) -> None:
+        self._look_at = 0.0
+        self._found: list[Finding] | None = None
+
+    def found(self) -> list[Finding] | None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + EVERY
+            try:
+                self._found = [*of_console(), *of_queues()]
+            except (DatabaseError, django.db.Error):
+                self._found = None
+        return self._found
+
+
+def of_console() -> Iterator[Finding]:
+    """Raises django.db.Error."""
+    console = console_sql.console_schema
+    role = rows_of(console.role())[0]
+    yield from _judged("DATABASE_URL", role, schema.creators([CATALOG, search_paths.CONSOLE_SCHEMA]))
+
+
+def of_queues() -> Iterator[Finding]:
+    """Nothing where role and database are the console's, of which it was said. Raises DatabaseError."""
+    here, there = said_by(console_dsn()), said_by(queue_database().dsn)
+    if all(here.get(name) == there.get(name) for name in _PLACE):
+        return
+    console = console_sql.console_schema
+    with queue_database().reading() as session:
+        role = session.one(console.role())
+        creators = [Creator(*row) for row in session.all(console.creators(), {"schemas": [CATALOG]})]
+    assert role is not None
+    yield from _judged("QUEUES_URL", role, creators)
+
+
+def open_schemas() -> list[Creator]:
+    """Where everybody may create, of those with queues. Raises DatabaseError."""
+    with queue_database().reading() as session:
+        rows = session.all(console_sql.console_schema.creators(), {"schemas": list(queue_database().schemas)})
+    return [creator for creator in map(Creator._make, rows) if creator.name is None]
+
+
+def _judged(url: str, role: Iterable[object], creators: list[Creator]) -> Iterator[Finding]:
+    name, is_superuser, made_cluster = role
+    if is_superuser:
+        cure = "" if made_cluster else schema.written(console_sql.console_schema.demote(role=str(name)))
+        yield Finding(KIND, url, warnings.superuser(url, str(name), cure), cause="superuser")
+    for each in creators:
+        said = warnings.others_create(url, str(name), each.name, each.schema, each.cure)
+        yield Finding(KIND, url, said, cause=f"{each.schema} {each.name or ''}".strip())

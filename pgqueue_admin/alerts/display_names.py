@@ -1,0 +1,40 @@
+"""What a warning is about, as people say it: the queue without quotes, the exception without its namespace."""
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.models import Alert
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.transport.wire.type_names import short_type
+
+
+def address(alert: Alert) -> Address | None:
+    """The queue's address; None for a warning that is about no queue."""
+    try:
+        return queue_database().dialect.parse_address(alert.queue) if alert.queue else None
+    except AddressUnreadable:
+        return None
+
+
+def page_of(alert: Alert) -> Address | None:
+    """The address of the queue's page; None where there is none: it is looked at in no schema but the allowed ones."""
+    found = address(alert)
+    return found if found and queue_database().allows(found) else None
+
+
+def where(alert: Alert) -> str:
+    """The table, with its schema only where that is not the usual one; else the subject."""
+    found = address(alert)
+    if found is None:
+        return alert.subject
+    return found.table if found.schema == queue_database().default_schema else f"{found.schema}.{found.table}"
+
+
+def cause(alert: Alert) -> str:
+    """What they died of, where the warning counts dead messages."""
+    if alert.kind != "dead_message":
+        return ""
+    return short_cause(alert.cause) if alert.cause else "other causes"
+
+
+def short_cause(cause: str) -> str:
+    return short_type(cause).rpartition("+")[2]

@@ -1,0 +1,164 @@
+"""Opens, updates and resolves warnings: one open row per kind, subject and cause."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db import connection, transaction
+
+from pgqueue_admin.alerts import acknowledgements
+from pgqueue_admin.alerts.dead_message_cursor import NewDeaths, Pile
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds import KINDS, dead_message, old_deaths
+from pgqueue_admin.alerts.kinds.kind import AlertKind
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.models import Alert
+
+SEEN_EVERY = timedelta(seconds=10)  # well below the time for which a figure may hover
+log = logging.getLogger("pgqueue.alerts")
+Identity = tuple[str, str, str]
+_SAID = ["severity", "queue", "sentence", "meaning", "value", "threshold", "count", "seen_at"]
+
+
+@dataclass
+class AlertChanges:
+    """What this evaluation changed; a row that was only seen again is no change."""
+
+    opened: list[Alert] = field(default_factory=list)
+    resolved: list[Alert] = field(default_factory=list)
+    updated: list[Alert] = field(default_factory=list)
+    failed: dict[str, Exception] = field(default_factory=dict)  # kinds that could not be judged, and why
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.resolved or self.updated)
+
+    def copy(self) -> "AlertChanges":
+        return AlertChanges([*self.opened], [*self.resolved], [*self.updated], {**self.failed})
+
+
+class Evaluation:
+    """One pass over all kinds. The caller holds the transaction, in which the cursor moves too."""
+
+    def __init__(self, look: AlertSnapshot, alive: Callable[[], None] = lambda: None):
+        self.look, self.alive = look, alive
+        self.changes = AlertChanges()
+        self.open: dict[Identity, Alert] = {
+            (alert.kind, alert.subject, alert.cause): alert for alert in Alert.objects.filter(resolved_at=None)
+        }
+        self.still: set[Identity] = set()
+
+    def run(self) -> AlertChanges:
+        for alert in self.open.values():  # also of kinds that cannot tell now
+            self.reopen(alert)
+        self.count(self.look.deaths)
+        self.pile_up(self.look.piles)
+        for kind in KINDS:
+            if kind.can_tell(self.look):
+                self.judge(kind)
+        return self.changes
+
+    def judge(self, kind: AlertKind) -> None:
+        """One kind that fails leaves what it had open as it stands, and takes no other kind down with it."""
+        opened, changes = dict(self.open), self.changes
+        self.changes = changes.copy()
+        try:
+            with transaction.atomic():
+                self.reconcile(kind)
+        except Exception as error:
+            if not connection.is_usable():
+                raise
+            self.open, self.changes = opened, changes
+            changes.failed[kind.name] = error
+
+    def count(self, deaths: Iterable[NewDeaths]) -> None:
+        """New deaths, told by nobody yet. They warn even if somebody has retried them already."""
+        lying = {(group.queue, group.cause): group for group in self.look.lying or []}
+        for died in deaths:
+            self.alive()
+            found = dead_message.found(self.look, lying.get((died.queue, died.cause), died))
+            self.still.add(found.identity)
+            alert = self.open.get(found.identity) or self.start(found, count=0, told=0)
+            alert.count += died.count
+            alert.told_count += died.old
+            alert.save(update_fields=["count", "told_count"])
+            self.reopen(alert)
+
+    def pile_up(self, piles: Iterable[Pile]) -> None:
+        """Old deaths, of which none is told by itself: one warning for all that came from one queue."""
+        for pile in piles:
+            self.alive()
+            identity = old_deaths.found(pile.came_from, pile.count).identity
+            alert = self.open.get(identity)
+            found = old_deaths.found(pile.came_from, pile.count + (alert.count if alert else 0))
+            self.still.add(identity)
+            if alert:
+                self.update(alert, found)
+            else:
+                self.start(found, count=found.count, told=0)
+
+    def reconcile(self, kind: AlertKind) -> None:
+        for found in kind.find(self.look):
+            self.alive()  # thousands of warnings take their time
+            self.still.add(found.identity)
+            if found.identity in self.open:
+                self.update(self.open[found.identity], found)
+            else:
+                self.start(found, count=found.count, told=found.count if found.told is None else found.told)
+        gone = {each: alert for each, alert in self.open.items() if each[0] == kind.name and each not in self.still}
+        unknown = kind.unknown(self.look) if gone else ()  # judges each queue: once for all of them
+        for identity, alert in gone.items():
+            if self.over(alert, kind, unknown):
+                self.resolve(identity)
+
+    def over(self, alert: Alert, kind: AlertKind, unknown: Collection[str]) -> bool:
+        if kind.by_samples and (self.look.unreadable(alert.queue) or alert.queue in unknown):
+            return False
+        return self.look.now - alert.seen_at >= kind.linger
+
+    def start(self, found: Finding, count: int, told: int) -> Alert:
+        """What is found lying there, without a death having been read, counts as told (a restored message too)."""
+        alert = Alert(
+            kind=found.kind,
+            subject=found.subject,
+            cause=found.cause,
+            count=count,
+            told_count=told,
+            opened_at=found.since or self.look.now,
+        )
+        self.open[found.identity] = alert
+        self._say(alert, found)
+        alert.save()
+        self.changes.opened.append(alert)
+        log.warning("%s: %s", alert.queue or alert.subject, found.sentence)
+        return alert
+
+    def update(self, alert: Alert, found: Finding) -> None:
+        seen_before, before = alert.seen_at, (alert.sentence, alert.meaning, alert.severity)
+        self._say(alert, found)
+        changed = (alert.sentence, alert.meaning, alert.severity) != before
+        if changed:
+            self.changes.updated.append(alert)
+        if found.told is not None:
+            alert.count = found.count
+        if changed or self.look.now - seen_before > SEEN_EVERY:
+            alert.save(update_fields=_SAID)
+        self.reopen(alert, graver=before[-1] == Alert.Severity.WARNING != alert.severity)
+
+    def reopen(self, alert: Alert, graver: bool = False) -> None:
+        """Who acknowledged it knew of less: it is told again."""
+        if alert.acknowledged_at and (graver or acknowledgements.is_over(alert, self.look.now)):
+            acknowledgements.lapse(alert)
+            self.changes.updated.append(alert)
+
+    def resolve(self, identity: Identity) -> None:
+        alert = self.open.pop(identity)
+        alert.resolved_at = self.look.now
+        alert.save(update_fields=["resolved_at"])
+        self.changes.resolved.append(alert)
+
+    def _say(self, alert: Alert, found: Finding) -> None:
+        alert.severity, alert.queue = found.severity, found.queue
+        alert.sentence, alert.meaning = found.said.fact, found.said.meaning
+        alert.value, alert.threshold = found.said.value[:100], found.said.threshold[:100]
+        alert.seen_at = self.look.now

@@ -1,0 +1,61 @@
+"""Messages wait and nobody takes them. Of queues that are not ours this only seems so."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from pgqueue_admin.alerts.finding import CRITICAL, WARNING, Finding
+from pgqueue_admin.alerts.kinds.kind import HOVERING, AlertKind, sees_queues
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.formatting import warnings
+from pgqueue_admin.models import Endpoint, Process, Queue
+
+QUIET_OURS = 30.0  # a restart takes a moment
+QUIET_FOREIGN = 120.0  # all that can be seen of them is that nothing leaves
+
+
+def find(look: AlertSnapshot) -> Iterator[Finding]:
+    for queue in look.read():
+        if queue.kind == "input" and queue.latest.ready:
+            endpoint = look.ours.get((queue.schema, queue.table))
+            quiet = _quiet_ours(look, endpoint) if endpoint else _quiet_foreign(look, queue)
+            if quiet >= (QUIET_OURS if endpoint else QUIET_FOREIGN):
+                yield _found(look, queue, endpoint, quiet)
+
+
+def _quiet_ours(look: AlertSnapshot, endpoint: Endpoint) -> float:
+    """Seconds since the last process ended or began to drain; none while a person has paused it."""
+    received = [at for process in look.of(endpoint) if (at := _received_until(look, process, endpoint))]
+    return 0.0 if endpoint.paused else (look.now - max([look.watching_since, *received])).total_seconds()
+
+
+def _received_until(look: AlertSnapshot, process: Process, endpoint: Endpoint) -> datetime | None:
+    """Now, while it runs; None where it is silent. One that drains, which may take an hour, takes nothing new."""
+    if not look.hears_of(process):
+        return process.ended_at
+    if process.state == Process.State.DRAINING and process.drain_until:
+        return process.drain_until - timedelta(seconds=endpoint.drain_seconds)
+    return look.now
+
+
+def _quiet_foreign(look: AlertSnapshot, queue: Queue) -> float:
+    """Since the last one left, or since the oldest came if that was later: who just came waits rightly. None while
+    one is in hand, however long that takes: those behind it may come faster than they go."""
+    if queue.latest.in_flight:
+        return 0.0
+    since = filter(None, (queue.latest.left_at or queue.first_seen_at, queue.latest.oldest_at))
+    return (look.now - max(since)).total_seconds()
+
+
+def _is_silent(look: AlertSnapshot, process: Process) -> bool:
+    return process.ended_at is None and not look.hears_of(process)
+
+
+def _found(look: AlertSnapshot, queue: Queue, endpoint: Endpoint | None, quiet: float) -> Finding:
+    address, ours = look.address(queue), endpoint is not None
+    silent = endpoint is not None and any(_is_silent(look, process) for process in look.of(endpoint))
+    stopped = endpoint is not None and not endpoint.desired_processes
+    said = warnings.no_consumer(queue.latest.ready or 0, queue.latest.how, ours, quiet, silent, stopped)
+    return Finding("no_consumer", address, said, CRITICAL if ours else WARNING, queue=address)
+
+
+KIND = AlertKind("no_consumer", "no consumer", find, can_tell=sees_queues, by_samples=True, linger=HOVERING)

@@ -1,0 +1,163 @@
+"""Hands waiting mails to the server: at least once, and under the same Message-ID whenever again."""
+
+import logging
+import smtplib
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from email.errors import MessageError
+from typing import Any
+
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.smtp import EmailBackend
+from django.db import transaction
+from django.db.models import Q
+
+from pgqueue_admin.alerts.mail import mail_settings, smtp_backend
+from pgqueue_admin.alerts.snapshot import TRIED_FOR
+from pgqueue_admin.models import AlertMail, database_clock
+
+log = logging.getLogger("pgqueue.alerts")
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
+NOT_ADDRESSED = (ValueError, MessageError)  # a recipient, the sender or a header that no mail can have
+State = AlertMail.State
+
+
+def deliver(now: datetime, alive: Callable[[], None] = lambda: None) -> int:
+    """Send what is due; returns how many rows changed. One connection for all, so a dead server costs one wait.
+
+    ``alive`` is called before each mail: a slow server may take long over many.
+    """
+    due = [mail.pk for mail in outstanding(now) if is_due(mail, now)]
+    if not due:
+        return 0
+    server = _server()
+    try:
+        server.open()
+    except (OSError, smtplib.SMTPException) as error:
+        return failed(due, said(error), now)
+    try:
+        return sum(_one_by_one(server, due, now, alive))
+    finally:
+        _quit(server)
+
+
+def _server() -> Any:
+    server = get_connection()
+    return smtp_backend.SmtpBackend() if isinstance(server, EmailBackend) else server
+
+
+def _one_by_one(server: Any, due: list[int], now: datetime, alive: Callable[[], None]) -> Iterator[int]:
+    for number in due:
+        alive()
+        yield deliver_one(server, number, now)
+
+
+def outstanding(now: datetime) -> list[AlertMail]:
+    """The untried first; what could not be sent for a day is left as it is, failed and shown."""
+    wanted = Q(state=State.WAITING) | Q(state=State.FAILED, created_at__gt=now - TRIED_FOR)
+    return list(AlertMail.objects.filter(wanted).order_by("attempts", "id"))
+
+
+def is_due(mail: AlertMail, now: datetime) -> bool:
+    if mail.state == State.WAITING or mail.tried_at is None:
+        return True
+    pause = min(FIRST_PAUSE * 2 ** min(mail.attempts - 1, 10), LONGEST_PAUSE)
+    return now - mail.tried_at >= pause
+
+
+def deliver_one(server: Any, number: int, now: datetime) -> int:
+    """The row is locked until the server has answered, so that two alerters never send the same mail at once.
+
+    Killed between the server's 250 and the commit, it is still waiting and is sent again: twice, and only then.
+    """
+    with transaction.atomic():
+        mail = AlertMail.objects.select_for_update(skip_locked=True).filter(pk=number).exclude(state=State.SENT).first()
+        if mail is None:
+            return 0
+        try:
+            server.send_messages([message(mail)])
+        except (OSError, smtplib.SMTPException, *NOT_ADDRESSED) as error:
+            _keep_taken(mail, error)
+            return failed([number], said(error), now)
+        mail.state, mail.error, mail.sent_at, mail.tried_at = State.SENT, "", database_clock.now(), now
+        mail.attempts += 1
+        mail.save(update_fields=["state", "error", "sent_at", "tried_at", "attempts"])
+        return 1
+
+
+def _keep_taken(mail: AlertMail, error: Exception) -> None:
+    """Who has the mail is not sent it again with those who were refused."""
+    if isinstance(error, smtp_backend.PartlyRefused):
+        left = mail.left
+        mail.taken = ", ".join([*filter(None, [mail.taken]), *(left[place] for place in error.taken)])
+        mail.save(update_fields=["taken"])
+
+
+def failed(numbers: list[int], error: str, now: datetime) -> int:
+    """Writes down that these mails were not sent; how many."""
+    log.warning("%d mails could not be sent: %s", len(numbers), error)
+    mails = list(AlertMail.objects.filter(pk__in=numbers))
+    for mail in mails:
+        mail.state, mail.error, mail.tried_at, mail.attempts = State.FAILED, error, now, mail.attempts + 1
+    return AlertMail.objects.bulk_update(mails, ["state", "error", "tried_at", "attempts"])
+
+
+class AlertMessage(EmailMultiAlternatives):
+    """A subject of 78 characters stays on one line: folded, some readers show its blanks."""
+
+    left: list[str]  # who does not have it yet; To names all
+
+    def recipients(self) -> list[str]:
+        return self.left
+
+    def message(self, **options: Any) -> Any:
+        made = super().message(**options)
+        made.policy = made.policy.clone(max_line_length=200)
+        return made
+
+
+def message(mail: AlertMail) -> AlertMessage:
+    """Date and Message-ID are the row's: a copy sent again is the same mail."""
+    box = mail_settings.configured()
+    made = AlertMessage(mail.subject, mail.text, box.from_header, mail.to.split(", "), headers=headers(mail, box))
+    made.left = mail.left
+    made.attach_alternative(mail.html, "text/html")
+    return made
+
+
+def headers(mail: AlertMail, box: mail_settings.MailSettings) -> dict[str, str]:
+    made = {
+        "Message-ID": mail.message_id,
+        "Date": mail.created_at.strftime("%a, %d %b %Y %H:%M:%S +0000"),
+        "List-Id": f"pgqueue warnings <warnings.{box.domain}>",
+        "Auto-Submitted": "auto-generated",
+        "X-Pgqueue-Alert": f"{mail.alert_id or 'test'}; {mail.about}",
+    }
+    if mail.in_reply_to:
+        made |= {"In-Reply-To": mail.in_reply_to, "References": mail.in_reply_to}
+    return made
+
+
+def said(error: Exception) -> str:
+    """The server's words where it said any."""
+    if isinstance(error, NOT_ADDRESSED):
+        return f"It cannot be addressed: {error}"
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return "; ".join(f"{to}: {code} {_text(words)}" for to, (code, words) in error.recipients.items())
+    if isinstance(error, smtplib.SMTPHeloError):
+        words = f"{error.smtp_code} {_text(error.smtp_error)}".rstrip(".")
+        return f"{words}. That was its answer to our greeting: PGQUEUE_EMAIL_HELO says how the mail server is greeted"
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"{error.smtp_code} {_text(error.smtp_error)}"
+    return f"The mail server does not answer: {error}"
+
+
+def _text(words: bytes | str) -> str:
+    return words.decode("utf-8", "replace") if isinstance(words, bytes) else str(words)
+
+
+def _quit(server: Any) -> None:
+    try:
+        server.close()
+    except (OSError, smtplib.SMTPException):
+        log.debug("the mail server hung up first", exc_info=True)

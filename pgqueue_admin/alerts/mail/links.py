@@ -1,0 +1,53 @@
+"""Addresses in mails. Each opens a page and asks there; none acts by itself."""
+
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+from django.conf import settings
+from django.urls import reverse
+
+from pgqueue_admin.alerts.finding import LONGEST
+from pgqueue_admin.archive import search_query
+from pgqueue_admin.dialects import Address
+
+_RESULTS = {"failed", "rejected", "lock_expired"}  # the cause of a death that names no exception
+
+
+def absolute(page: str, **names: Any) -> str:
+    """The page's address for the world outside."""
+    return _abroad(reverse(page, kwargs=names))
+
+
+def warning(number: int) -> str:
+    return absolute("alert", number=number)
+
+
+def queue(address: Address) -> str:
+    return absolute("queue", schema=address.schema, table=address.table)
+
+
+def crashing_message(row_id: str) -> str:
+    return absolute("crashing_message", row_id=row_id)
+
+
+def archive(queue_address: str, cause: str) -> str:
+    return _abroad(archive_path(queue_address, cause))
+
+
+def _abroad(path: str) -> str:
+    """The path of PUBLIC_URL is a part of ``path`` already."""
+    return urljoin(settings.PGQUEUE["PUBLIC_URL"], path)
+
+
+def archive_path(queue_address: str, cause: str) -> str:
+    """The messages that a warning counts and no others, as the archive's own search finds them."""
+    asked = ["state:dead", search_query.died_in(queue_address), *_of_cause(cause)]
+    return reverse("archive") + "?" + urlencode({"q": " ".join(asked)})
+
+
+def _of_cause(cause: str) -> list[str]:
+    if not cause:  # of all that share a queue
+        return []
+    if cause in _RESULTS:
+        return [f"result:{cause}", search_query.exactly("error", "")]
+    return [search_query.exactly("error", cause) if len(cause) < LONGEST else search_query.beginning("error", cause)]

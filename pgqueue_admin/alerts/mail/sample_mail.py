@@ -1,0 +1,31 @@
+"""A test mail, asked for by a person: audited, and one a minute, for each goes to all who are on call."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+
+from pgqueue_admin.alerts.mail import composer
+from pgqueue_admin.alerts.mail import mail_settings as mailbox
+from pgqueue_admin.formatting.times import ago
+from pgqueue_admin.models import AlertMail, AuditEntry, database_clock
+
+PAUSE = timedelta(minutes=1)
+
+
+def ask(person: User | AnonymousUser, origin: str) -> str:
+    """ "" when it waits for the alerter, else the sentence that says why no mail was sent."""
+    box, who = mailbox.configured(), person.get_username()
+    if not box.takes_mail:
+        return "No mail was sent. No address is configured: set ALERT_TO."
+    with transaction.atomic():
+        list(User.objects.select_for_update().filter(username=who))  # who presses twice at once waits for the first
+        now = database_clock.now()
+        last = AlertMail.objects.filter(about=AlertMail.About.TEST, created_at__gt=now - PAUSE).first()
+        if last:
+            return f"No mail was sent. A test mail was written {ago(last.created_at, now)}: one a minute is."
+        mail = composer.write_test(box, who, settings.PGQUEUE["ENVIRONMENT_COLOUR"])
+        about = {"noun": "mail", "subject": f"a test mail to {mail.to}"[:400], "origin": origin}
+        AuditEntry.objects.create(who=who, verb="send", **about)
+    return ""

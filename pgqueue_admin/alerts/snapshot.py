@@ -1,0 +1,180 @@
+"""What the warning kinds look at: everything they judge, read once for all of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.conf import settings
+from django.db.models import Q
+
+from pgqueue_admin.alerts import crashing_messages
+from pgqueue_admin.alerts.dead_message_cursor import CursorReading, DeadGroup, NewDeaths, Pile
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.mail import mail_settings as mailbox
+from pgqueue_admin.archive.retention import Reader
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import Alert, AlertMail, Endpoint, MinimumTtbr, Process, Queue, staleness
+from pgqueue_admin.models import visibility as sight
+from pgqueue_admin.models.crashing_messages import CrashingMessage
+from pgqueue_admin.models.processes import HEARTBEAT_LOST
+from pgqueue_admin.models.queue_database import queue_database
+
+TRIED_FOR = timedelta(days=1)
+CRASH_WINDOW = timedelta(minutes=5)
+
+
+@dataclass
+class AlertSnapshot:
+    """The console's own tables at one moment, and what the alerter knows beside them."""
+
+    now: datetime
+    watching_since: datetime
+    answering_since: datetime | None = None  # the console's database, without a break; None: as long as we watch
+    queues: list[Queue] = field(default_factory=list)  # with .latest, where there was a sample
+    endpoints: list[Endpoint] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)  # running, or ended within the crash window
+    ttbrs: dict[tuple[str, str], list[MinimumTtbr]] = field(default_factory=dict)  # by schema and table
+    lying: list[DeadGroup] | None = None  # what lies dead now by queue and cause; None: the archive cannot be read
+    deaths: list[NewDeaths] = field(default_factory=list)  # since the last look
+    piles: list[Pile] = field(default_factory=list)  # of these, by where they came from
+    archive_error: str = ""
+    silent: list[Reader] = field(default_factory=list)
+    failed_mails: list[AlertMail] = field(default_factory=list)
+    mail: mailbox.MailSettings = field(default_factory=mailbox.MailSettings)
+    crashing: list[CrashingMessage] = field(
+        default_factory=list
+    )  # messages that end their process, and are still in their queue
+    exposed: list[Finding] | None = None  # None: not known
+    environment: str = ""
+    colour: str = "plum"
+
+    def address(self, queue: Queue | Endpoint) -> str:
+        return queue_database().dialect.canonical(Address(queue.schema, queue.table))
+
+    @cached_property
+    def by_address(self) -> dict[str, Queue]:
+        return {self.address(queue): queue for queue in self.queues}
+
+    @cached_property
+    def ours(self) -> dict[tuple[str, str], Endpoint]:
+        """Our endpoints by their input queue."""
+        return {(endpoint.schema, endpoint.table): endpoint for endpoint in self.endpoints if endpoint.ours}
+
+    def is_paused(self, queue: Queue) -> bool:
+        """Whether the endpoint of ours that receives there was told to wait."""
+        endpoint = self.ours.get((queue.schema, queue.table))
+        return endpoint is not None and endpoint.paused
+
+    def queue_of(self, alert: Alert) -> Queue | None:
+        return self.by_address.get(alert.queue)
+
+    def target_dead(self, address: str) -> int | None:
+        """None: no target is set, or there is no such queue."""
+        queue = self.by_address.get(address)
+        return queue.target_dead if queue else None
+
+    @cached_property
+    def dead_in(self) -> Counter[str]:
+        """By queue: what lies there, and what has died and lies there no longer. The newest deaths are among what lies.
+
+        Counted once for all causes: whoever writes an exception's type may write thousands.
+        """
+        groups = {(group.queue, group.cause): group for group in [*self.deaths, *(self.lying or [])]}
+        found: Counter[str] = Counter()
+        for group in groups.values():
+            found[group.queue] += group.count
+        return found
+
+    def sampled(self) -> Iterator[Queue]:
+        """Those that are there and were ever looked at."""
+        return (queue for queue in self.queues if hasattr(queue, "latest") and not queue.gone_since)
+
+    def read(self) -> Iterator[Queue]:
+        """Those whose newest look was answered: nothing is judged by the figures of an older one."""
+        return (queue for queue in self.sampled() if not queue.latest.error)
+
+    def unreadable(self, address: str) -> bool:
+        queue = self.by_address.get(address)
+        return bool(queue and hasattr(queue, "latest") and queue.latest.error)
+
+    @cached_property
+    def sight(self) -> sight.Sight:
+        return sight.of((queue.latest for queue in self.sampled()), self.now)
+
+    @property
+    def hears_of_sampler(self) -> bool:
+        return any(each.role == "sampler" and self.hears_of(each) for each in self.processes)
+
+    def of(self, endpoint: Endpoint) -> list[Process]:
+        return [process for process in self.processes if process.endpoint == endpoint.name]
+
+    def hears_of(self, process: Process) -> bool:
+        """Whether it runs, and has lately said so: as records.processes asks the database."""
+        return process.ended_at is None and self.now - process.heartbeat_at < HEARTBEAT_LOST
+
+    @property
+    def heard_for(self) -> timedelta:
+        """How long whoever lives could have told so."""
+        return self.now - max(self.watching_since, self.answering_since or self.watching_since)
+
+    @property
+    def newest_sample(self) -> datetime | None:
+        """Where no queue is there, or none can be read, the heartbeat of a sampler that is answered stands for it."""
+        answered = (each.heartbeat_at for each in self.processes if each.role == "sampler" and not each.last_error)
+        read = [queue.latest.at for queue in self.read()]
+        return max(read or answered, default=None) or max((each.latest.at for each in self.sampled()), default=None)
+
+    @property
+    def misses_samples(self) -> bool:
+        """Counted from our own start at most, or each restart would cry stale."""
+        newest = self.newest_sample or self.watching_since
+        return staleness.is_stale(max(newest, self.watching_since), self.now)
+
+    @property
+    def sees_queues(self) -> bool:
+        return not staleness.is_stale(self.newest_sample, self.now)
+
+
+def look(
+    now: datetime,
+    watching_since: datetime,
+    reading: CursorReading,
+    answering_since: datetime | None = None,
+    exposed: list[Finding] | None = None,
+) -> AlertSnapshot:
+    return AlertSnapshot(
+        now=now,
+        watching_since=watching_since,
+        answering_since=answering_since,
+        exposed=exposed,
+        queues=list(Queue.objects.select_related("latest")),
+        endpoints=list(Endpoint.objects.all()),
+        processes=list(Process.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now - CRASH_WINDOW))),
+        ttbrs=smallest_ttbrs(),
+        lying=reading.lying,
+        deaths=reading.deaths,
+        piles=reading.piles,
+        archive_error=reading.error,
+        silent=reading.silent,
+        failed_mails=_failed_mails(now),
+        crashing=crashing_messages.still_there(),
+        mail=mailbox.configured(),
+        environment=settings.PGQUEUE["ENVIRONMENT"],
+        colour=settings.PGQUEUE["ENVIRONMENT_COLOUR"],
+    )
+
+
+def _failed_mails(now: datetime) -> list[AlertMail]:
+    """Those of a day, which are tried again; and the newest of all, while the server has taken none since."""
+    of_a_day = list(AlertMail.objects.filter(state=AlertMail.State.FAILED, created_at__gt=now - TRIED_FOR))
+    tried = AlertMail.objects.exclude(tried_at=None).order_by("-tried_at", "-pk")[:1]
+    return of_a_day or [mail for mail in tried if mail.state == AlertMail.State.FAILED]
+
+
+def smallest_ttbrs() -> dict[tuple[str, str], list[MinimumTtbr]]:
+    found: dict[tuple[str, str], list[MinimumTtbr]] = defaultdict(list)
+    for ttbr in MinimumTtbr.objects.select_related("queue"):
+        found[ttbr.queue.schema, ttbr.queue.table].append(ttbr)
+    return dict(found)

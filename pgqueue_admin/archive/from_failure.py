@@ -1,0 +1,33 @@
+"""A message that our own engine gave up on, as the archive keeps it."""
+
+from uuid import UUID
+
+from pgqueue_admin.archive.error_queue_parser import INDEXED, token_of
+from pgqueue_admin.archive.messages import DeadMessage, clean
+from pgqueue_admin.dialects import Dialect
+from pgqueue_admin.transport.failure import MOST_MESSAGE, MOST_TRACE, Failure, shortened
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+
+def dead_message(message: IncomingMessage, failure: Failure, dialect: Dialect, machine: str = "") -> DeadMessage:
+    """What ``store.bury`` takes, made of what the engine's exhausted port is given."""
+    return DeadMessage(
+        queue=dialect.canonical(message.queue),
+        target=message.queue,
+        no_retry=clean(f"It cannot be retried: {message.unreadable}.", 1000) if message.headers_lost else None,
+        message_id=clean(message.message_id, INDEXED),
+        message_type=clean(message.type, INDEXED) or None,
+        headers=message.headers_text,
+        body=message.raw_body,
+        row_id=UUID(message.row_id),
+        exception_type=clean(failure.exception_type, INDEXED),
+        exception_message=clean(failure.message, MOST_MESSAGE),
+        stack_trace=clean(shortened(failure.stack_trace, MOST_TRACE)),
+        endpoint=clean(failure.endpoint, INDEXED),
+        machine=machine or None,
+        attempts=failure.attempts,
+        retry_token=token_of(message.headers),
+        sent_at=h.parse_time(message.headers.get(h.TIME_SENT)),
+        died_at=failure.failed_at,
+    )

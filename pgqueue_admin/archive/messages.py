@@ -1,0 +1,199 @@
+"""A message on its way into the archive, and one that is in it."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from pgqueue_admin.dialects import Address
+
+# Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded: its id,
+# and the token of this retry.
+# No retry takes it off by the five prefixes; the next retry replaces it. Foreign queues never see it.
+RETRIED_FROM = "Pgqueue.RetriedFrom"
+_TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+LARGEST_ID = 2**31 - 1
+MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
+
+UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadMessage:
+    """What is written of a transport message. Texts hold no NUL and are short enough for their indexes."""
+
+    result: str = "failed"
+    kind: str = "transport"
+    queue: str  # canonical address of the queue in which it died
+    message_id: str | None = None
+    message_type: str | None = None
+    headers: str | None = None  # exactly as received; never read back as JSON by the database
+    body: bytes | None = None
+    row_id: UUID | None = None
+    exception_type: str | None = None
+    exception_message: str | None = None
+    stack_trace: str | None = None
+    failed_queue: str | None = None  # FailedQ as found
+    target: Address | None = None  # FailedQ as understood
+    no_retry: str | None = None  # why it can never be retried
+    endpoint: str | None = None
+    machine: str | None = None
+    attempts: int | None = None
+    retry_token: UUID | None = None  # that it says it was retried with; kept nowhere
+    sent_at: datetime | None = None
+    died_at: datetime | None = None  # None: now, by the server's clock
+
+    @property
+    def handled_by(self) -> str:
+        return (self.endpoint or UNKNOWN_HANDLER)[:50]
+
+    @property
+    def details(self) -> str | None:
+        """The original's free text: what its readers show as the cause."""
+        return f"{self.exception_type}: {self.exception_message or ''}"[:1000] if self.exception_type else self.no_retry
+
+    @property
+    def summary(self) -> dict[str, str | None]:
+        """The original's ``message``: short, and free of NUL."""
+        return {"type": self.message_type, "id": self.message_id, "queue": self.queue, "error": self.exception_type}
+
+
+class ArchiveKey(NamedTuple):
+    """Where a page ends: rows are ordered by both, newest first."""
+
+    died_at: datetime
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFilter:
+    """Which archived messages are meant. Empty fields ask for nothing; the words must all be in the error's message."""
+
+    state: str = "dead"  # dead, retried, succeeded, dead_again, discarded; empty for all
+    result: str = ""  # success, failed, rejected, lock_expired; unsuccessful for all but the first
+    kind: str = ""  # transport, control, lease; message for all but control, as history counts them
+    queue: str = ""  # canonical address
+    endpoint: str = ""
+    type: str = ""  # full name, or its last part
+    type_is: str | None = None  # this name and no other; empty: it has none
+    type_from: str = ""  # what the name begins with
+    exception: str = ""  # likewise
+    exception_is: str | None = None
+    exception_from: str = ""
+    message_id: str = ""
+    operation: int | None = None  # in whose set it was
+    last_operation: int | None = None  # on which nobody has decided anything since
+    since: str = ""  # when it died or was archived, ISO 8601 with a zone; until is no part of it
+    until: str = ""
+    words: tuple[str, ...] = ()
+
+    def asked(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def params(self) -> dict[str, Any]:
+        texts = {name: value or None for name, value in self.asked().items()}
+        whole = {"type_is": self.type_is, "exception_is": self.exception_is}
+        return {**texts, **whole, "words": [_contains(word) for word in self.words] or None}
+
+
+def _contains(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+    return f"%{escaped}%"
+
+
+class ArchivedMessage:
+    """A row of the archive, by its columns' names; a page's rows lack headers and stack trace.
+
+    What is read for a page has the start of long texts; ``headers_length`` and its like are the whole's.
+    """
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: Any):
+        self._row = row
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._row, name)
+
+    @property
+    def key(self) -> ArchiveKey:
+        return ArchiveKey(self._row.died_at, self._row.seq)
+
+    @property
+    def target(self) -> Address | None:
+        return target_of(self._row)
+
+    @property
+    def why_no_retry(self) -> str | None:
+        """Why a retry would be refused if it were asked now, or None."""
+        return why_no_retry(self._row)
+
+
+class Outcome(NamedTuple):
+    """What an act did to one message."""
+
+    archive_id: int
+    result: str  # done, skipped, failed
+    why: str | None = None
+    who_before: str | None = None
+    when_before: datetime | None = None
+    target: str | None = None  # canonical address it was put into
+    operation: int | None = None
+
+
+class ArchivePart(NamedTuple):
+    """A piece of a body; size is of the whole, None where the body is NULL."""
+
+    size: int | None
+    content: bytes
+
+
+def archive_id_of(text: str) -> int | None:
+    """The id that a text names, whoever wrote it; None where it can be none: int() takes no digits without end."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 11 else 0
+    return number if 0 < number <= LARGEST_ID else None
+
+
+class RetriedFrom(NamedTuple):
+    """What the header of a retried message says. It came over the wire: the archive knows whether it is true."""
+
+    archive_id: int
+    token: UUID
+
+    def __str__(self) -> str:
+        return f"{self.archive_id} {self.token}"
+
+
+def retried_from(text: str | None) -> RetriedFrom | None:
+    """None for what no retry writes, and for one of a version before tokens."""
+    number, _, token = (text or "").partition(" ")
+    archive_id = archive_id_of(number)
+    if archive_id is None or not _TOKEN.fullmatch(token):
+        return None
+    return RetriedFrom(archive_id, UUID(token))
+
+
+def target_of(row: Any) -> Address | None:
+    return Address(row.target_schema, row.target_table) if row.target_table else None
+
+
+def why_no_retry(row: Any) -> str | None:
+    """A sentence; None: it can be put back."""
+    if row.no_retry:
+        return str(row.no_retry)
+    if row.target_table is None:
+        return "It has no queue to go back to."
+    if row.body_bytes is None:
+        return "Its body is NULL: put back, it would wedge the queue."
+    if row.has_target:
+        return None
+    return f"Its queue is gone: there is no queue table {row.target_table!r} in schema {row.target_schema!r}."
+
+
+def clean(text: str | None, most: int | None = None) -> str | None:
+    """A text column takes no NUL and no half character; the headers as received still hold them."""
+    if text is None:
+        return None
+    shown = text[:most].replace("\0", "\N{SYMBOL FOR NULL}")
+    return shown.encode("utf-8", "replace").decode("utf-8")

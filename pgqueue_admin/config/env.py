@@ -1,0 +1,329 @@
+"""What the environment says, and the embedded servers where it is silent. A variable set to nothing says nothing."""
+
+import hmac
+import os
+import re
+import sys
+from email.utils import formataddr, parseaddr
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import environ
+from django.core.mail.message import sanitize_address
+
+from pgqueue_admin.dialects.errors import UrlUnreadable
+from pgqueue_admin.dialects.postgresql import search_paths
+from pgqueue_admin.dialects.postgresql.connect_options import (
+    LOCK_SECONDS,
+    LOOK_SECONDS,
+    ON_THE_WIRE,
+    ONLY_LOOKING,
+    OWN_PATH,
+    not_understood,
+    primary_for_lookers,
+    said_by,
+    started_with,
+)
+from pgqueue_admin.embedded import state_file
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+env = environ.Env()
+VAR = Path(env("PGQUEUE_VAR", default="") or ROOT / "var").resolve()
+STATE = state_file.read(VAR)
+CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
+
+
+def _program() -> str:
+    """As `manage.py` or Celery were told: `migrate`, `supervise`, `celery worker`. A web server is told nothing."""
+    file = Path(sys.argv[0])
+    started = (file.parent if file.stem == "__main__" else file).stem
+    words = [word for word in sys.argv[1:] if word.isidentifier()]
+    if started in {"manage", "django", "django-admin", "start"}:
+        return words[0] if words else started
+    return f"celery {words[0]}" if started == "celery" and words else started
+
+
+PROGRAM = _program()
+
+DATABASE_URL: str = env("DATABASE_URL", default="")
+QUEUES_URL: str = env("QUEUES_URL", default="") or DATABASE_URL
+# A database given by URL is somebody's production: only a queue database of our own is ever seeded or created.
+EMBEDDED = not QUEUES_URL
+# Which servers `manage.py up` starts, rather than uses.
+OURS = {"console": not DATABASE_URL, "queues": not QUEUES_URL, "broker": not env("CELERY_BROKER_URL", default="")}
+
+
+def _port() -> int:
+    said: str = env("PORT", default="").strip() or "8000"
+    if not (said.isascii() and said.isdecimal() and 0 < int(said) < 65_536):
+        raise SystemExit(f"PORT must be a number from 1 to 65535; it is {said}.")
+    return int(said)
+
+
+LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", _port())
+_LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
+PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
+_PUBLIC = re.compile(
+    r"(?P<origin>https?://(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?)(?P<path>(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)*)", re.A
+)
+
+
+def _public() -> tuple[str, str]:
+    """Scheme, host and port of PUBLIC_URL, and the path below which all pages are: "/" without one, else "/queues/"."""
+    if not (said := _PUBLIC.fullmatch(PUBLIC_URL)):
+        raise SystemExit(f"PUBLIC_URL must be https://host or https://host:port/path; it is {PUBLIC_URL}.")
+    return said["origin"], f"{said['path']}/"
+
+
+ORIGIN, BELOW = _public()
+_MEANT = {
+    "schema": "which schemas are looked at, QUEUE_SCHEMAS says",
+    "pgbouncer": "sessions have to be one's own: not those of a pooler in transaction mode",
+    "ssl": "it is sslmode=verify-full, or sslmode=require for no certificate",
+}
+_DATABASE = "postgresql://user:password@host:port/database"
+ON_LOOPBACK = not PUBLIC_URL.startswith("https://")
+
+
+def installation(secret_key: str, public_url: str) -> str:
+    """The same in each process of an installation: by this, two consoles on one host name things differently."""
+    return hmac.digest(secret_key.encode(), f"installation {public_url}".encode(), "sha256").hex()[:8]
+
+
+def unreadable(name: str, form: str, url: str) -> SystemExit:
+    """For a URL that is none. Of what it says only its scheme is shown: anything else may be a part of its password."""
+    scheme, is_url, _ = url.partition("://")
+    known = f"it is {scheme}://…" if is_url and scheme.replace("+", "").isalnum() else "it is no URL"
+    return SystemExit(f"{name} must be {form}, with %25 for each % in a part, %40 for @ and %2F for /; {known}.")
+
+
+def database(url: str, name: str) -> dict[str, Any]:
+    """A DATABASES entry for ``url``, or for the embedded server (which may not have been started yet).
+
+    Who makes an address of it takes of the session settings those alone that the URL itself says: URL_OPTIONS, and
+    URL_TARGET, of which a session that only looks makes its own.
+    """
+    _refuse_parameters(url, name)
+    asked = url or STATE.dsn or "postgresql://pgqueue@127.0.0.1:1/pgqueue"
+    try:
+        if environ.Env.DB_SCHEMES.get(asked.partition("://")[0]) != "django.db.backends.postgresql":
+            raise ValueError
+        parsed = environ.Env.db_url_config(asked)
+    except ValueError:
+        raise unreadable(name, _DATABASE, url) from None
+    # as libpq writes them: an address of IPv6 in brackets, a folder of sockets as %2Frun
+    parsed["HOST"] = unquote(parsed["HOST"]).replace("[", "").replace("]", "")
+    own = parsed.get("OPTIONS", {})
+    said = own.get("options", "")
+    options = {"connect_timeout": 5, **ON_THE_WIRE, **own, "options": started_with(said)}
+    from_url = {"URL_OPTIONS": said, "URL_TARGET": own.get("target_session_attrs", "")}
+    engine = {"ENGINE": "pgqueue_admin.models.db_backend", "CONN_MAX_AGE": 0}
+    return {**parsed, **engine, **from_url, "OPTIONS": options}
+
+
+def _refuse_parameters(url: str, name: str) -> None:
+    """Those of other drivers: ours would refuse each session, and say only that the URL is wrong."""
+    if unknown := not_understood(url):
+        meant = _MEANT.get(unknown, "libpq's documentation lists those that it has")
+        raise SystemExit(f"{name} must be a URL that libpq understands: it knows no parameter “{unknown}”; {meant}.")
+
+
+def standby(name: str) -> str:
+    """Where history is read, as libpq is told it: empty without one."""
+    url: str = env(name, default="")
+    _refuse_parameters(url, name)
+    try:
+        if url and not url.startswith(("postgresql://", "postgres://")):
+            raise UrlUnreadable
+        said_by(url)
+    except UrlUnreadable:
+        raise unreadable(name, _DATABASE, url) from None
+    return url
+
+
+def broker(name: str) -> str:
+    """One URL, or several with semicolons between; of `make run` without one."""
+    url: str = env(name, default="")
+    for each in url.split(";") if url else []:
+        try:
+            if not urlsplit(each).scheme or "://" not in each:
+                raise ValueError
+            _ = urlsplit(each).port
+        except ValueError:
+            raise unreadable(name, "redis://:password@host:port/0", url) from None
+    return ";".join(map(_verified, url.split(";"))) if url else STATE.broker_url
+
+
+def _verified(url: str) -> str:
+    """With ``rediss://`` alone kombu would take any certificate."""
+    if not url.startswith("rediss://"):
+        return url
+    parts = urlsplit(url)
+    (said,) = parse_qs(parts.query).get("ssl_cert_reqs", [""])[:1]
+    if said and said.upper().removeprefix("CERT_") not in CERTIFICATES:
+        raise SystemExit(f"ssl_cert_reqs in CELERY_BROKER_URL must be required, optional or none; it is {said}.")
+    return url if said else parts._replace(query=f"{parts.query}&ssl_cert_reqs=required".lstrip("&")).geturl()
+
+
+def broker_tls(url: str) -> dict[str, Any] | None:
+    """What ``amqps://`` has no place for in its URL: that the certificate must be of the host that was meant.
+
+    Not for several hosts: kombu keeps the name of the first for all. Their certificates are verified, their names not.
+    """
+    return {"server_hostname": None} if url.startswith("amqps://") and ";" not in url else None
+
+
+def mail_server() -> dict[str, Any]:
+    """What EMAIL_URL says, as Django's EMAIL settings; empty without one."""
+    url: str = env("EMAIL_URL", default="")
+    try:
+        if url and url.partition("://")[0] not in environ.Env.EMAIL_SCHEMES:
+            raise ValueError
+        return environ.Env.email_url_config(url) if url else {}
+    except ValueError:
+        raise unreadable("EMAIL_URL", "smtp+tls://user:password@host:587 or smtp://host:25", url) from None
+
+
+_LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_FULL_NAME = re.compile(rf"(?=.{{4,253}}$)(?:{_LABEL}\.)+(?=[a-z0-9-]*[a-z]){_LABEL}", re.IGNORECASE | re.ASCII)
+_LITERAL = re.compile(r"\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-fA-F:.]+)\]", re.A)
+
+
+def greeting(sender: str) -> str:
+    """How the mail server is greeted: by a full name, as strict servers want; empty for our address in brackets."""
+    said: str = env("PGQUEUE_EMAIL_HELO", default="").strip()
+    if said and not (_FULL_NAME.fullmatch(said) or _LITERAL.fullmatch(said)):
+        form = "a full host name such as queues.example.org, or an address such as [192.0.2.1]"
+        raise SystemExit(f"PGQUEUE_EMAIL_HELO must be {form}; it is {said}.")
+    known = (urlsplit(PUBLIC_URL).hostname or "", parseaddr(sender)[1].rpartition("@")[2])
+    return said or next((name for each in known if (name := _ascii(each))), "")
+
+
+def _ascii(name: str) -> str:
+    """As it stands in DNS; empty for what is no full name there, as an address or localhost."""
+    try:
+        spelt = name.encode("idna").decode()
+    except UnicodeError:
+        return ""
+    return spelt if _FULL_NAME.fullmatch(spelt) else ""
+
+
+def for_looking(entry: dict[str, Any]) -> dict[str, Any]:
+    """Through Django the queues are only looked at, and never for long a statement; acts use the source."""
+    limits = f"{_at_most(LOOK_SECONDS)} -c lock_timeout={LOCK_SECONDS * 1000:.0f}"
+    begun = _beginning_with(entry, f"{ONLY_LOOKING} {limits} {OWN_PATH}")
+    whereto = primary_for_lookers(entry["OPTIONS"])
+    return {**begun, "OPTIONS": {**begun["OPTIONS"], **whereto, "application_name": "pgqueue-admin models"}}
+
+
+def for_console(entry: dict[str, Any]) -> dict[str, Any]:
+    """The console's own tables are found by a path on which nobody else may create anything, whatever the URL says."""
+    return called(PROGRAM, _beginning_with(entry, "-c search_path=" + search_paths.CONSOLE.replace(" ", r"\ ")))
+
+
+def called(program: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """So that the server's administrators see whose sessions these are."""
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "application_name": f"pgqueue-admin {program}"}}
+
+
+def limited(entry: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """No statement takes longer, unless its URL says so. Not for who migrates or makes history: that may take hours."""
+    said = entry.get("URL_OPTIONS", "")
+    return entry if "statement_timeout" in said else _beginning_with(entry, _at_most(seconds))
+
+
+def _at_most(seconds: float) -> str:
+    return f"-c statement_timeout={seconds * 1000:.0f}"
+
+
+def _beginning_with(entry: dict[str, Any], ours: str) -> dict[str, Any]:
+    """What comes last wins."""
+    return {**entry, "OPTIONS": {**entry["OPTIONS"], "options": f"{entry['OPTIONS'].get('options', '')} {ours}"}}
+
+
+def one_of(name: str, *words: str) -> str:
+    """A variable that may be one of a few words, of which the first is meant without it."""
+    said: str = env(name, default="") or words[0]
+    if said not in words:
+        raise SystemExit(f"{name} must be {' or '.join(words)}; it is {said}.")
+    return said
+
+
+def days(name: str, default: int) -> int:
+    """How long something is kept."""
+    said: str = env(name, default="").strip() or str(default)
+    if not (said.isascii() and said.isdecimal()):
+        raise SystemExit(f"{name} must be a number of days, or 0 for ever; it is {said}.")
+    return int(said)
+
+
+def above_zero(name: str, default: int, unit: str) -> int:
+    said: str = env(name, default="").strip() or str(default)
+    if not (said.isascii() and said.isdecimal() and len(said) < 7 and int(said)):
+        raise SystemExit(f"{name} must be a number of {unit} above 0; it is {said}.")
+    return int(said)
+
+
+def seconds(name: str, default: float, or_never: bool = False) -> float:
+    """How often, or after how long; ``or_never``: 0 is meant, too."""
+    said: str = env(name, default="") or str(default)
+    try:
+        found = float(said)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < float("inf") or not (found or or_never):
+        meant = "a number of seconds, or 0 for never" if or_never else "a number of seconds above 0"
+        raise SystemExit(f"{name} must be {meant}; it is {said}.")
+    return found
+
+
+def memory(name: str, least: int) -> str:
+    """As Java is told it, in MB or GB, as 512m or 2g. ``least``: MB, and what is meant without it."""
+    said: str = env(name, default="").strip().lower() or f"{least}m"
+    number, unit = said[:-1], said[-1:]
+    if not (
+        number.isascii() and number.isdecimal() and unit in "mg" and int(number) * (1024 if unit == "g" else 1) >= least
+    ):
+        raise SystemExit(f"{name} must be MB or GB of memory, such as 1g, and {least}m at least; it is {said}.")
+    return said
+
+
+def zone(name: str) -> str:
+    """One that this machine knows, as Europe/Berlin."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError):
+        raise SystemExit(f"USUAL_ZONE must be a time zone such as Europe/Berlin; it is {name}.") from None
+
+
+def listed(name: str, default: str = "") -> list[str]:
+    """A comma-separated variable, without blanks and empty entries."""
+    said = os.environ.get(name, "").strip() or default
+    return [part.strip() for part in said.split(",") if part.strip()]
+
+
+def addresses(name: str) -> list[str]:
+    """Whom to mail. What Django cannot read when it sends would be found out by a warning that nobody gets."""
+    said = listed(name)
+    for each in said:
+        try:
+            sanitize_address(each, "utf-8")
+        except ValueError:
+            rule = f"{name} must be addresses separated by commas, such as ana@example.org,oncall@example.org"
+            raise SystemExit(f"{rule}; it has {each}.") from None
+    return said
+
+
+def address(name: str, default: str) -> str:
+    """One, with a name before it or without."""
+    said: str = env(name, default="") or default
+    try:
+        sanitize_address(said, "utf-8")
+        formataddr(parseaddr(said))
+    except ValueError:
+        raise SystemExit(
+            f"{name} must be one address, such as pgqueue@example.org or Queues <pgqueue@example.org>; it is {said}."
+        ) from None
+    return said

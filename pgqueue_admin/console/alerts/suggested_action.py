@@ -1,0 +1,31 @@
+"""What to press next about a warning, the same on every page that shows it: the words, and where they lead."""
+
+from django.urls import reverse
+
+from pgqueue_admin.console import url_converters
+from pgqueue_admin.models import Alert
+
+_PAGES = {  # kind: words and page
+    "peek_range": ("Open its settings", "endpoint"),
+    "ttbr_conflict": ("Open its settings", "endpoint"),
+    "worker_crashing": ("See the process", "workers"),
+    "host_lost": ("See its processes", "workers"),
+    "circuit_breaker_open": ("Open the endpoint", "endpoint"),
+    "sampler_stale": ("See the processes", "workers"),
+    "deaf": ("See the process", "workers"),
+    "blind": ("See the queues", "queues"),
+    "no_consumer": ("See who runs", "workers"),
+    "old_deaths": ("Open the archive", "archive"),
+    "mail_failing": ("See the mails", "alert_mails"),
+}
+
+
+def of(alert: Alert) -> tuple[str, str] | None:
+    """None where what the warning says is all there is."""
+    if alert.kind == "dead_message":
+        return "Open the messages", url_converters.dead(alert.queue, alert.cause)
+    if alert.kind == "crashing_message":
+        return "Move that message out…", reverse("crashing_message", kwargs={"row_id": alert.subject})
+    words, page = _PAGES.get(alert.kind, ("", ""))
+    named = {"name": alert.subject} if page == "endpoint" else None
+    return (words, reverse(page, kwargs=named)) if page else None

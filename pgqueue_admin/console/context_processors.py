@@ -1,0 +1,113 @@
+"""What the frame of every page needs: environment, rail, clock, theme, and how fresh the figures are."""
+
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils import timezone
+
+from pgqueue_admin.console import navigation, permissions
+from pgqueue_admin.live import session_check
+from pgqueue_admin.models import database_clock, staleness
+from pgqueue_admin.models import database_role as role
+
+THEMES = ("system", "light", "dark")
+
+
+class PageFrame:
+    """Asked for by base.html only, so that a page without the frame pays nothing."""
+
+    def __init__(self, request: HttpRequest):
+        self._request = request
+
+    @property
+    def environment(self) -> str:
+        return settings.PGQUEUE["ENVIRONMENT"] or "unnamed"
+
+    @property
+    def colour(self) -> str:
+        return str(settings.PGQUEUE["ENVIRONMENT_COLOUR"])
+
+    @property
+    def theme(self) -> str:
+        wanted = self._request.COOKIES.get("theme", "")
+        return wanted if wanted in THEMES else "system"
+
+    themes = THEMES
+
+    @property
+    def utc(self) -> bool:
+        return self._request.COOKIES.get("utc") == "on"
+
+    @property
+    def zone(self) -> str:
+        return str(timezone.get_current_timezone())  # of Etc/GMT+5 Django's name is "-05", which names no zone
+
+    @property
+    def single_keys(self) -> bool:
+        return self._request.COOKIES.get("keys") != "off"
+
+    @property
+    def search_url(self) -> str:
+        return navigation.path_of("finder")
+
+    @property
+    def admin_url(self) -> str:
+        return navigation.path_of("admin:index")
+
+    @property
+    def role(self) -> role.DatabaseRole | None:
+        return role.current()
+
+    @cached_property
+    def rights(self) -> list[str]:
+        """What this person may do, in words."""
+        return permissions.allowed(self._request.user)
+
+    @property
+    def may(self) -> str:
+        """Their rights as a mark: the page's stream tells when it is no longer this one."""
+        return session_check.mark(self._request.user)
+
+    @cached_property
+    def _counts(self) -> navigation.NavigationBadges:
+        return navigation.NavigationBadges()
+
+    @cached_property
+    def rail(self) -> list[navigation.NavigationGroup]:
+        return navigation.groups(self._request, self._counts)
+
+    @property
+    def quick(self) -> list[navigation.NavigationEntry]:
+        return navigation.quick(self.rail)
+
+    @property
+    def now(self) -> Any:
+        return timezone.localtime(database_clock.now())
+
+    @cached_property
+    def sampled_at(self) -> Any:
+        newest = self._counts.newest
+        return timezone.localtime(newest) if newest else None
+
+    @property
+    def why_stale(self) -> str:
+        return self._counts.why_stale
+
+    @cached_property
+    def age(self) -> float | None:
+        return staleness.age(self.sampled_at) if self.sampled_at else None
+
+    @property
+    def stale(self) -> bool:
+        return staleness.is_stale(self.sampled_at)
+
+    @property
+    def stale_after(self) -> float:
+        return staleness.limit()
+
+
+def page_frame(request: HttpRequest) -> dict[str, Any]:
+    """Context processor."""
+    return {"frame": PageFrame(request)}

@@ -1,0 +1,97 @@
+"""The settings of an endpoint as a form (C5); their faults come from records, what they risk from alerts."""
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+from django import forms
+
+from pgqueue_admin.console.endpoints.fieldsets import ALLOWED, DECLARED, GROUPS, PEEK
+from pgqueue_admin.console.form_fields import DurationField
+from pgqueue_admin.models import Endpoint
+from pgqueue_admin.models.endpoint_validation import faults
+from pgqueue_admin.workers.processes import destination_check
+
+
+class EndpointSettingsForm(forms.Form):
+    peek_delay_ms = DurationField(label="Peek delay", per_second=1000)
+    max_records_to_peek = forms.IntegerField(label="Peek batch", required=False)
+    concurrency = forms.IntegerField(label="Concurrency per process")
+    batch_size = forms.IntegerField(label="Messages a transaction")
+    transaction_mode = forms.ChoiceField(label="Transaction mode", choices=Endpoint.Mode.choices)
+    repeek_after = forms.ChoiceField(label="Peek again when", choices=Endpoint.Repeek.choices)
+    notify = forms.BooleanField(label="Wake by NOTIFY", required=False)
+    strict_peek_range = forms.BooleanField(label="Strict peek range", required=False)
+    immediate_retries = forms.IntegerField(label="Immediate retries")
+    delayed_retries = forms.IntegerField(label="Delayed retries")
+    delayed_retry_step_ms = DurationField(label="Step of delayed retries", per_second=1000)
+    on_exhausted = forms.ChoiceField(label="When retries are used up", choices=Endpoint.Exhausted.choices)
+    error_queue = forms.CharField(label="Error queue", max_length=200, required=False)
+    audit_queue = forms.CharField(label="Audit queue", max_length=200, required=False)
+    audit_ttbr_seconds = DurationField(label="Copies live", required=False)
+    subscription_table = forms.CharField(label="Subscription table", max_length=200, required=False)
+    memory_mb = forms.IntegerField(label="Memory limit", required=False)
+    memory_kill_mb = forms.IntegerField(label="Killed above", required=False)
+    drain_seconds = DurationField(label="Drain time")
+
+    def __init__(self, endpoint: Endpoint, data: Any = None):
+        super().__init__(data, initial={name: getattr(endpoint, name) for name in self.base_fields})
+        self.endpoint = endpoint
+        if not endpoint.ours:
+            self.fields = {name: field for name, field in self.fields.items() if name in DECLARED}
+        for name, field in self.fields.items():
+            field.help_text = ALLOWED[name]
+
+    def clean(self) -> dict[str, Any]:
+        """All that cannot be is told at once, each beside its field."""
+        found = faults(self.wanted)
+        found |= destination_check.faults(self.wanted, [name for name in self._newly_used() if name not in found])
+        for field, fault in found.items():
+            if field in self.fields and not self.has_error(field):
+                self.add_error(field, fault)
+        return self.cleaned_data
+
+    @property
+    def wanted(self) -> Endpoint:
+        """The row as it would be; what could not be read is as it stands."""
+        row = copy(self.endpoint)
+        for name, value in self.cleaned_data.items():
+            setattr(row, name, value)
+        return row
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What is different from how the endpoint stands."""
+        given = self.cleaned_data
+        return {name: given[name] for name in self.fields if name in given and given[name] != self._stands(name)}
+
+    @property
+    def peek(self) -> list[forms.BoundField]:
+        """The three that are changed most."""
+        return [self[name] for name in DECLARED]
+
+    @property
+    def rest(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """All others, by group."""
+        return [(title, fields) for title, fields in self.groups if title != PEEK]
+
+    @property
+    def rest_is_open(self) -> bool:
+        """Whether one of the others needs to be seen: it was changed, or cannot stay so."""
+        shown = {*self.errors, *self.changes} if self.is_bound else set()
+        return bool(shown - set(DECLARED))
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
+        for title, names in GROUPS.items():
+            if fields := [self[name] for name in names if name in self.fields]:
+                yield title, fields
+
+    def _stands(self, name: str) -> Any:
+        return getattr(self.endpoint, name)
+
+    def _newly_used(self) -> list[str]:
+        """A table that went away since it was named must not forbid every other change."""
+        changed, wanted = self.changes, self.wanted
+        sends = "on_exhausted" in changed and wanted.on_exhausted == Endpoint.Exhausted.ERROR_QUEUE
+        return [name for name in destination_check.TABLES if name in changed or (sends and name == "error_queue")]

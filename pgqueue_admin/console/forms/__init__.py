@@ -1,1 +1,0 @@
-"""What a person may send, read and judged field by field."""

@@ -1,0 +1,59 @@
+"""What open pages may follow: registered when the web process reads its urls, woken by NOTIFY on ``default``."""
+
+from pgqueue_admin.console import navigation
+from pgqueue_admin.console.alerts import rows
+from pgqueue_admin.console.delayed import rows as delayed
+from pgqueue_admin.console.messages.detail import followed_message
+from pgqueue_admin.console.operations import progress
+from pgqueue_admin.console.overview import live as overview
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.console.queues import table
+from pgqueue_admin.console.queues.detail import page_data as queue
+from pgqueue_admin.console.workers import cells
+from pgqueue_admin.formatting import times
+from pgqueue_admin.live.topics import Render, register
+from pgqueue_admin.models import notify
+
+
+def queues(sort: str) -> dict[str, str]:
+    """Topic ``queues:-ready``: all rows; where the worst stand first, how grave each is now."""
+    found = board.load()
+    return {**table.live(found), **({} if sort else {"@order": board.ranks(found)})}
+
+
+def untitled(render: Render) -> Render:
+    """The same for a page that has a title of its own (CONSOLE L11)."""
+    return lambda said: {key: value for key, value in render(said).items() if key != "@title"}
+
+
+def number(said: str) -> str | None:
+    """``queue:12``, ``op:3``; however many zeros are before it."""
+    found = parse_int(said)
+    return None if found is None else str(found)
+
+
+def register_all() -> None:
+    everything = (notify.SAMPLE, notify.ALERT, notify.PROCESS, notify.OPERATION, notify.ENDPOINT)
+    register("frame", navigation.live, *everything)
+    register("overview", overview.overview, *everything, argument=overview.looked)
+    register("queues", queues, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=table.sorting)
+    register("queue", queue.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
+    register("messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
+    register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
+    register("delayed", delayed.live, notify.SAMPLE)
+    register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
+    register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown)
+    register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)))
+    register("op", progress.live, notify.OPERATION, notify.SAMPLE, argument=number)
+    register(
+        "message",
+        followed_message.archived,
+        notify.OPERATION,
+        notify.SAMPLE,
+        argument=followed_message.archived_argument,
+    )
+    register("waiting", followed_message.waiting, notify.SAMPLE, argument=followed_message.waiting_argument)
+    register("workers", cells.live, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoints", untitled(cells.of_list), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT)
+    register("endpoint", cells.of_endpoint, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)

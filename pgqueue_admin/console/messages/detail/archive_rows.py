@@ -1,0 +1,41 @@
+"""An archived message as a line of a list."""
+
+from dataclasses import dataclass
+
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, address_of
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.out_of_range_times import Beyond
+from pgqueue_admin.transport.wire.headers import short_type
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRow:
+    message: ArchivedMessage
+    address: Address | None
+
+    @property
+    def type(self) -> str:
+        return short_type(self.message.message_type) if self.message.message_type else ""
+
+    @property
+    def word(self) -> str:
+        return str(STATE_WORDS.get(self.message.state, self.message.state))
+
+    @property
+    def cause(self) -> str:
+        """What it died of, or why it is here."""
+        kind = short_type(self.message.exception_type) if self.message.exception_type else ""
+        said = " ".join((self.message.exception_message or "").split())
+        return ": ".join(filter(None, (kind, said))) or self.message.no_retry or ""
+
+    @property
+    def seconds_until_dead(self) -> float | None:
+        sent_at, died_at = self.message.sent_at, self.message.died_at
+        if sent_at is None or Beyond in (type(sent_at), type(died_at)):
+            return None
+        return float((died_at - sent_at).total_seconds())
+
+
+def row(message: ArchivedMessage) -> ArchiveRow:
+    return ArchiveRow(message, address_of(message.queue))

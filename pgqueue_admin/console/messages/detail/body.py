@@ -1,0 +1,97 @@
+"""The body on a message's page: which view, from which byte on, and where the rest is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pgqueue_admin.console.messages.detail.summary import MessageSummary
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.formatting import body_views
+from pgqueue_admin.formatting.body_views import BodyPart
+from pgqueue_admin.history.storage.message_lookup import FinishedMessage
+from pgqueue_admin.monitor import bodies as stored
+from pgqueue_admin.monitor.queue_table import QueueTable
+
+WORDS = {"pretty": "Pretty", "raw": "Raw", "hex": "Hex", "bodystring": "BodyString"}
+
+Asked = Mapping[str, str]
+BodyString = Callable[[int], stored.BodyString | None]  # from this byte on
+Read = Callable[[int, int], bytes | None]  # offset, length: the bytes, None where the body is NULL
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBody:
+    """What the Body section draws. ``part`` is None where there is nothing to draw; ``source`` tells of bodystring."""
+
+    part: BodyPart | None
+    view: str
+    source: str = ""
+
+    @property
+    def views(self) -> list[tuple[str, str]]:
+        return list(WORDS.items())
+
+    @property
+    def next_view(self) -> str:
+        """The one that a key goes on to, round and round."""
+        names = list(WORDS)
+        return names[(names.index(self.view) + 1) % len(names)]
+
+
+def of_waiting(connection: Connection, table: QueueTable, facts: MessageSummary, asked: Asked) -> ShownBody:
+    """Of a message that lies in a table of its endpoint."""
+    row_id = facts.row_id
+    assert row_id is not None
+
+    def read(start: int, length: int) -> bytes | None:
+        found = stored.body(connection, table, row_id, start, length)
+        return found.part if found else None
+
+    def bodystring(start: int) -> stored.BodyString | None:
+        return stored.bodystring(connection, table, row_id, offset=start)
+
+    return shown(read, bodystring, facts.body_size, facts.content_type, asked)
+
+
+def of_finished(message: FinishedMessage, content_type: str | None, asked: Asked) -> ShownBody:
+    """Of a message of history: of what is kept of it."""
+    kept = message.body
+    if kept is None:
+        return ShownBody(None, "")
+
+    return of_copy(lambda start, length: kept[start : start + length], len(kept), content_type, asked)
+
+
+def of_copy(read: Read, size: int | None, content_type: str | None, asked: Asked) -> ShownBody:
+    """Of a body that no table of an endpoint holds: it has no column ``bodystring``."""
+
+    def bodystring(start: int) -> stored.BodyString | None:
+        raw = read(start, stored.PART)
+        return None if raw is None else stored.decoded(raw, size or 0, start)
+
+    return shown(read, bodystring, size, content_type, asked)
+
+
+def shown(read: Read, bodystring: BodyString, size: int | None, content_type: str | None, asked: Asked) -> ShownBody:
+    """The part that ``?body=…&from=…`` asks for; bad values fall back to the start in the view that suits."""
+    view = asked.get("body", "")
+    if size is None:
+        return ShownBody(None, view)
+    start = _offset(asked.get("from", ""), size)
+    if view == "bodystring":
+        return _bodystring(bodystring(start), start, size)
+    raw = read(start, body_views.CHUNK) or b""
+    part = body_views.part(raw, start=start, total=size, content_type=content_type, view=view)
+    return ShownBody(part, part.view)
+
+
+def _bodystring(found: stored.BodyString | None, start: int, size: int) -> ShownBody:
+    if found is None:
+        return ShownBody(None, "bodystring")
+    column, ours = "from the column bodystring, its octal escapes read as UTF-8", "decoded by this console"
+    part = body_views.readable(found.text, start, start + found.used, size)
+    return ShownBody(part, "bodystring", column if found.from_column else ours)
+
+
+def _offset(text: str, size: int) -> int:
+    return parse_int(text, size - 1) or 0

@@ -1,0 +1,101 @@
+"""Delayed messages as their list and their own page show them: due as meant, where they go, why they wait."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from pgqueue_admin.console import pagination
+from pgqueue_admin.console.messages.detail import summary
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.monitor import clock_skew as skew
+from pgqueue_admin.monitor import delayed
+from pgqueue_admin.monitor.clock_skew import ClockSkew
+from pgqueue_admin.monitor.delayed import Cursor
+from pgqueue_admin.monitor.message import DelayedMessage
+from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.transport.wire.headers import short_type
+
+ROWS = 50
+_SAGA_TIMEOUT = "NServiceBus.IsSagaTimeoutMessage"
+_DUE = re.compile(r"-?infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?\+00( BC)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedMessageRow:
+    message: DelayedMessage
+    due_at: datetime | None
+    now: datetime
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.due_at is not None and self.due_at <= self.now
+
+    @property
+    def type(self) -> str:
+        return short_type(self.message.type) if self.message.type else ""
+
+    @property
+    def destination(self) -> Address | None:
+        return summary.address_of(self.message.destination)
+
+    @property
+    def why(self) -> str:
+        if self.message.delayed_retries:
+            return f"delayed retry {self.message.delayed_retries}"
+        if self.message.headers.get(_SAGA_TIMEOUT) == "True":
+            return "timeout of a saga"
+        return "sent with a delay" if self.message.headers else "its headers cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedPageRows:
+    """One page of a delayed table."""
+
+    table: QueueTable
+    page: delayed.DelayedPage
+    rows: list[DelayedMessageRow]
+    skew: ClockSkew | None
+
+
+def found(connection: Connection, table: QueueTable, query: Mapping[str, str]) -> DelayedPageRows:
+    """What ``?after=`` and ``?before=`` ask for; ``?from=now`` passes over what is overdue."""
+    told, now = skew.read(connection, table.address), database_clock.now()
+    after, before = _cursor(query.get("after")), _cursor(query.get("before"))
+    if query.get("from") == "now" and not (after or before):
+        after = _instant(now + told.zone if told else now)
+    page = delayed.page(connection, table, after=after, before=before, limit=ROWS)
+    return DelayedPageRows(
+        table, page, [DelayedMessageRow(each, meant(each, told), now) for each in page.messages], told
+    )
+
+
+def facts_of(connection: Connection, table: QueueTable, row_id: str) -> summary.MessageSummary | None:
+    """Of one message; None where it is not there any more."""
+    message = delayed.message(connection, table, row_id)
+    if message is None:
+        return None
+    due_at = meant(message, skew.read(connection, table.address))
+    return summary.of_delayed(message, table.address, due_at, database_clock.now())
+
+
+def meant(message: DelayedMessage, told: ClockSkew | None) -> datetime | None:
+    """When it was meant to be due."""
+    return message.due_at - told.zone if message.due_at and told else message.due_at
+
+
+def _instant(at: datetime) -> Cursor:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00", delayed.FIRST[1]
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    """The key where a page ends; what is none falls back to the first page."""
+    key = pagination.unpack(text)
+    if not key or len(key) != 2 or not all(isinstance(part, str) for part in key) or not _DUE.fullmatch(key[0]):
+        return None
+    try:
+        return key[0], str(UUID(key[1]))
+    except ValueError:
+        return None

@@ -1,0 +1,52 @@
+"""The error of a dead message: what was thrown, and the frames that are its own code."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.formatting import stack_traces
+from pgqueue_admin.transport.failure import MOST_MESSAGE
+from pgqueue_admin.transport.wire.headers import short_type
+
+
+@dataclass
+class MessageError:
+    type: str
+    message: str
+    trace: str
+    full: bool  # the trace as it came, instead of its own frames
+    message_more: int = 0  # characters of each that are left out
+    trace_more: int = 0
+    message_is_cut: bool = False  # by the archive: all of it stands among the headers
+
+    @property
+    def short_type(self) -> str:
+        return short_type(self.type) if self.type else ""
+
+    @property
+    def copied(self) -> str:
+        return f"{self.trace}\n… {self.trace_more:,} more characters" if self.trace_more else self.trace
+
+    @cached_property
+    def runs(self) -> list[stack_traces.FrameRun]:
+        return stack_traces.runs(self.trace)
+
+    @cached_property
+    def frames(self) -> int:
+        return stack_traces.frames(self.trace)
+
+
+def of_archived(message: ArchivedMessage, full: bool) -> MessageError | None:
+    """None where nothing was thrown: a confirmation, a message that cannot be read."""
+    if not (message.exception_type or message.exception_message or message.stack_trace):
+        return None
+    said, trace = message.exception_message or "", message.stack_trace or ""
+    return MessageError(
+        message.exception_type or "",
+        said,
+        trace,
+        full,
+        message_more=(message.exception_message_length or 0) - len(said),
+        trace_more=(message.stack_trace_length or 0) - len(trace),
+        message_is_cut=message.exception_message_length == MOST_MESSAGE,
+    )

@@ -1,0 +1,138 @@
+"""What an open page of one message is told of it: what became of it elsewhere, since the page was loaded."""
+
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import archive_id_of
+from pgqueue_admin.console import components
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.messages.detail import summary, timeline
+from pgqueue_admin.console.operations import labels
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseError, TableMissing
+from pgqueue_admin.formatting import escape_invisible, times
+from pgqueue_admin.models import Queue, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import browse
+from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.services.operations import service
+from pgqueue_admin.transport.wire.headers import short_type
+
+GONE = "gone"  # removed from the archive
+
+
+def archived_topic(archive_id: int, zone: str) -> str:
+    return f"message:{archive_id}:{zone}"
+
+
+def waiting_topic(table: QueueTable, row_id: str) -> str:
+    """Empty where a look each second would read the whole table, or nobody wakes a page for it."""
+    queue = Queue.objects.filter(schema=table.address.schema, table=table.address.table).first()
+    return f"waiting:{queue.pk}:{row_id}" if queue and table.has_primary_key else ""
+
+
+def archived_argument(said: str) -> str | None:
+    """``418:Europe/Berlin``."""
+    number, _, zone = said.partition(":")
+    archive_id = archive_id_of(number.lstrip("0"))
+    return f"{archive_id}:{times.zone(zone)}" if archive_id else None
+
+
+def waiting_argument(said: str) -> str | None:
+    """The number of a queue, and the id of a row."""
+    number, _, row_id = said.partition(":")
+    try:
+        return f"{parse_int(number)}:{UUID(row_id)}" if parse_int(number) is not None else None
+    except ValueError:
+        return None
+
+
+def archived(said: str) -> dict[str, str]:
+    """Topic ``message:418:Europe/Berlin``: its state, its story, and for a page of another state that it is one.
+
+    Nothing while the archive does not answer: the page keeps what it has.
+    """
+    number, _, zone = said.partition(":")
+    try:
+        with queue_database().reading() as connection:
+            row = store.followed(connection, int(number))
+    except DatabaseError:
+        return {}
+    with timezone.override(times.zone(zone)):
+        return _removed() if row is None else _now(row, zone)
+
+
+def waiting(said: str) -> dict[str, str]:
+    """Topic ``waiting:3:ab91…``: that the message left its queue, as soon as it has."""
+    number, _, row_id = said.partition(":")
+    queue = Queue.objects.filter(pk=int(number)).first()
+    if queue is None:
+        return {}
+    address = Address(queue.schema, queue.table)
+    try:
+        with queue_database().reading() as connection:
+            there = queue_database().allows(address) and browse.is_there(connection, address, row_id)
+    except TableMissing:
+        there = False
+    except DatabaseError:
+        return {}
+    if there:
+        return {"message.left": "", "@say": ""}
+    told = f"It is no longer in {escape_invisible.plain(queue.table)}: received, moved or removed."
+    return {"message.left": _notice(told, f"/messages/{row_id}/", "Find it"), "@say": told}
+
+
+def _now(row: Any, zone: str) -> dict[str, str]:
+    word = summary.STATE_WORDS.get(row.state, row.state)
+    by = format_html(' <span class="small soft">{}, {}</span>', summary.done_by(row), components.ago(row.became_at))
+    name = short_type(row.message_type) if row.message_type else "Message of unknown type"
+    where = f" in {labels.table_of(row.queue)}" if row.queue else ""
+    return {
+        "message.state": format_html("{}{}", components.state(word, row.state), by if row.became_by else ""),
+        "message.steps": _steps(row.id, zone, (row.state, row.became_at, row.ended_at)),
+        "@title": escape_invisible.plain(f"{name}, {word}{where}"),
+        "@say": f"This message is {word}",
+        **_changed(row.state, f"This message is {word} now."),
+    }
+
+
+def _removed() -> dict[str, str]:
+    return {"message.state": components.state(GONE), **_changed(GONE, "This message was removed from the archive.")}
+
+
+def _changed(state: str, told: str) -> dict[str, str]:
+    """By the state that a page was loaded with: a notice, and its buttons away, where that is over."""
+    said = {}
+    for shown in search.STATES:
+        over = shown != state
+        said[f"message.was.{shown}"] = _notice(told, "", "Load it again") if over else ""
+        said[f"message.acts.{shown}"] = "off" if over else "acts"
+    return said
+
+
+def _notice(told: str, url: str, word: str) -> SafeString:
+    """An empty address is the page's own."""
+    return format_html('{}<div>{}</div><a href="{}">{}</a>', components.icon("info"), told, url, word)
+
+
+@lru_cache(maxsize=256)
+def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
+    """Made once for each ``version``: headers are read for it. Raises DatabaseError."""
+    with queue_database().reading() as connection:
+        message = store.show(connection, archive_id)
+        events = store.events(connection, archive_id)
+    if message is None:
+        return ""
+    about = {
+        "steps": timeline.steps(summary.of_archived(message), events, database_clock.now()),
+        "started_here": service.started_here(event.operation for event in events),
+    }
+    return render_to_string("pgqueue_admin/message/steps.html", about)

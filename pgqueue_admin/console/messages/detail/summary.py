@@ -1,0 +1,189 @@
+"""What is known of a message wherever it lies: one shape for waiting and archived ones."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from pgqueue_admin.archive import long_headers
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting import header_parts, numbers
+from pgqueue_admin.history.storage.message_lookup import FinishedMessage
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.message import DelayedMessage, StoredMessage, WaitingMessage
+from pgqueue_admin.transport.wire import headers as wire
+from pgqueue_admin.transport.wire.headers import FAILURE_PREFIXES, Headers
+
+STATE_WORDS = {"dead_again": "dead again", "retried": "retried"}
+_ACT_BEFORE = {"dead": "restored by", "succeeded": "retried by", "dead_again": "retried by"}
+
+
+def done_by(row: ArchivedMessage) -> str:
+    """Who did the last thing to it: no person made it succeed, or die. ``by ana`` where the state is the act itself."""
+    return f"{_ACT_BEFORE.get(row.state, 'by')} {row.became_by}" if row.became_by else ""
+
+
+@dataclass
+class MessageSummary:
+    """Read by every part of the page; ``archive_id`` is None for a message that waits."""
+
+    state: str
+    address: Address | None
+    row_id: UUID | None
+    message_id: str
+    type: str
+    headers_text: str | None
+    headers: Headers
+    unreadable: str
+    body_size: int | None
+    sent_at: datetime | None
+    headers_length: int | None = None  # characters and bytes of the whole, where headers_text is its start
+    headers_bytes: int | None = None
+    seq: int | None = None
+    expires_text: str | None = None
+    expires_at: datetime | None = None
+    due_text: str | None = None  # of a delayed message only
+    due_at: datetime | None = None  # as meant: the skew of its table is taken off
+    goes_to: str = ""
+    archived: ArchivedMessage | None = None
+
+    @property
+    def archive_id(self) -> int | None:
+        return self.archived.id if self.archived else None
+
+    @property
+    def word(self) -> str:
+        return STATE_WORDS.get(self.state, self.state)
+
+    @property
+    def short_type(self) -> str:
+        return wire.short_type(self.type) if self.type else "Message of unknown type"
+
+    @property
+    def content_type(self) -> str | None:
+        return self.headers.get(wire.CONTENT_TYPE)
+
+    @property
+    def sender(self) -> str | None:
+        return self.headers.get(wire.ORIGINATING_ENDPOINT)
+
+    @property
+    def sending_machine(self) -> str | None:
+        return self.headers.get(wire.ORIGINATING_MACHINE)
+
+    @property
+    def ttbr(self) -> str | None:
+        return self.headers.get(wire.TIME_TO_BE_RECEIVED)
+
+    @property
+    def delayed_retries(self) -> str | None:
+        return self.headers.get(wire.RETRIES)
+
+    @property
+    def headers_size(self) -> int:
+        return self.headers_bytes or _bytes(self.headers_text)
+
+    @property
+    def headers_cut(self) -> bool:
+        return long_headers.is_cut(self.headers_text, self.headers_length)
+
+    @property
+    def headers_left_out(self) -> str:
+        """What to read over headers of which the page does not show all."""
+        shown = min(len(self.headers), long_headers.MOST)
+        if self.headers_cut:
+            return f"Only the first {shown:,} are shown: they are {numbers.size(self.headers_size)} in all."
+        return f"Only the first {shown:,} of {len(self.headers):,} are shown." if len(self.headers) > shown else ""
+
+    @cached_property
+    def parts(self) -> list[header_parts.HeaderGroup]:
+        return header_parts.parts(long_headers.shown(self.headers), FAILURE_PREFIXES, wire.parse_time)
+
+    @cached_property
+    def on_retry(self) -> tuple[list[str], list[str]]:
+        """Names of the headers that a retry keeps, and of those it takes off."""
+        return header_parts.kept_and_removed(self.headers, FAILURE_PREFIXES)
+
+
+def of_waiting(message: WaitingMessage, address: Address) -> MessageSummary:
+    expires = {"expires_text": message.expires_text, "expires_at": message.expires_at}
+    return _of_stored(message, address, state=message.state, seq=message.seq, **expires)
+
+
+def of_delayed(message: DelayedMessage, address: Address, due_at: datetime | None, now: datetime) -> MessageSummary:
+    """``due_at``: when it was meant to be due, which is not what stands there where writers' zones differ."""
+    state = "overdue" if due_at and due_at <= now else "delayed"
+    return _of_stored(
+        message, address, state=state, due_text=message.due_text, due_at=due_at, goes_to=message.destination
+    )
+
+
+def _of_stored(message: StoredMessage, address: Address, **about: Any) -> MessageSummary:
+    return MessageSummary(
+        address=address,
+        row_id=message.id,
+        message_id=message.message_id,
+        type=message.type,
+        headers_text=message.headers_text,
+        headers=message.headers,
+        unreadable=message.unreadable,
+        body_size=message.body_size,
+        sent_at=message.sent_at,
+        **about,
+    )
+
+
+def of_archived(message: ArchivedMessage) -> MessageSummary:
+    return _of_copy(
+        message,
+        state=message.state,
+        row_id=message.row_id,
+        type=message.message_type or "",
+        body_size=message.body_bytes,
+        expires_text=message.expires,
+        archived=message,
+    )
+
+
+def of_finished(message: FinishedMessage) -> MessageSummary:
+    """``body_size``: of what history keeps of it."""
+    size = None if message.body is None else len(message.body)
+    return _of_copy(message, state=message.result, row_id=None, type=message.type or "", body_size=size)
+
+
+def _of_copy(message: ArchivedMessage | FinishedMessage, **about: Any) -> MessageSummary:
+    text = message.headers and message.headers[: long_headers.LONGEST]
+    length, size = _sizes(message)
+    headers, unreadable = long_headers.read(text, length)
+    return MessageSummary(
+        address=address_of(message.queue),
+        message_id=message.message_id or "",
+        headers_text=text,
+        headers_length=length,
+        headers_bytes=size,
+        headers=headers,
+        unreadable=unreadable,
+        sent_at=message.sent_at,
+        **about,
+    )
+
+
+def address_of(queue: str | None) -> Address | None:
+    """The two names of a canonical address; None for what is none."""
+    try:
+        return queue_database().dialect.parse_address(queue, queue_database().default_schema) if queue else None
+    except AddressUnreadable:
+        return None
+
+
+def _sizes(message: ArchivedMessage | FinishedMessage) -> tuple[int | None, int | None]:
+    if isinstance(message, ArchivedMessage):
+        return message.headers_length, message.headers_bytes
+    return len(message.headers or ""), _bytes(message.headers)
+
+
+def _bytes(text: str | None) -> int:
+    return len((text or "").encode("utf-8", "surrogatepass"))

@@ -1,0 +1,132 @@
+"""What is this message, what happened to it, what may I do? One page for those that wait and for archived ones."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import ArchivedMessage
+from pgqueue_admin.console import navigation, query_errors
+from pgqueue_admin.console.messages.detail import (
+    actions,
+    audit_reasons,
+    body,
+    delayed_rows,
+    error,
+    followed_message,
+    prev_next,
+    timeline,
+)
+from pgqueue_admin.console.messages.detail import summary as facts
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services.operations import service
+from pgqueue_admin.services.operations.targets import Target, judge
+
+TEMPLATE = "pgqueue_admin/message/page.html"
+
+
+class WaitingMessageData(NamedTuple):
+    facts: facts.MessageSummary
+    body: body.ShownBody
+    topic: str
+
+
+class ArchivedMessageData(NamedTuple):
+    message: ArchivedMessage
+    body: body.ShownBody
+    events: list[Any]
+    beside: prev_next.PrevNext | None
+    judged: Target | None
+
+
+@require_safe
+def waiting(request: HttpRequest, schema: str, table: str, row_id: str) -> HttpResponse:
+    address = Address(schema, table)
+    found, problem = query_errors.read(lambda connection: _read_waiting(connection, address, row_id, request), address)
+    if found is None:
+        return _missing(request, problem, address=address, id=str(row_id))
+    steps = timeline.steps(found.facts, [], database_clock.now())
+    about = {"facts": found.facts, "body": found.body, "steps": steps, "topic": found.topic}
+    return render(request, TEMPLATE, about)
+
+
+@require_safe
+def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
+    found, problem = query_errors.read(lambda connection: _read_archived(connection, archive_id, request))
+    if found is None:
+        return _missing(request, problem, id=str(archive_id))
+    known = facts.of_archived(found.message)
+    about = {
+        "facts": known,
+        "body": found.body,
+        "steps": timeline.steps(known, found.events, database_clock.now()),
+        "topic": followed_message.archived_topic(archive_id, str(timezone.get_current_timezone())),
+        "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
+        "acts": actions.of_archived(request.user, known, found.judged),
+        "beside": found.beside,
+        "done": [*timeline.done(known, found.events)],
+        "reasons": audit_reasons.of(archive_id, found.events),
+        "started_here": service.started_here(event.operation for event in found.events),
+    }
+    return render(request, TEMPLATE, about)
+
+
+def _read_waiting(
+    connection: Connection, address: Address, row_id: str, request: HttpRequest
+) -> WaitingMessageData | None:
+    """In a queue, or in a table of delayed messages."""
+    table = discovery.readable(connection, address) if queue_database().allows(address) else None
+    if table is not None and table.kind is TableKind.DELAYED:
+        navigation.stands_under(request, "delayed")
+    known = _facts(connection, table, row_id) if table else None
+    if table is None or known is None:
+        return None
+    shown = body.of_waiting(connection, table, known, request.GET.dict())
+    return WaitingMessageData(known, shown, followed_message.waiting_topic(table, row_id))
+
+
+def _facts(connection: Connection, table: QueueTable, row_id: str) -> facts.MessageSummary | None:
+    if table.kind is TableKind.DELAYED:
+        return delayed_rows.facts_of(connection, table, row_id)
+    found = browse.message(connection, table, row_id) if table.has_messages else None
+    return facts.of_waiting(found, table.address) if found else None
+
+
+def _read_archived(connection: Connection, archive_id: int, request: HttpRequest) -> ArchivedMessageData | None:
+    message = store.show(connection, archive_id)
+    if message is None:
+        return None
+    shown = _archived_body(connection, message, request)
+    events = store.events(connection, archive_id)
+    beside = prev_next.of(connection, message, request.GET.get("q"))
+    target = message.target if message.state == "dead" else None
+    judged = judge(connection, [target])[target] if target else None
+    return ArchivedMessageData(message, shown, events, beside, judged)
+
+
+def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.ShownBody:
+    def read(start: int, length: int) -> bytes | None:
+        found = store.body(connection, message.id, start, length)
+        return bytes(found.content) if found else None
+
+    known = facts.of_archived(message)
+    return body.of_copy(read, message.body_bytes, known.content_type, request.GET.dict())
+
+
+def _missing(request: HttpRequest, problem: query_errors.QueryError | None, **about: Any) -> HttpResponse:
+    status = problem.status if problem else 404
+    return render(request, "pgqueue_admin/message/missing.html", {"trouble": problem, **about}, status=status)
+
+
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/messages/<uuid:row_id>/", waiting, name="waiting_message"),
+    path("archive/<int:archive_id>/", archived, name="archived_message"),
+]

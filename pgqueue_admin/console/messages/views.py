@@ -1,0 +1,113 @@
+"""Which messages wait here? A queue's messages, page by page; looking locks nothing and takes nothing (C3)."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import navigation, pagination, query_errors
+from pgqueue_admin.console.messages.detail import delayed_rows, message_list
+from pgqueue_admin.console.queues.detail.gone_queue import Known
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.browse import MessagePage
+from pgqueue_admin.monitor.delayed import DelayedPage
+from pgqueue_admin.monitor.message import WaitingMessage
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.transport.wire.headers import short_type
+
+
+class MessageRow(NamedTuple):
+    message: WaitingMessage
+    type: str
+    line: str | None
+
+
+class MessageListData(NamedTuple):
+    table: QueueTable | None
+    page: MessagePage | None
+    rows: list[MessageRow]
+
+
+@require_safe
+def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    address = Address(schema, table)
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    found, problem = query_errors.read(
+        lambda connection: _read(connection, address, request.GET.dict(), queue), address
+    )
+    if isinstance(found, delayed_rows.DelayedPageRows):
+        navigation.stands_under(request, "delayed")
+    gone = problem.kind == "gone" if problem else not (found and found.table)
+    known = Known(address) if gone else None
+    about = {
+        "address": address,
+        "queue": queue,
+        "known": known,
+        "asked": message_list.asked(request.GET.dict()),
+        "trouble": problem,
+    }
+    template = f"pgqueue_admin/messages/{'gone' if gone else _template(found)}.html"
+    return render(
+        request,
+        template,
+        {**about, "found": found, **_cursors(found)},
+        status=404 if gone else problem.status if problem else 200,
+    )
+
+
+def _template(found: MessageListData | delayed_rows.DelayedPageRows | None) -> str:
+    return "delayed" if isinstance(found, delayed_rows.DelayedPageRows) else "page"
+
+
+def _read(
+    connection: Connection, address: Address, query: dict[str, str], queue: Queue | None
+) -> MessageListData | delayed_rows.DelayedPageRows:
+    table = discovery.readable(connection, address) if queue_database().allows(address) else None
+    if table is not None and table.kind is TableKind.DELAYED:
+        return delayed_rows.found(connection, table, query)
+    return _waiting(connection, table, message_list.asked(query), _head(queue))
+
+
+def _waiting(
+    connection: Connection, table: QueueTable | None, wanted: message_list.MessageListQuery, head: int | None
+) -> MessageListData:
+    if table is None or not table.has_messages or wanted.error:
+        return MessageListData(table, None, [])
+    shown = message_list.page(connection, table, wanted, head)
+    rows = [MessageRow(each, short_type(each.type), _line(connection, table, each, wanted)) for each in shown.messages]
+    return MessageListData(table, shown, rows)
+
+
+def _line(
+    connection: Connection, table: QueueTable, message: WaitingMessage, wanted: message_list.MessageListQuery
+) -> str | None:
+    return message_list.bodyline(connection, table, message) if wanted.bodyline else None
+
+
+def _head(queue: Queue | None) -> int | None:
+    return queue.latest.head_seq if queue and hasattr(queue, "latest") else None
+
+
+def _cursors(found: MessageListData | delayed_rows.DelayedPageRows | None) -> dict[str, Any]:
+    """Where the pages beside this one begin, as query names."""
+    if not (found and found.page):
+        return {}
+    page = found.page
+    if isinstance(page, DelayedPage):
+        beside: dict[str, Any] = {"previous": {"before": page.previous}, "next": {"after": page.next}}
+    else:
+        beside = {"previous": page.previous or {}, "next": page.next or {}}
+    return {name: _packed(cursor) for name, cursor in beside.items()}
+
+
+def _packed(cursor: dict[str, Any]) -> dict[str, str]:
+    keys = {name: at if isinstance(at, tuple) else (at,) for name, at in cursor.items() if at is not None}
+    return {name: pagination.pack(*key) for name, key in keys.items()}
+
+
+urlpatterns = [path("queues/<name:schema>/<name:table>/messages/", page, name="messages")]

@@ -1,0 +1,101 @@
+"""How an act on messages is said: before, after, and when it was refused."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from pgqueue_admin.archive.messages import Outcome
+from pgqueue_admin.archive.replay import at_utc
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.formatting import names, numbers, times
+from pgqueue_admin.formatting.audit_verbs import past
+from pgqueue_admin.formatting.confirmations import VERBS
+from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations import errors
+
+LEASE_QUEUE = "lease queue"  # whose original clients name none
+STILL = {"retry": "still dead where they were", "discard": "still dead", "restore": "still discarded"}
+
+_A_MOMENT = timedelta(seconds=10)
+FINISHING = "Cancelled; what is in hand is finished first"
+
+
+def what(operation: Operation) -> str:
+    """``Retry 1,284 messages to Billing``."""
+    return f"{VERBS[operation.kind]} {messages(operation.count)} {_where(operation)}".strip()
+
+
+def button(operation: Operation, environment: str) -> str:
+    """``Retry 1,284 in production``."""
+    return f"{VERBS[operation.kind]} {operation.count:,} in {environment or 'unnamed'}"
+
+
+def cancel_question(operation: Operation, environment: str) -> str:
+    return f"Cancel the rest of operation {operation.pk}, {what(operation)}, in {environment or 'unnamed'}?"
+
+
+def messages(count: int) -> str:
+    return numbers.pluralize(count, "message")
+
+
+def _where(operation: Operation) -> str:
+    said = list(tables(operation.queues).values())
+    return f"{'to' if operation.kind == 'retry' else 'of'} {names.listed(said)}" if said else ""
+
+
+def tables(addresses: Iterable[str]) -> dict[str, str]:
+    """How each is said among the others: with its schema where another schema has a table of that name, too."""
+    of = {each: table_of(each) or LEASE_QUEUE for each in addresses}
+    times_said = Counter(of.values())
+    return {each: table if times_said[table] == 1 else _with_schema(each) for each, table in of.items()}
+
+
+def _with_schema(canonical: str) -> str:
+    """As it stands where it is no address: the lease queue has none."""
+    try:
+        address = queue_database().dialect.parse_address(canonical)
+    except AddressUnreadable:
+        return canonical or LEASE_QUEUE
+    return f"{address.schema}.{address.table}"
+
+
+def table_of(canonical: str) -> str:
+    """The table's name out of ``"public"."Billing"``."""
+    return canonical.rpartition('."')[2].removesuffix('"').replace('""', '"') or canonical
+
+
+def result(kind: str, outcome: Outcome) -> str:
+    """What became of one message, and which operation it was."""
+    where = f" to {table_of(outcome.target)}" if outcome.target else ""
+    number = f" Operation {outcome.operation}." if outcome.operation else ""
+    if outcome.result == "done":
+        return f"1 message {past(kind)}{where}.{number}"
+    why = outcome.why or "It was not as it was when you looked."
+    return f"Nothing was {past(kind)}. {in_zone(why, outcome.when_before)}{_since(outcome.when_before)}"
+
+
+def _since(instant: datetime | None) -> str:
+    if instant is None or times.beyond(instant):
+        return ""
+    now = database_clock.now()
+    return f" That was {'a moment ago' if now - instant < _A_MOMENT else times.ago(instant, now)}."
+
+
+def in_zone(why: str, when: datetime | None) -> str:
+    """An outcome is kept with its time in UTC: said in the person's zone, as all times of a page are."""
+    return why.replace(at_utc(when), errors.at(when)) if when else why
+
+
+def ended(operation: Operation, succeeded: int = 0, dead_again: int = 0) -> str:
+    """All classes that are not zero: ``412 succeeded, 6 dead again, 866 not sent and still dead where they were.``"""
+    left = operation.count - operation.done - operation.skipped - operation.failed
+    classes = [
+        (succeeded, "succeeded"),
+        (dead_again, "dead again"),
+        (operation.done - succeeded - dead_again, past(operation.kind)),
+        (operation.skipped, "skipped"),
+        (operation.failed, f"failed and {STILL[operation.kind]}"),
+        (left, f"not touched and {STILL[operation.kind]}"),
+    ]
+    return ", ".join(f"{count:,} {word}" for count, word in classes if count > 0) or "Nothing was in the set"

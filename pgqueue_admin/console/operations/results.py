@@ -1,0 +1,43 @@
+"""What became of each message of an operation, a page at a time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pgqueue_admin.archive import search_query, store
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.console import pagination
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models import Operation
+from pgqueue_admin.services.operations import service
+
+ROWS = 50
+FILTERS = (("", "All"), ("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed"), ("open", "To go"))
+OF_RETRIES = (("succeeded", "Succeeded"), ("dead_again", "Dead again"), ("retried", "Not known yet"))
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResults:
+    rows: list[Any]
+    after: str
+    outcome: str
+    discarded: int  # by this operation, and still
+    restore: str  # the search that finds just these
+
+
+def read(connection: Connection, operation: Operation, asked: Mapping[str, str]) -> OperationResults | None:
+    """None of one that was never started: what lies beside the queues under its number is another console's."""
+    if operation.started_at is None:
+        return None
+    outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
+    start = pagination.integer(asked.get("after")) or 0
+    rows = service.items(connection, operation.pk, start, outcome, ROWS + 1)
+    after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
+    still = ArchiveFilter(state="discarded", last_operation=operation.pk)
+    discarded = store.count(connection, still, operation.done).number if operation.kind == Operation.Kind.DISCARD else 0
+    return OperationResults(rows[:ROWS], after, outcome, discarded, search_query.written(still))
+
+
+def filters(operation: Operation) -> tuple[tuple[str, str], ...]:
+    """Names and words: of a retry also by what came of it."""
+    return (*FILTERS[:2], *OF_RETRIES, *FILTERS[2:]) if operation.kind == Operation.Kind.RETRY else FILTERS

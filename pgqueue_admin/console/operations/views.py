@@ -1,0 +1,103 @@
+"""Every act on messages begins here: one message is acted on at once, many are frozen and looked at first (C4)."""
+
+from django.db import ProgrammingError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods
+
+from pgqueue_admin.archive.messages import ArchiveFilter, Outcome
+from pgqueue_admin.console import pagination, responses
+from pgqueue_admin.console.archive import search
+from pgqueue_admin.console.operations import labels
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.responses import Way
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.formatting import confirmations
+from pgqueue_admin.formatting.audit_verbs import past
+from pgqueue_admin.models import Operation
+from pgqueue_admin.services.operations import service
+
+ROWS = 50
+MOST_IDS = 10_000
+UNDO = {"discard": "restore", "restore": "discard"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    return _create(request) if request.method == "POST" else _list(request)
+
+
+def _list(request: HttpRequest) -> HttpResponse:
+    below = pagination.integer(request.GET.get("after"))
+    found = Operation.objects.filter(pk__lt=below) if below is not None else Operation.objects.all()
+    rows = list(found[: ROWS + 1])
+    more = pagination.pack(rows[ROWS - 1].pk) if len(rows) > ROWS else ""
+    shown = [(row, labels.what(row)) for row in rows[:ROWS]]
+    return render(request, "pgqueue_admin/operations/list.html", {"operations": shown, "more": more, "below": below})
+
+
+def _create(request: HttpRequest) -> HttpResponse:
+    """Freeze what was chosen and show it; a single message asked for at once is acted on."""
+    kind = request.POST.get("act", "")
+    if kind not in confirmations.VERBS:
+        responses.refused(request, "Nothing was done: choose retry, discard or restore.")
+        return responses.back(request, reverse("archive"))
+    try:
+        ids = _ids(request)
+        if request.POST.get("at_once") and len(ids) == 1:
+            return _at_once(request, kind, ids[0])
+        return _freeze(request, kind, ids)
+    except service.OperationRefused as error:
+        responses.refused(request, str(error))
+    except (DatabaseError, ProgrammingError) as error:  # or the console's own database lacks a right or a table
+        responses.failed(request, f"Nothing was {past(kind)}. {error}")
+    return responses.back(request, reverse("archive"))
+
+
+def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
+    outcome = service.act(kind, archive_id, request.user, "console", responses.reason(request))
+    said = labels.result(kind, outcome)
+    if outcome.result == "done":
+        responses.done(request, said, *_ways(kind, outcome))
+    else:
+        responses.refused(request, said)
+    return responses.back(request, reverse("archived_message", args=[archive_id]))
+
+
+def _ways(kind: str, outcome: Outcome) -> list[Way]:
+    """What is put back into its queue is somebody else's from then on: a retry has no undo."""
+    ways = [Way("See the message", reverse("archived_message", args=[outcome.archive_id]))]
+    if outcome.operation:
+        ways.append(Way(f"Operation {outcome.operation}", reverse("operation", args=[outcome.operation])))
+    if undo := UNDO.get(kind):
+        once_more = {"act": undo, "id": str(outcome.archive_id), "at_once": "yes"}
+        ways.append(Way("Undo", reverse("operations"), once_more))
+    return ways
+
+
+def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
+    chosen: list[int] | ArchiveFilter = ids
+    selection = ""
+    if request.POST.get("all") == "matching":
+        selection = request.POST.get("q", "")
+        chosen = _matching(kind, selection)
+    elif not ids:
+        raise service.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
+    operation = service.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
+    return responses.SeeOther(reverse("operation", args=[operation.pk]))
+
+
+def _matching(kind: str, q: str) -> ArchiveFilter:
+    query = search.read(q)
+    if query.error:
+        raise service.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
+    return query.filter
+
+
+def _ids(request: HttpRequest) -> list[int]:
+    given = (parse_int(each) for each in request.POST.getlist("id")[:MOST_IDS])
+    return [each for each in given if each is not None]
+
+
+urlpatterns = [path("operations/", page, name="operations")]

@@ -1,0 +1,53 @@
+"""The first page: is anything wrong, where, since when, what next?"""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import permissions, url_converters
+from pgqueue_admin.console.overview import activity, last_visit, timeline
+from pgqueue_admin.console.overview.needs_attention import MOST
+from pgqueue_admin.console.overview.page_data import CAUSES, OverviewData
+from pgqueue_admin.console.queue_row import cells
+from pgqueue_admin.console.queue_row import rows as board
+from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+
+BOARD, CHANGES = 60, 5
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    now = database_clock.now()
+    view, latest = OverviewData(last_visit.since(request, now), now), activity.latest()
+    backlog = board.with_history(view.backlog)
+    longest = board.longest(backlog)
+    needs = view.needs
+    response = render(
+        request,
+        "pgqueue_admin/overview/page.html",
+        {
+            "view": view,
+            "needs": needs,
+            "new": needs.new[:MOST],
+            "older": needs.older[:MOST],
+            "more_new": len(needs.new) - MOST,
+            "more_older": len(needs.older) - MOST,
+            "refusal": permissions.refusal_for(request.user, "acknowledge"),
+            "run_refusal": permissions.refusal_for(request.user, "run"),
+            "backlog": [(row, cells.strip(row, longest), cells.spark(row)) for row in backlog],
+            "topics": f"overview:{last_visit.said(needs.since)} rows:" + ",".join(str(row.queue.pk) for row in backlog),
+            "ribbon": timeline.draw(request.GET.get("w", ""), view.now, view.alerts, latest),
+            "causes": [(cause, url_converters.dead(cause.queue, cause.cause)) for cause in view.causes[:CAUSES]],
+            "schemas": ", ".join(queue_database().schemas),
+            "board": cells.board(view.within, BOARD),
+            "changes": activity.folded(latest)[:CHANGES],
+            "running": Operation.objects.filter(state__in=["waiting", "running"]),
+        },
+    )
+    last_visit.remember(request, response, now)
+    return response
+
+
+urlpatterns = [path("", page, name="overview")]

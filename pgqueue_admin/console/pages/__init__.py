@@ -1,1 +1,0 @@
-"""A page per file; each module's ``urlpatterns`` are collected in console.urls."""

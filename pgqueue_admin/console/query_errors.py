@@ -1,0 +1,101 @@
+"""What a page says when the queue database does not give what was asked: the part fails alone, never the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pgqueue_admin.console import components
+from pgqueue_admin.dialects import Address, Connection, errors
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import lock_holders
+from pgqueue_admin.monitor.lock_holders import Holder
+
+T = TypeVar("T")
+
+_AGAIN = "Nothing was changed, and other pages go on. Reload to look again."
+_NEXT = {
+    errors.DatabaseDown: "Nothing can be changed until it is back; nothing was lost. Reload to try again.",
+    errors.TimedOut: "Nothing was changed. Reload to try again, or narrow what is asked for.",
+    errors.Busy: _AGAIN,
+    errors.Locked: _AGAIN,
+    errors.NotPermitted: "Ask whoever grants rights in that database for SELECT on it.",
+    errors.TableMissing: "It was there when the page was asked for, and is not now.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryError:
+    """``kind``: down, slow, busy, forbidden, gone, or other."""
+
+    kind: str
+    sentence: str
+    detail: str
+    next: str
+
+    @property
+    def ends(self) -> bool:
+        """Whether the detail ends as a sentence does: a driver's words seldom do."""
+        return self.detail.endswith((".", "!", "?", ":"))
+
+    @property
+    def status(self) -> int:
+        """Of a page that is nothing without what could not be read."""
+        return {"gone": 404, "busy": 503}.get(self.kind, 200)
+
+
+def read(work: Callable[[Connection], T], of: Address | None = None) -> tuple[T | None, QueryError | None]:
+    """What ``work`` read, or why it could not. ``of``: the queue that it looks into."""
+    try:
+        with queue_database().reading(of) as connection:
+            return work(connection), None
+    except errors.DatabaseError as error:
+        return None, told(error, of)
+
+
+def told(error: errors.DatabaseError, of: Address | None = None) -> QueryError:
+    """Of a queue that was waited for also who holds it."""
+    holder = _holder(of) if of and isinstance(error, errors.TimedOut | errors.Busy) else None
+    if of and holder:
+        return QueryError(
+            "busy", f"{of.table} is busy: it is locked, and this page waits no longer.", _who(holder), _AGAIN
+        )
+    return plain(error)
+
+
+def plain(error: errors.DatabaseError) -> QueryError:
+    kinds: dict[type[errors.DatabaseError], str] = {
+        errors.DatabaseDown: "down",
+        errors.TimedOut: "slow",
+        errors.Locked: "busy",
+        errors.Busy: "busy",
+        errors.NotPermitted: "forbidden",
+        errors.NotLookedInto: "forbidden",
+        errors.TableMissing: "gone",
+        errors.SchemaMissing: "gone",
+    }
+    detail = error.detail.splitlines()[0] if error.detail else ""
+    return QueryError(kinds.get(type(error), "other"), error.sentence, detail, _NEXT.get(type(error), ""))
+
+
+def _holder(of: Address) -> Holder | None:
+    try:
+        with queue_database().probing() as connection:
+            return lock_holders.of(connection, of)
+    except errors.DatabaseError:
+        return None
+
+
+def _who(holder: Holder) -> str:
+    if holder.pid is None:
+        return (
+            f"Its lock is held by a prepared transaction{_since(holder)}: COMMIT PREPARED or ROLLBACK PREPARED ends it."
+        )
+    named = " of ".join(filter(None, [holder.application, f"user {holder.user}" if holder.user else ""]))
+    who = f"process {holder.pid} of the server{f' ({named})' if named else ''}{_since(holder)}"
+    if holder.has_it:
+        return f"Its lock is held by {who}: it is free once that transaction ends."
+    return f"Before this page {who} waits for its lock, behind somebody who uses the table."
+
+
+def _since(holder: Holder) -> str:
+    return f", whose transaction began {components.told(holder.since)}" if holder.since else ""

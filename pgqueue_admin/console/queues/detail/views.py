@@ -1,0 +1,132 @@
+"""One queue: what is in it, and why does it not move?"""
+
+import json
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from pgqueue_admin.console import permissions, query_errors
+from pgqueue_admin.console.endpoints import health
+from pgqueue_admin.console.endpoints.form import EndpointSettingsForm
+from pgqueue_admin.console.endpoints.setting_effects import Effect
+from pgqueue_admin.console.overview import activity
+from pgqueue_admin.console.queue_row.consumers import Team
+from pgqueue_admin.console.queues.detail import head_and_tail as ends
+from pgqueue_admin.console.queues.detail import series
+from pgqueue_admin.console.queues.detail.gone_queue import Known
+from pgqueue_admin.console.queues.detail.page_data import QueueData
+from pgqueue_admin.console.settings import endpoint_rows
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
+from pgqueue_admin.models import Queue, database_clock
+from pgqueue_admin.services import endpoints
+from pgqueue_admin.transport.tables.table_checks import TableFault
+
+SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
+
+
+@require_safe
+def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    if queue is None:
+        return _never_seen(request, Address(schema, table))
+    return show(request, queue)
+
+
+def show(
+    request: HttpRequest,
+    queue: Queue,
+    form: EndpointSettingsForm | None = None,
+    more: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """``form``: of its endpoint, as it was typed, with what is said ``more`` of it."""
+    view = QueueData(queue)
+    window = request.GET.get("w", "")
+    drawn = series.load(queue.pk, window if window in series.WINDOWS else "1h", database_clock.now())
+    about = {
+        "view": view,
+        "row": view.row,
+        "series": drawn,
+        "series_json": json.dumps(drawn.as_json(), separators=(",", ":")),
+        "windows": series.WORDS.items(),
+        "team": view.row.team,
+        "processes": _processes(view.row.team),
+        "known": Known(view.address) if queue.gone_since else None,
+        "settings": _settings(view),
+        "changes": [activity.of_entry(entry) for entry in view.history],
+        "refusal": permissions.refusal_for(request.user, "set"),
+        "run_refusal": permissions.refusal_for(request.user, "run"),
+        "settings_path": f"{view.row.path}#settings",
+        **(_form(view, form) if form or "edit" in request.GET else {}),
+        **(_looked(view) if "ends" in request.GET else {}),
+        **(more or {}),
+    }
+    return render(request, "pgqueue_admin/queue/page.html", about, status=status)
+
+
+def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
+    """Messages may name a queue that was gone, or is not watched, before anybody looked."""
+    known = Known(address)
+    status = 200 if known.is_anything else 404
+    return render(request, "pgqueue_admin/queue/never_seen.html", {"address": address, "known": known}, status=status)
+
+
+@require_safe
+def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
+    view = QueueData(_queue(schema, table))
+    return render(request, "pgqueue_admin/queue/ends.html", {"view": view, "row": view.row, **_looked(view)})
+
+
+def _queue(schema: str, table: str) -> Queue:
+    queue = Queue.objects.select_related("latest").filter(schema=schema, table=table).first()
+    if queue is None:
+        raise Http404(f"No queue {table} was found in schema {schema}.")
+    return queue
+
+
+def _looked(view: QueueData) -> dict[str, object]:
+    try:
+        found, unfit = ends.look(view.address, view.row.latest), _unfit(view)
+    except DatabaseError as error:
+        return {"looked": True, "ends": None, "fault": _fault(error, view.address)}
+    return {"looked": True, "ends": found, "fault": "", "unfit": unfit}
+
+
+def _fault(error: DatabaseError, address: Address) -> str:
+    told = query_errors.told(error, address)
+    if told.kind == "busy":
+        return f"{told.sentence} {told.detail}"
+    return SLOW if isinstance(error, TimedOut) else str(error)
+
+
+def _unfit(view: QueueData) -> list[TableFault]:
+    return [] if view.queue.gone_since else ends.faults(view.address, view.queue.kind)
+
+
+def _form(view: QueueData, typed: EndpointSettingsForm | None) -> dict[str, object]:
+    """The endpoint's settings as a form, in place; what its values do is said before anything is saved."""
+    if view.endpoint is None:
+        return {}
+    form, known = typed or EndpointSettingsForm(view.endpoint), health.service(view.endpoint)
+    return {"form": form, "service": known, "effect": Effect(known, form)}
+
+
+def _processes(team: Team | None) -> list[object]:
+    return team.processes if team else []
+
+
+def _settings(view: QueueData) -> list[endpoint_rows.SettingRow]:
+    """Those of receiving; the endpoint's own page has the others."""
+    endpoint = view.endpoint
+    return endpoint_rows.receiving(endpoint, endpoints.last_changes(endpoint.name)) if endpoint else []
+
+
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/", page, name="queue"),
+    path("queues/<name:schema>/<name:table>/ends/", head_and_tail, name="queue_ends"),
+]

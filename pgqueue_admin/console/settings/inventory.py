@@ -1,0 +1,165 @@
+"""Settings of the console that are no rows, each with its value and who decides it: as this web process has them."""
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from django.conf import settings
+
+from pgqueue_admin.dialects.postgresql.connect_options import address, said_by
+from pgqueue_admin.formatting.durations import plain
+from pgqueue_admin.formatting.numbers import format_int
+from pgqueue_admin.formatting.retention import kept
+from pgqueue_admin.models.queue_database import console_dsn, queue_database
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSetting:
+    name: str
+    value: str
+    where: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    word: str
+    settings: list[ListedSetting]
+
+
+def groups() -> list[ListedGroup]:
+    return [ListedGroup(word, [_setting(*row) for row in rows]) for word, rows in _GROUPS]
+
+
+def without_password(dsn: str) -> str:
+    """Where a server is, and as whom; never with which secret."""
+    said = said_by(dsn)
+    shown = {name: said.get(name) for name in ("user", "host", "port", "dbname")}
+    is_far = shown["host"] and not shown["host"].startswith("/")
+    return unquote(address(shown if is_far else {**shown, "host": "local socket"}))
+
+
+def _setting(name: str, variable: str, value: Callable[[], str], hint: str = "") -> ListedSetting:
+    return ListedSetting(name, value(), _where(variable), hint)
+
+
+def _where(variable: str) -> str:
+    if not variable:
+        return "fixed"
+    is_said = variable in os.environ if variable == "SPARK_MASTER" else os.environ.get(variable)  # empty: no history
+    return f"environment: {variable}" if is_said else f"default; set {variable} to change it"
+
+
+def _given(name: str) -> Any:
+    return settings.PGQUEUE[name]
+
+
+def _read_from() -> str:
+    return without_password(_given("HISTORY_URL") or queue_database().dsn)
+
+
+def _mail() -> str:
+    if settings.EMAIL_BACKEND.endswith("filebased.EmailBackend"):
+        return f"no server: files in {settings.EMAIL_FILE_PATH}"
+    return f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+
+
+_GROUPS: list[tuple[str, list[Any]]] = [
+    (
+        "Environment",
+        [
+            ("Name", "ENVIRONMENT", lambda: _given("ENVIRONMENT") or "unnamed", "on every page, in every mail"),
+            ("Colour", "ENVIRONMENT_COLOUR", lambda: _given("ENVIRONMENT_COLOUR")),
+            ("Address in mails", "PUBLIC_URL", lambda: _given("PUBLIC_URL")),
+        ],
+    ),
+    (
+        "Databases",
+        [
+            ("Queues", "QUEUES_URL", lambda: without_password(queue_database().dsn), "read and, for an act, written"),
+            ("The console's own", "DATABASE_URL", lambda: without_password(console_dsn())),
+        ],
+    ),
+    (
+        "Discovery",
+        [("Schemas watched", "QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none")],
+    ),
+    (
+        "Sampling",
+        [
+            ("A sample every", "SAMPLE_SECONDS", lambda: plain(_given("SAMPLE_SECONDS"))),
+            (
+                "Counted exactly up to",
+                "",
+                lambda: format_int(_given("CAP")),
+                "beyond it a figure is an estimate, with ≈",
+            ),
+        ],
+    ),
+    (
+        "Processes",
+        [
+            (
+                "Hung after",
+                "HUNG_SECONDS",
+                lambda: plain(_given("HUNG_SECONDS")) if _given("HUNG_SECONDS") else "never",
+                "without a sign of life: killed",
+            ),
+            (
+                "Given up without an answer after",
+                "ANSWER_SECONDS",
+                lambda: plain(_given("ANSWER_SECONDS")),
+                "a database session in which a short statement waits",
+            ),
+            ("Applications with handlers", "HANDLER_APPS", lambda: os.environ.get("HANDLER_APPS") or "none"),
+            ("Folder of logs", "PGQUEUE_VAR", lambda: str(_given("VAR") / "log")),
+            ("Log level", "LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),
+            ("Log format", "LOG_FORMAT", lambda: settings.LOG_FORMAT),
+        ],
+    ),
+    (
+        "Archive",
+        [
+            (
+                "Decided messages stay",
+                "ARCHIVE_DAYS",
+                lambda: kept(_given("ARCHIVE_DAYS")),
+                "dead ones are never removed",
+            )
+        ],
+    ),
+    (
+        "History",
+        [
+            ("Spark runs", "SPARK_MASTER", lambda: _given("SPARK_MASTER") or "nowhere: no history is kept"),
+            ("Spark's memory", "SPARK_MEMORY", lambda: _given("SPARK_MEMORY")),
+            ("Folder of files", "HISTORY_DIR", lambda: str(_given("HISTORY_DIR"))),
+            ("Rows are read from", "HISTORY_URL", _read_from),
+            ("Files stay", "HISTORY_DAYS", lambda: kept(_given("HISTORY_DAYS"))),
+            ("Figures by the minute stay", "TRENDS_MINUTE_DAYS", lambda: kept(_given("TRENDS_MINUTE_DAYS"))),
+            ("Figures by the hour stay", "TRENDS_HOUR_DAYS", lambda: kept(_given("TRENDS_HOUR_DAYS")), "failures, too"),
+            ("Bodies", "HISTORY_BODIES", lambda: _given("HISTORY_BODIES"), "cut: their first 4,096 bytes"),
+            ("Headers masked", "MASKED_HEADERS", lambda: ", ".join(_given("MASKED_HEADERS")) or "none"),
+            ("Hours are compared in", "USUAL_ZONE", lambda: _given("USUAL_ZONE")),
+        ],
+    ),
+    (
+        "Mail",
+        [
+            ("Server", "EMAIL_URL", _mail),
+            ("Warnings go to", "ALERT_TO", lambda: ", ".join(_given("ALERT_TO")) or "nobody"),
+            ("From", "EMAIL_FROM", lambda: settings.DEFAULT_FROM_EMAIL),
+            ("Greets the server as", "PGQUEUE_EMAIL_HELO", lambda: _given("EMAIL_HELO") or "its address in brackets"),
+        ],
+    ),
+    (
+        "Signing in",
+        [
+            ("A sign-in lasts", "PGQUEUE_SESSION_HOURS", lambda: plain(_given("SESSION_HOURS") * 3600)),
+            ("Without a page it ends after", "PGQUEUE_IDLE_MINUTES", lambda: plain(_given("IDLE_MINUTES") * 60)),
+        ],
+    ),
+]

@@ -1,0 +1,197 @@
+"""Template tags for what a message says: bodies, hostile text and header names. Text nodes only, ever."""
+
+from collections.abc import Container, Iterable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from pgqueue_admin.archive.store import CappedCount
+from pgqueue_admin.console import components, responses
+from pgqueue_admin.console.delayed import rows as delayed
+from pgqueue_admin.console.messages.detail.summary import STATE_WORDS, done_by
+from pgqueue_admin.console.operations import labels
+from pgqueue_admin.console.workers import cells
+from pgqueue_admin.console.workers.rows import ProcessRow, ended
+from pgqueue_admin.formatting import audit_verbs, clock_skew, durations, escape_invisible, history, numbers, times
+from pgqueue_admin.formatting.text_spans import TextSpan
+from pgqueue_admin.models import LatestSample, database_clock, settings_words
+from pgqueue_admin.models.processes import EndpointProcesses
+
+register = template.Library()
+
+CLASS_OF = {"key": "k", "text": "s", "number": "nn", "faint": "p", "mark": "x"}
+
+
+@register.simple_tag
+def pieces(drawn: Iterable[TextSpan]) -> SafeString:
+    """Pieces of a body, each kind in its colour."""
+    return mark_safe("".join(_piece(piece) for piece in drawn))
+
+
+@register.filter
+def tone(tags: str) -> str:
+    """Of an answer: the first of the tags that it was kept with."""
+    return tags.partition(" ")[0]
+
+
+@register.filter
+def ways(tags: str) -> list[responses.Way]:
+    """Where an answer leads on, and back."""
+    return responses.ways(tags)
+
+
+@register.filter
+def marked(text: str | None) -> SafeString:
+    """Text that others wrote: what has no shape of its own is marked, what turns text around cannot."""
+    return pieces(escape_invisible.marked(str(text or "")))
+
+
+@register.filter
+def statement(text: str) -> str:
+    """What a note asks somebody to run; empty: nothing."""
+    return history.statement(text)
+
+
+@register.simple_tag
+def type_name(text: str) -> SafeString:
+    """A type or header name: marked, and breaking where a reader would break it."""
+    return components.name(escape_invisible.plain(text or ""))
+
+
+@register.simple_tag
+def message_name(kind: str, unreadable: str = "") -> SafeString:
+    """A message by its type, or what is said in its place."""
+    if kind:
+        return type_name(kind)
+    return SafeString("Headers cannot be read" if unreadable else "Message of unknown type")
+
+
+@register.simple_tag
+def message_size(count: int | None) -> SafeString:
+    """Of its body. NULL can wedge a receiver: never a mere zero."""
+    return SafeString('<b class="crit-t">NULL</b>' if count is None else numbers.size(count))
+
+
+def _piece(piece: TextSpan) -> str:
+    kind = CLASS_OF.get(piece.kind)
+    return f'<span class="{kind}">{escape(piece.text)}</span>' if kind else escape(piece.text)
+
+
+@register.simple_tag
+def milliseconds(count: float | None) -> SafeString:
+    return components.duration(None if count is None else count / 1000)
+
+
+@register.simple_tag
+def said(pattern: str, *values: object) -> str:
+    """A sentence made of a pattern and values: ``{% said "Stop {} in {}?" name environment as title %}``."""
+    return pattern.format(*values)
+
+
+@register.inclusion_tag("pgqueue_admin/parts/confirm.html", takes_context=True)
+def confirm(
+    context: template.Context, key: str, url: str, *, title: str, text: str, button: str, keep: str, **about: Any
+) -> dict[str, Any]:
+    """A question before an act, opened by a button with ``popovertarget``; further names become hidden fields."""
+    ask_reason, kind = about.pop("ask_reason", False), about.pop("kind", "bad")
+    asked = {"key": key, "url": url, "title": title, "text": text, "button": button, "keep": keep}
+    given = {"request": context.get("request"), "csrf_token": context.get("csrf_token"), "fields": about}
+    return {**asked, **given, "ask_reason": ask_reason, "kind": kind}
+
+
+register.filter("done_by", done_by)
+register.filter("in_zone", labels.in_zone)
+register.filter("ended", ended)
+register.filter("share", numbers.share)
+register.simple_tag(clock_skew.zone_fact, name="skew_zone")
+register.simple_tag(clock_skew.zone_meaning, name="skew_meaning")
+register.simple_tag(clock_skew.clock, name="skew_clock")
+register.simple_tag(clock_skew.short, name="skew_short")
+register.simple_tag(settings_words.label, name="setting_label")
+register.simple_tag(settings_words.value, name="setting_value")
+register.simple_tag(settings_words.did, name="setting_did")
+
+
+@register.simple_tag
+def milliseconds_setting(count: int) -> str:
+    return durations.plain(count / 1000)
+
+
+@register.filter
+def grouped(number: int | None) -> str:
+    """A seq or an id, always full: ``88,141,900``."""
+    return "–" if number is None else f"{number:,}"
+
+
+@register.simple_tag
+def day(instant: datetime | None) -> str:
+    """The date where it is not today, for a timeline that shows times only."""
+    if (
+        instant is None
+        or times.beyond(instant)
+        or timezone.localdate(instant) == timezone.localdate(database_clock.now())
+    ):
+        return ""
+    return times.short(instant, database_clock.now(), timezone.get_current_timezone()).rpartition(" ")[0] or (
+        timezone.localdate(instant).isoformat()
+    )
+
+
+@register.filter
+def truncated(text: str | None, most: int) -> str:
+    """The start of what is too long for a page; it says so, and how much is missing."""
+    text = text or ""
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most:,} more characters"
+
+
+@register.simple_tag
+def capped(count: CappedCount) -> str:
+    """``38``, or ``10,000+`` where the count stopped."""
+    return numbers.format_figure(count[0], "capped" if count.more else "counted")
+
+
+@register.simple_tag
+def state_word(state: str) -> str:
+    return STATE_WORDS.get(state, state)
+
+
+@register.simple_tag
+def state_of_done(kind: str, row: Any) -> SafeString:
+    """What an act did, and where that went since: retried, succeeded, dead again."""
+    now = row.state if kind == "retry" and row.state in {"succeeded", "dead_again"} else audit_verbs.past(kind)
+    return components.state(STATE_WORDS.get(now, now), now)
+
+
+@register.simple_tag
+def operation_name(number: int, started_here: Container[int]) -> SafeString:
+    """The operation that something was done by: a link, unless it is another console's on the same queues."""
+    if number not in started_here:
+        return format_html("operation {} of another console", number)
+    return format_html('<a href="{}">operation {}</a>', reverse("operation", args=[number]), number)
+
+
+@register.simple_tag
+def process_cell(row: ProcessRow, name: str) -> SafeString:
+    """A cell of a process, exactly as the stream sends it."""
+    return cells.CELLS[name](row)
+
+
+@register.simple_tag
+def staff_cell(staff: EndpointProcesses, name: str) -> SafeString:
+    return cells.STAFF[name](staff)
+
+
+@register.simple_tag
+def overdue(known: LatestSample | None) -> SafeString:
+    """How many messages of a delayed table are."""
+    return delayed.late(known)
+
+
+@register.simple_tag
+def delayed_cell(row: delayed.DelayedRow, name: str) -> SafeString:
+    return delayed.CELLS[name](row)

@@ -1,0 +1,66 @@
+"""How far a window is read: what began later is not known, and a step that goes on there is known so far."""
+
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TypeVar
+
+from pgqueue_admin.console import components
+from pgqueue_admin.console.trends.previous_week import WEEK, WithPreviousWeek
+from pgqueue_admin.console.trends.time_range import TimeRange
+
+NOT_READ, SO_FAR, WHOLE = "not read yet", "so far", "whole"
+T = TypeVar("T")
+_WEEK = int(WEEK.total_seconds())
+
+
+class Coverage:
+    def __init__(self, window: TimeRange, complete_to: datetime | None):
+        """``complete_to``: up to when every table is read; None where one of them never was: no step is whole then."""
+        self.window = window
+        self._to = complete_to.timestamp() if complete_to else None
+        self._step = int(window.step.total_seconds())
+
+    def knows(self, at: int) -> bool:
+        """Whether nothing found in this step means that nothing finished in it, so far at least."""
+        return self._to is not None and at < self._to
+
+    def is_whole(self, at: int, until: int | None = None) -> bool:
+        """``until``: where it ends, if that is not one step later."""
+        return self._to is not None and (until or at + self._step) <= self._to
+
+    def is_unread(self, at: int) -> bool:
+        """Some tables may be read further: half of the truth would look like all of it."""
+        return self._to is not None and at >= self._to
+
+    def known(self, at: int, until: int | None = None) -> str:
+        """In a word or three, as tables, files and the legend have it."""
+        return NOT_READ if self.is_unread(at) else WHOLE if self.is_whole(at, until) else SO_FAR
+
+    def only(self, found: WithPreviousWeek[T]) -> WithPreviousWeek[T]:
+        """What may be shown of it: a week before only what is over and whole, to be compared with."""
+        return WithPreviousWeek(
+            {at: each for at, each in found.now.items() if not self.is_unread(at)},
+            {at: each for at, each in found.before.items() if self.is_whole(at - _WEEK)},
+        )
+
+    @cached_property
+    def unread(self) -> list[datetime]:
+        """Steps of which nothing is shown, the oldest first."""
+        return [datetime.fromtimestamp(at, UTC) for at in self.window.instants if self.is_unread(at)]
+
+    @property
+    def unread_from(self) -> datetime | None:
+        return next(iter(self.unread), None)
+
+    @property
+    def so_far(self) -> int | None:
+        """The first step that is not whole."""
+        return next((at for at in self.window.instants if not self.is_whole(at)), None)
+
+    @property
+    def sentence(self) -> str:
+        if begin := self.unread_from:
+            return f"From {components.told(begin)} on not every table is read yet: left blank."
+        if self._to is None:
+            return "A table is being read for the first time: every figure is what is known so far."
+        return ""

@@ -1,0 +1,45 @@
+"""A queue's schema and table as segments of a path, and back."""
+
+from functools import lru_cache
+from urllib.parse import quote
+
+from django.urls import reverse
+
+from pgqueue_admin.alerts.mail import links
+from pgqueue_admin.archive import search_query
+from pgqueue_admin.dialects.address import Address
+
+
+def encode(name: str) -> str:
+    """Percent-encoded UTF-8 (done by ``reverse``) plus what servers and browsers would read otherwise."""
+    escaped = name.replace("~", "~7E").replace("/", "~2F")
+    return f"~2E{escaped[1:]}" if escaped.startswith(".") else escaped
+
+
+def decode(segment: str) -> str:
+    return segment.replace("~2E", ".").replace("~2F", "/").replace("~7E", "~")
+
+
+class NameConverter:
+    """``<name:schema>`` in a urlpattern: one segment, decoded."""
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        return decode(value)
+
+    def to_url(self, value: str) -> str:
+        return encode(value)
+
+
+@lru_cache(maxsize=4096)
+def queue(address: Address, page: str = "queue") -> str:
+    """The path of a queue's page, or of one below it: ``queue(address, "messages")``."""
+    return reverse(page, kwargs={"schema": address.schema, "table": address.table})
+
+
+def dead(canonical: str, cause: str = "") -> str:
+    """The archive, asked for what lies dead of a queue, or of one cause there: as a warning's mail asks for it."""
+    if cause:
+        return links.archive_path(canonical, cause)
+    return f"{reverse('archive')}?q={quote(f'state:dead {search_query.died_in(canonical)}', safe='')}"

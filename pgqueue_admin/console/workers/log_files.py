@@ -1,0 +1,57 @@
+"""What a process printed, where that is a file of ours on this machine: its lines, and how bad each of them is."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+
+from pgqueue_admin.models import Process
+from pgqueue_admin.workers.reporting import process_identity
+
+TAIL = 65_536  # bytes of its end that are looked at
+# as an address has it, and as the page says it
+LEVELS = {"": "Every line", "warning": "Warnings and errors", "error": "Errors"}
+_TONES = {"WARNING": "w", "ERROR": "e", "CRITICAL": "e"}
+_SHOWN = {"": ("", "w", "e"), "warning": ("w", "e"), "error": ("e",)}
+_HEAD = 80  # characters of a line in which its level stands, if it has one; what begins with a blank belongs to another
+_LEVEL = re.compile(r"\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b|^Fatal Python error")
+
+
+class LogLine(NamedTuple):
+    text: str
+    tone: str  # "e" of an error, "w" of a warning, else empty; what follows without a level is part of it
+
+
+def last_lines(process: Process, most: int) -> list[LogLine]:
+    """The last ``most`` of those in the last TAIL bytes; none where the log is not here."""
+    path = path_of(process) if most else None
+    if path is None:
+        return []
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL))
+        text = file.read(TAIL).decode("utf-8", "backslashreplace")
+    return list(_toned(text.splitlines()))[-most:]
+
+
+def picked(lines: Iterable[LogLine], words: str, level: str) -> list[LogLine]:
+    """Those that hold ``words``, in whatever case, and are as bad as ``level``, a key of LEVELS."""
+    return [line for line in lines if words.lower() in line.text.lower() and line.tone in _SHOWN[level]]
+
+
+def path_of(process: Process) -> Path | None:
+    """Never a file elsewhere, whatever the row says."""
+    folder = (Path(settings.PGQUEUE["VAR"]) / "log").resolve()
+    if not process.log or process.host != process_identity.host():
+        return None
+    path = Path(process.log).resolve()
+    return path if path.is_relative_to(folder) and path.is_file() else None
+
+
+def _toned(texts: Iterable[str]) -> Iterator[LogLine]:
+    tone = ""
+    for text in texts:
+        if not text[:1].isspace() and (found := _LEVEL.search(text[:_HEAD])):
+            tone = _TONES.get(found[1] or "CRITICAL", "")
+        yield LogLine(text, tone)

@@ -1,0 +1,210 @@
+"""How a process, a host and a shortage of processes are said: read by Workers and by an endpoint's page."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+
+from pgqueue_admin.console import verdicts
+from pgqueue_admin.console.verdicts import Verdict
+from pgqueue_admin.formatting import escape_invisible, names
+from pgqueue_admin.formatting.durations import duration
+from pgqueue_admin.models import Endpoint, Process, database_clock, processes
+from pgqueue_admin.models.crashing_messages import CrashingMessage
+from pgqueue_admin.models.endpoint_standings import Standing
+
+_PROGRAMS = {"celery-worker": "Celery worker", "celery-beat": "Celery beat"}
+RECENT = timedelta(minutes=1)
+_TONES = {"lost": "crit", "crashed": "crit", "back-off": "crit"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """One process as a page says it."""
+
+    process: Any  # Process, annotated as by records.processes.known
+    endpoint: Endpoint | None = None  # whose process it is, if it is one of ours
+
+    @property
+    def name(self) -> str:
+        return str(self.process.endpoint or _PROGRAMS.get(self.process.role, self.process.role))
+
+    @property
+    def memory_limit(self) -> int | None:
+        """In bytes: above it, it is drained; without that, above it, it is killed."""
+        limit = self.endpoint and (self.endpoint.memory_mb or self.endpoint.memory_kill_mb)
+        return limit * 1_000_000 if limit else None
+
+    @property
+    def state(self) -> str:
+        return "lost" if self.process.heartbeat_lost else str(self.process.state)
+
+    @property
+    def word(self) -> str:
+        words = {"lost": "lost heartbeat", "draining": f"draining, {self.process.busy} left"}
+        return words.get(self.state, self.state)
+
+    @property
+    def tone(self) -> str:
+        return _TONES.get(self.state, "")
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Running, and what it works on fails."""
+        return self.state == Process.State.RUNNING and bool(self.process.breakers)
+
+    @property
+    def is_program(self) -> bool:
+        """One of the console's own: sampler, alerter, Celery; neither an endpoint's nor who keeps them."""
+        return self.process.role not in {"endpoint", "supervisor"}
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not work: how it ended, or of a silent one its last error, unless that was long over by then."""
+        of, at = self.process, self.process.last_error_at
+        if of.heartbeat_lost and at and of.heartbeat_at - at > RECENT:
+            return ""
+        return str(of.last_error).rstrip(".")
+
+    @property
+    def is_due(self) -> bool:
+        """Its next start is at hand: whoever keeps it takes a moment."""
+        at = self.process.next_start_at
+        return bool(at and at <= database_clock.now())
+
+    @property
+    def ended_by(self) -> datetime | None:
+        """When a silent one is killed, and then started again, at the latest; None: it is not."""
+        after = settings.PGQUEUE["HUNG_SECONDS"]
+        if not after or self.process.role == "supervisor" or not self.process.heartbeat_lost:
+            return None
+        return self.process.heartbeat_at + timedelta(seconds=after)
+
+    @property
+    def seconds_up(self) -> float | None:
+        """Of one that is not heard of: when it last was."""
+        if self.process.ended_at is not None:
+            return None
+        until = self.process.heartbeat_at if self.process.heartbeat_lost else database_clock.now()
+        return max(0.0, (until - self.process.started_at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    name: str
+    supervisor: ProcessRow | None
+    rows: list[ProcessRow] = field(default_factory=list)
+
+    @property
+    def silent_since(self) -> datetime | None:
+        """When its supervisor was last heard of, if that is too long ago."""
+        known = self.supervisor.process if self.supervisor else None
+        return known.heartbeat_at if known and known.heartbeat_lost else None
+
+    @property
+    def has_endpoints(self) -> bool:
+        return any(row.process.role == "endpoint" for row in self.rows)
+
+
+def staff_state(staff: processes.EndpointProcesses) -> tuple[str, str]:
+    """How an endpoint of ours is staffed: the word, and the state it is drawn as."""
+    if staff.missing:
+        return "short of processes", "critical"
+    if staff.breakers:
+        return "circuit breaker open", "critical"
+    if staff.not_restarted:
+        done = staff.have - staff.not_restarted
+        return f"restarting, {done} of {staff.have} done", "waiting"
+    if staff.endpoint.paused:
+        return "paused", "paused"
+    return ("running", "running") if staff.have else ("stopped", "stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointHalt:
+    """Why an endpoint does not go on now, and the act that makes it: the word, and the name of its address."""
+
+    why: str
+    word: str
+    act: str
+
+
+def halted(staff: processes.EndpointProcesses) -> EndpointHalt | None:
+    if staff.endpoint.paused:
+        return EndpointHalt("is paused", "Resume", "endpoint_resume")
+    if not staff.want:
+        return EndpointHalt("is stopped", "Start", "endpoint_start")
+    at = staff.waiting.next_start_at if staff.waiting and not staff.have else None
+    seconds = (at - database_clock.now()).total_seconds() if at else 0
+    if seconds <= 1:
+        return None
+    return EndpointHalt(f"starts again in {duration(round(seconds))}", "Start now", "endpoint_start")
+
+
+def title(staff: processes.EndpointProcesses) -> str:
+    """Of an endpoint's page."""
+    return f"{staff.endpoint.name}, {staff_state(staff)[0]}"
+
+
+def rows(found: Iterable[Process], staffed: Iterable[processes.EndpointProcesses]) -> list[ProcessRow]:
+    """Processes, each with its endpoint where that is one of ours."""
+    ours = {each.endpoint.name: each.endpoint for each in staffed}
+    return [ProcessRow(process, ours.get(process.endpoint)) for process in found]
+
+
+def ended(why: str) -> str:
+    """``ended by SIGKILL``, as its supervisor says it; whatever else is known of an end stands after that word."""
+    return why if why.startswith(("ended ", "killed", "drained")) else f"ended: {why}"
+
+
+def hosts(found: Iterable[ProcessRow]) -> list[HostRow]:
+    return [_host(name, list(group)) for name, group in groupby(found, lambda row: row.process.host)]
+
+
+def broken_programs(found: Collection[ProcessRow]) -> list[ProcessRow]:
+    """The console's own that are silent or ended, where no other host has one of the kind."""
+    at_work = {row.process.role for row in found if row.is_program and not row.tone}
+    return [row for row in found if row.is_program and row.tone and row.process.role not in at_work]
+
+
+def verdict(
+    standings: Sequence[Standing], found: Collection[ProcessRow], suspects: Collection[CrashingMessage] = ()
+) -> Verdict:
+    """What opens Workers: endpoints of ours first, then whoever keeps their processes."""
+    said = verdicts.of_endpoints(standings)
+    if said and said.tone == "crit":
+        return said
+    if trouble := _trouble(found, suspects):
+        return Verdict("crit", trouble, trouble, said.sentence if said else "")
+    if said:
+        return said
+    fine = verdicts.all_run([each.team for each in standings])
+    return Verdict("good", fine, fine)
+
+
+def _trouble(found: Collection[ProcessRow], suspects: Collection[CrashingMessage]) -> str:
+    if not any(row.process.role == "supervisor" for row in found):
+        return "No supervisor has reported"
+    if broken := sorted({row.name for row in broken_programs(found)}):
+        return f"The {names.listed(broken)} {'does' if len(broken) == 1 else 'do'} not work"
+    if suspects:
+        ended = sorted({each.endpoint for each in suspects})
+        return f"{names.listed(ended)} {'keeps' if len(ended) == 1 else 'keep'} ending over one message"
+    return ""
+
+
+def failing(staffed: Iterable[processes.EndpointProcesses]) -> list[tuple[str, list[str]]]:
+    """What open circuit breakers say, each with the endpoints it is said of: one database away is one trouble."""
+    found: dict[str, dict[str, None]] = {}
+    for each in staffed:
+        for _, breaker in each.breakers:
+            found.setdefault(escape_invisible.first_line(breaker["error"]), {})[each.endpoint.name] = None
+    return [(error, list(of)) for error, of in found.items()]
+
+
+def _host(name: str, found: list[ProcessRow]) -> HostRow:
+    supervisor = next((row for row in found if row.process.role == "supervisor"), None)
+    return HostRow(name, supervisor, [row for row in found if row is not supervisor])

@@ -1,0 +1,24 @@
+"""Who keeps the demo's audit queue short: nobody else takes anything out of it."""
+
+from pgqueue_admin.demo import contracts
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.workers.processes.registry import ProcessContext
+
+EVERY = 600.0  # seconds
+
+
+def run(web: ProcessContext) -> None:
+    """Until the process ends."""
+    while not web.stopping.wait(EVERY):
+        clear(web.endpoint)
+
+
+def clear(web: Endpoint) -> int:
+    """Delete the copies whose time is over; how many."""
+    try:
+        with web.connect() as session:
+            return TableQueue(web.dialect, web.dialect.parse_address(contracts.AUDIT_QUEUE)).purge(session, True)
+    except DatabaseError:
+        return 0  # the engine reports the outage, and the next round is soon

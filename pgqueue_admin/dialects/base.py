@@ -1,0 +1,96 @@
+"""What a dialect offers: its statements, its addresses, its sessions, and what it is able to do."""
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.statements import Statements
+
+
+class Dialect(Protocol):
+    """The seam between the rooms and a kind of database. Statement files and names are the same in every dialect."""
+
+    name: str
+    max_table_bytes: int
+    default_schema: str
+
+    queue: Statements  # create, send, receive, peek, purge
+    body_column: Statements  # what makes bodies readable by SQL
+    table_repair: Statements  # what makes a table fit that is not
+    delayed: Statements  # what is kept back until it is due
+    subscription: Statements  # who wants which events
+    monitor: Statements  # discovery, depth, in flight
+    rights: Statements  # what the role may do
+    browse: Statements  # reading messages page by page
+    schema: Statements  # the engine's own tables, and their version
+    archive: Statements  # dead and finished messages
+    operation: Statements  # what an act on many messages is to do, and has done
+    alerts: Statements  # reading on in the archive
+    move_to_archive: Statements  # one message that ends each process which takes it
+    history: Statements  # reading what finished and died, each row once
+
+    @property
+    def can_notify(self) -> bool:
+        """Whether a commit can wake a listener."""
+
+    def canonical(self, address: Address) -> str:
+        """The address as it stands in headers, e.g. ``"public"."Sales"``."""
+
+    def parse_address(self, text: str, default_schema: str | None = None) -> Address:
+        """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""
+
+    def written(self, query: Any) -> str:
+        """A statement as a person may run it; one without parameters."""
+
+    def connect(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        connect_timeout: float = 5,
+        prepared_statements: int = 100,
+        impatient: bool = False,
+        for_handlers: bool = False,
+        answer_seconds: float | None = None,
+    ) -> Connection:
+        """Open a session in UTC, in which names are looked up in the catalog alone. ``statement_timeout`` is in
+        seconds. Raises DatabaseDown.
+
+        ``for_handlers``: others' SQL runs in it, too, by the search path that the address, the role or the database
+        says. Of our statements only those that name everything in full may be asked there.
+
+        ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
+        ``answer_seconds``: after so many without an answer the session is given up, whatever the server does; None:
+        never. ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
+        """
+
+    def borrow(self, raw: Any) -> Connection:
+        """The driver's own open connection, of whoever calls: nothing is begun or ended in it. Raises TypeError."""
+
+    def pool(
+        self,
+        dsn: str,
+        *,
+        application_name: str = "pgqueue-admin",
+        read_only: bool = False,
+        statement_timeout: float | None = None,
+        lock_timeout: float | None = None,
+        max_size: int = 8,
+        answer_seconds: float | None = None,
+    ) -> "Pool":
+        """A pool of such sessions. ``lock_timeout``: seconds that a statement waits for somebody else's lock."""
+
+
+class Pool(Protocol):
+    """Sessions kept open between uses."""
+
+    def connection(self, answer_seconds: float | None = None) -> AbstractContextManager[Connection]:
+        """Borrow a session, waiting at most 5 s for one that is lent. Raises DatabaseDown, at once where refused.
+
+        ``answer_seconds``: for this once, where it is not to be the pool's.
+        """
+
+    def close(self) -> None: ...

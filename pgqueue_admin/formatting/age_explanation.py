@@ -1,0 +1,35 @@
+"""Why the oldest message of a queue waits, as far as that is known."""
+
+from dataclasses import dataclass
+
+from pgqueue_admin.formatting.numbers import pluralize, rate
+
+
+@dataclass(frozen=True, slots=True)
+class AgeExplanation:
+    """How quickly messages come and leave, and of an endpoint of ours how many of its slots have one."""
+
+    into: float | None = None
+    out: float | None = None
+    busy: int = 0
+    slots: int = 0
+
+    @property
+    def said(self) -> str:
+        """With what to look at first; without a full stop: more advice follows."""
+        if self.into is None or self.out is None:
+            return "Messages arrive quicker than they are handled, or are not handled at all. See who receives"
+        if self.slots and self.busy >= self.slots:
+            return f"Handlers are slow, not missing: {self._busy}, {self._rates}. See how long an attempt takes"
+        if not self.out:
+            return f"Nothing leaves, {rate(self.into)} arrive. See who receives"
+        state = "It empties" if self.out > self.into else "It does not empty at this rate"
+        return f"{state}: {self._rates}. See who receives"
+
+    @property
+    def _busy(self) -> str:
+        return f"{self.busy} of {pluralize(self.slots, 'slot')} busy"
+
+    @property
+    def _rates(self) -> str:
+        return f"{rate(self.into)} arrive and {rate(self.out)} leave"

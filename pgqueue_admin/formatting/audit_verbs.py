@@ -1,0 +1,45 @@
+"""What people do, in the past tense, and what is counted of it: the one table of all verbs of the audit."""
+
+from typing import NamedTuple
+
+
+class AuditVerb(NamedTuple):
+    past: str
+    counts: str = ""  # one of what it was done to, where there may be many
+
+
+ACTS = {
+    "retry": AuditVerb("retried", "message"),
+    "discard": AuditVerb("discarded", "message"),
+    "restore": AuditVerb("restored", "message"),
+    "move out": AuditVerb("moved out", "message"),
+    "cancel": AuditVerb("cancelled", "job"),
+    "recompute": AuditVerb("recomputed", "day"),
+    "run": AuditVerb("asked to read"),
+    "set": AuditVerb("set"),
+    "undo": AuditVerb("took back"),
+    "create": AuditVerb("created"),
+    "declare": AuditVerb("declared"),
+    "withdraw": AuditVerb("withdrew"),
+    "start": AuditVerb("started"),
+    "stop": AuditVerb("stopped"),
+    "scale": AuditVerb("scaled"),
+    "pause": AuditVerb("paused"),
+    "resume": AuditVerb("resumed"),
+    "restart": AuditVerb("restarted"),
+    "acknowledge": AuditVerb("acknowledged"),
+    "give up": AuditVerb("gave up"),
+    "send": AuditVerb("sent"),
+    "sign in": AuditVerb("signed in as"),
+    "change password": AuditVerb("changed the password of"),
+}
+
+
+def past(verb: str) -> str:
+    """An entry of an older version may have a verb that is written no more: it stays as it is."""
+    return ACTS.get(verb, AuditVerb(verb)).past
+
+
+def counts(verb: str) -> str:
+    """What its entry counts, "" where it is one thing."""
+    return ACTS.get(verb, AuditVerb(verb)).counts

@@ -1,0 +1,71 @@
+"""What has no shape gets one: broken bytes, NUL, controls and the characters that turn text around."""
+
+import re
+from collections.abc import Iterator
+
+from pgqueue_admin.formatting.text_spans import TextSpan
+
+# CR before LF is a line end and stays. Bidi controls, zero-width characters and the BOM make a text read as another;
+# lone surrogates cannot be encoded.
+_UNSEEN = re.compile(
+    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def decode(raw: bytes) -> str:
+    """UTF-8, with each byte that is none kept as a lone surrogate: ``marked`` shows it, nothing is lost."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def decode_part(raw: bytes) -> tuple[str, int]:
+    """Decode the start of a longer text and say how many bytes were used: a character cut at the end waits."""
+    cut = _cut_character(raw)
+    return decode(raw[: len(raw) - cut]), len(raw) - cut
+
+
+def marked(text: str, kind: str = "") -> Iterator[TextSpan]:
+    """The text with a visible mark for every character that has no shape of its own."""
+    done = 0
+    for unseen in _UNSEEN.finditer(text):
+        if unseen.start() > done:
+            yield TextSpan(text[done : unseen.start()], kind)
+        yield TextSpan(mark(unseen[0]), "mark")
+        done = unseen.end()
+    if done < len(text):
+        yield TextSpan(text[done:], kind)
+
+
+def plain(text: str) -> str:
+    """The marked text as one string, where a page or a log takes no pieces."""
+    return _UNSEEN.sub(lambda unseen: mark(unseen[0]), text)
+
+
+def first_line(text: str) -> str:
+    """Of what a database or a driver said, where a page has one line for it."""
+    return plain(text.strip().partition("\n")[0])
+
+
+def mark(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x20:
+        return chr(0x2400 + code)  # the control's own picture: ␀, ␍
+    return f"‹U+{code:04X}›"
+
+
+def broken_bytes(text: str) -> int:
+    """How many bytes of a decoded text were no UTF-8."""
+    return sum("\udc80" <= character <= "\udcff" for character in text)
+
+
+def _cut_character(raw: bytes) -> int:
+    """How many bytes at the end begin a character whose rest is not here."""
+    for back in range(1, min(4, len(raw)) + 1):
+        byte = raw[-back]
+        if byte >= 0xC0:
+            needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if needed > back else 0
+        if byte < 0x80:
+            return 0
+    return 0

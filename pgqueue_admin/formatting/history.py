@@ -1,0 +1,61 @@
+"""How it is said that history stands still, or never began."""
+
+import re
+
+from pgqueue_admin.formatting.durations import duration, plain
+from pgqueue_admin.formatting.warnings import WarningText
+
+
+def stalled(age: float, threshold: float, table: str, why: str) -> WarningText:
+    return _said(
+        f"History of {table} stands still: complete up to {duration(age)} ago",
+        age,
+        threshold,
+        why,
+        "Trends end there. See History for its last batch, and the log of its process.",
+    )
+
+
+def unfinished(age: float, threshold: float, table: str, why: str) -> WarningText:
+    """Nothing is complete before it was read to its end once."""
+    return _said(
+        f"History of {table} was never read to its end, and no batch of it has ended for {duration(age)}",
+        age,
+        threshold,
+        why,
+        "Trends do not have all of it. See History for its last batch, and the log of its process.",
+    )
+
+
+def unbegun(age: float, threshold: float, table: str, why: str) -> WarningText:
+    return _said(
+        f"History of {table} has not begun: messages lie there for {duration(age)}",
+        age,
+        threshold,
+        why,
+        "Trends show none of them. See History for its process, and the log of that.",
+    )
+
+
+def history_reader_stale(age: float, threshold: float, name: str, reader: str) -> WarningText:
+    """Of another console on the same archive, or of this one."""
+    return WarningText(
+        f"A console that keeps history of this archive ({name or 'unnamed'}) has been silent for {duration(age)}",
+        duration(age),
+        plain(threshold),
+        "The archive is pruned without waiting for it: what it has not read by then is missing in its history. If it is"
+        " to go on, see that its Celery worker runs. If it is gone, run this on the database with the queues:"
+        f" delete from messages.history_reader where reader = '{reader}';",
+    )
+
+
+def statement(why: str) -> str:
+    """What somebody is asked to run, as ``why`` has it; empty: nothing."""
+    found = re.search(r"update pgqueue_console\.\w+ .*?;", why)
+    return found[0] if found else ""
+
+
+def _said(fact: str, age: float, threshold: float, why: str, then: str) -> WarningText:
+    cause = f"{why.rstrip('.')}. " if why else ""
+    limit = plain(threshold)
+    return WarningText(f"{fact}, the limit is {limit}", duration(age), limit, f"{cause}Nothing is lost, {then}")

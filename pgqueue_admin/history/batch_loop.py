@@ -1,0 +1,226 @@
+"""Runs batches one after the other. Spark is started with the first, and stays."""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.anomalies import waits_of_types
+from pgqueue_admin.history.plan import planning, recompute_requests, safe_upper_bound
+from pgqueue_admin.history.runtime import java, jvm_watchdog
+from pgqueue_admin.history.sources import retry_backoff, standby
+from pgqueue_admin.history.sources.partition_queries import selects
+from pgqueue_admin.history.sources.read_sessions import for_looking
+from pgqueue_admin.history.sources.tables import given_out, is_held, sources
+from pgqueue_admin.history.storage import compactions, depth_files, event_files, mount_check
+from pgqueue_admin.history.storage.layout import folder
+from pgqueue_admin.models import HistoryBatch, HistorySource, database_clock
+from pgqueue_admin.models.queue_database import queue_database
+
+log = logging.getLogger(__name__)
+MEASURE_EVERY = 300.0
+MUCH = 50_000  # messages: so many are read before their time
+_SMALL = 20_000  # rows: what is less is no faster in two halves
+
+
+class BatchLoop:
+    """``turn`` once, or until ``ending`` says so. ``is_busy``: do others need this machine? Asked before each batch.
+    ``has_read``: called after each."""
+
+    def __init__(
+        self,
+        code_version: str = "",
+        most: int = planning.MOST,
+        many: int = compactions.MANY,
+        spark: Any = None,
+        is_busy: Callable[[], bool] = lambda: False,
+        has_read: Callable[[], None] = lambda: None,
+    ):
+        self._is_busy, self._has_read = is_busy, has_read
+        self._code_version, self._most, self._many, self._spark = code_version, most, many, spark
+        self._measure_at = 0.0
+        self._given_out: int | None = None  # when the last turn began
+        self._not_ready: Exception | None = None  # in this turn: a cluster that is away is waited for once
+        self._watch: jvm_watchdog.JvmWatchdog | None = None
+
+    def turn(self, ending: Callable[[], bool] = lambda: False) -> int:
+        """All that was there when it began, source by source; how many batches were done.
+
+        What one source raises keeps back neither the others nor what follows; the first of it is raised at the end.
+        Raises JavaLost, too. Nothing is done while the folder is not that of the manifest.
+        """
+        java.check()
+        self._not_ready = None
+        if why := mount_check.why_not(folder()):
+            return self._hold_all_back(why)
+        done, faults = self._recompute(), list[Exception]()
+        with queue_database().reading() as connection:
+            done += self._read_all(connection, ending, faults)
+            if not ending():
+                _keep_events(connection, faults)
+        if not ending():
+            self._compact()
+            depth_files.keep(folder())
+        self._measure()
+        if faults:
+            raise faults[0]
+        return done
+
+    def much_came(self) -> bool:
+        """Whether MUCH has, at most, since the last turn began. What is wrong with a table, a turn says."""
+        try:
+            with queue_database().reading() as connection:
+                return self._given_out is not None and given_out(connection) - self._given_out >= MUCH
+        except DatabaseError:
+            return False
+
+    def _hold_all_back(self, why: str) -> int:
+        for each in HistorySource.objects.filter(is_there=True):
+            ledger.held_back(each, why)
+        return 0
+
+    def _read_all(self, connection: Connection, ending: Callable[[], bool], faults: list[Exception]) -> int:
+        done, began = 0, connection.all(postgresql().history.instant())[0].at
+        found = sources(connection)
+        self._given_out = given_out(connection)
+        ledger.of_gone_tables()
+        for each in found:
+            try:
+                done += self._read(connection, each, began, ending)
+            except Exception as error:
+                faults.append(error)
+                ledger.went_wrong(each, java.why(error))
+                if java.ended() is not None:  # in this process no other can be read
+                    break
+        return done
+
+    def _read(self, connection: Connection, each: HistorySource, began: datetime, ending: Callable[[], bool]) -> int:
+        """What comes meanwhile is left to the next turn: where something always comes, this one would never end.
+
+        Half as much at once while others need this machine: with one processor, too, a batch is to end within a minute.
+        """
+        done, is_complete = 0, False
+        while not (ending() or is_complete or is_held(each) or retry_backoff.is_resting(each)):
+            is_busy = self._is_busy()  # of each batch: it begins with this question
+            batch = planning.plan_batch(connection, each, self._most // 2 if is_busy else self._most)
+            if batch is None or not self._run(connection, batch, is_busy):
+                break
+            each.refresh_from_db()
+            done += 1
+            is_complete = batch.is_last and batch.complete_to >= began
+        return done
+
+    def _run(self, connection: Connection, batch: HistoryBatch, is_busy: bool) -> bool:
+        """False: it was cancelled, another driver has it, or what is to be read is not as planned, or not there yet."""
+        from pgqueue_admin.history.spark import session as starting  # the first import of pyspark in this process
+        from pgqueue_admin.history.spark.jobs import batch as job
+
+        try:
+            dsn = standby.read_from(connection)
+        except standby.StandbyUnreachable as error:
+            ledger.held_back(batch.source, str(error))
+            return False
+        session = self._session()
+        is_local = starting.is_local(session.conf.get("spark.master"))
+        parts = selects(connection, batch, _parts(batch.rows, is_local, is_busy))
+        try:
+            why_not = partial(safe_upper_bound.why_not_of_it, connection, batch)
+            job.run(session, batch, for_looking(dsn), parts, folder(), self._code_version, why_not)
+        except (ledger.Superseded, job.PlanMismatch) as error:
+            log.warning("History: %s", error)
+            return False
+        log.info("History: %s rows of %s in batch %s.", batch.rows, batch.source.table, batch.pk)
+        self._has_read()
+        return True
+
+    def _recompute(self) -> int:
+        """A day whose figures somebody wants anew: one a turn, so that a year of them keeps nothing else waiting."""
+        if (day := recompute_requests.due()) is None:
+            return 0
+        from pgqueue_admin.history.spark import cluster_check
+        from pgqueue_admin.history.spark.jobs import recompute
+
+        try:
+            recompute.run(self._session(), day, folder())
+        except (
+            ledger.Superseded,
+            recompute_requests.FilesMoved,
+            cluster_check.ClusterNotReady,
+        ) as other:  # asked for once more, say: it stays wanted
+            log.info("History: %s", other)
+        except Exception as error:  # a file that somebody took away must not hold back what is to be read
+            log.warning("History: %s was not recomputed: %s", day.day, error)
+            recompute_requests.failed(day, f"{type(error).__name__}: {error}")
+        else:
+            return 1
+        return 0
+
+    def _compact(self) -> None:
+        """One day's small files, now that nothing is left to be read."""
+        if (found := compactions.due(database_clock.now(), self._many)) is None:
+            return
+        from pgqueue_admin.history.spark.jobs import compaction
+
+        try:
+            compaction.run(self._session(), found, folder())
+        except Exception as error:  # it counts for nothing, and is tried again in an hour
+            log.warning("History: files of %s were not compacted: %s", found.day, error)
+        else:
+            log.info("History: %s files of %s became one.", len(found.files), found.day)
+
+    def _measure(self) -> None:
+        if time.monotonic() >= self._measure_at:
+            waits_of_types.measure()
+            self._measure_at = time.monotonic() + MEASURE_EVERY
+
+    def _session(self) -> Any:
+        if self._spark is None:
+            from pgqueue_admin.history.spark import cluster_check
+            from pgqueue_admin.history.spark import session as starting
+
+            self._watch = self._watch or jvm_watchdog.JvmWatchdog()
+            master = settings.PGQUEUE["SPARK_MASTER"]
+            if self._not_ready:
+                raise self._not_ready
+            about = {"logs": settings.LOG_FORMAT, "memory": settings.PGQUEUE["SPARK_MEMORY"]}
+            started = starting.session(master, settings.PGQUEUE["VAR"] / "spark", **about)
+            try:
+                if not starting.is_local(master):
+                    cluster_check.ready(started, folder())
+            except Exception as error:  # whoever asks in the next turn asks this of it, too
+                self._not_ready = error
+                started.stop()
+                raise
+            self._spark = started
+        return self._spark
+
+    def close(self) -> None:
+        """Spark is started anew with the next batch. Raises JavaLost: not in this process."""
+        session, self._spark = self._spark, None
+        try:
+            if session is not None:
+                session.stop()
+        except Exception as error:
+            java.check()
+            raise java.JavaLost(f"Spark's Java does not answer: {error}") from error
+        java.check()
+
+
+def _keep_events(connection: Connection, faults: list[Exception]) -> None:
+    try:
+        event_files.keep(connection, folder())
+    except Exception as error:
+        faults.append(error)
+
+
+def _parts(rows: int, is_local: bool, is_busy: bool) -> int:
+    """One where two are no faster: few rows, or one processor, on one machine."""
+    return 1 if is_local and (is_busy or rows < _SMALL) else 2

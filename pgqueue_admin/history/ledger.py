@@ -1,0 +1,285 @@
+"""What was planned, tried and done, in the console's database. Exactly once: one transaction ends a batch."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import connections, transaction
+from django.db.models import F, Func, Min, QuerySet, Value
+from django.db.models.functions import Greatest, Now
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history.rollups import closed_periods
+from pgqueue_admin.history.rollups.copy_format import BatchRollups
+from pgqueue_admin.history.sources import retry_backoff
+from pgqueue_admin.history.sources.tables import SNAPSHOTS
+from pgqueue_admin.history.sources.timelines import Timeline
+from pgqueue_admin.models import DataFile, FileBatch, HistoryBatch, HistorySource
+
+log = logging.getLogger(__name__)
+BEFORE_ALL = "3:3:"  # the snapshot before the first transaction of a cluster
+OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+_SAID = "Somebody said how to go on with its table: it is planned anew."
+_NO_HEAD: dict[str, Any] = {"head": None, "head_at": None, "writers": []}
+
+
+class Superseded(Exception):
+    """Another attempt has this batch, or it was ended meanwhile: nothing of this one was committed."""
+
+
+def open_batch(source: HistorySource) -> HistoryBatch | None:
+    return source.batches.filter(state__in=OPEN).first()
+
+
+@transaction.atomic
+def planned(source: HistorySource, found: Any, is_last: bool) -> HistoryBatch | None:
+    """The batch that is open now, maybe another driver's. None: the source was moved on since it was looked at."""
+    if _unmoved(source).select_for_update().first() is None:
+        return None
+    _unmoved(source).update(**_log(found.written, found.at))
+    return open_batch(source) or HistoryBatch.objects.create(
+        source=source,
+        snapshot_from=found.snapshot_from,
+        snapshot_to=found.snapshot_to,
+        seq_lo=found.seq_lo,
+        seq_hi=found.seq_hi,
+        rows=found.rows,
+        sum_seq=found.sum_seq,
+        table_files=found.table_files,
+        is_last=is_last,
+        complete_to=found.at,
+    )
+
+
+def nothing_came(source: HistorySource, found: Any) -> None:
+    """The source is complete up to now."""
+    changes = {"snapshot": found.snapshot_to, "ahead": "", "seq_done": 0} if found.snapshot_to else {}
+    changes |= _log(found.written, found.at)
+    _unmoved(source).update(complete_to=found.at, looked_at=Now(), note="", **_NO_HEAD, **changes)
+
+
+def _log(written: int, at: datetime) -> dict[str, Any]:
+    """Up to where its server's log was written when all that is known of a source had been seen; it never goes back."""
+    return {"log_written": Greatest(F("log_written"), written), "log_at": Greatest(F("log_at"), at)}
+
+
+def _unmoved(source: HistorySource) -> QuerySet[HistorySource]:
+    """Its row, if it is still where it was: what another driver read meanwhile would be read twice."""
+    return _same(source).filter(snapshot=source.snapshot, ahead=source.ahead, seq_done=source.seq_done)
+
+
+def _same(source: HistorySource) -> QuerySet[HistorySource]:
+    """Its row, if nobody has said or seen since that its table, or its server, is another one."""
+    same = {name: getattr(source, name) for name in ("way", "oid", "sequence_file", "cluster")}
+    return HistorySource.objects.filter(pk=source.pk, **same)
+
+
+def to_go_on(source: HistorySource, where: str = "nothing was lost (pg_upgrade, a switchover)") -> str:
+    """What somebody says there, to be copied."""
+    change, table = "cluster = ''" if source.way == SNAPSHOTS else "oid = null", source.table.replace("'", "''")
+    statement = f"""update pgqueue_console.pgqueue_historysource set {change} where "table" = '{table}';"""
+    return f"Where {where}, run this on the console's database: {statement}"
+
+
+def held_back(source: HistorySource, why: str) -> None:
+    HistorySource.objects.filter(pk=source.pk).update(looked_at=Now(), note=why)
+
+
+def went_wrong(source: HistorySource, why: str) -> None:
+    """Nothing of it is read now, and where a batch of it failed before, not soon either."""
+    then = retry_backoff.said(source)
+    held_back(source, f"{why[:500].rstrip('.')}. {then}" if then else why[:500])
+
+
+def head_seen(source: HistorySource, head: int, at: datetime, writers: list[str]) -> None:
+    """The highest number of a table, and who was writing then: all up to it is decided when these have ended."""
+    source.head, source.head_at, source.writers = head, at, writers
+    _unmoved(source).update(head=head, head_at=at, writers=writers)
+
+
+@transaction.atomic
+def is_of(source: HistorySource, oid: int, sequence_file: int | None, line: Timeline) -> None:
+    """Which table the numbers of a source are of, which start of its sequence, and on which server. What was planned or
+    seen of another one, before somebody said how to go on, is given up; what was only seen, with its timeline, too."""
+    if (source.oid, source.sequence_file, source.cluster, source.line_began) == (oid, sequence_file, *line):
+        return
+    said, is_other = source.oid is None, source.cluster != line.cluster
+    known = {"oid": oid, "sequence_file": sequence_file, **_on(line, said)}
+    known |= _NO_HEAD if said or is_other else {}
+    _became(source, known, _left(source) if said else [], _SAID)
+
+
+def was_renamed(source: HistorySource, oid: int, sequence_file: int | None, server: str) -> None:
+    """What was read of the same table by another name is not read again by this one. ``server``: as in its cluster."""
+    same = HistorySource.objects.filter(oid=oid, sequence_file=sequence_file, cluster__startswith=f"{server}/")
+    furthest = same.exclude(pk=source.pk).order_by("seq_done").last()
+    if furthest is None or furthest.seq_done <= source.seq_done:
+        return
+    if _unmoved(source).update(seq_done=furthest.seq_done, **_NO_HEAD):
+        log.warning("History: %s was read as %s up to %s.", source.table, furthest.table, furthest.seq_done)
+    source.refresh_from_db()
+
+
+@transaction.atomic
+def comes_from(source: HistorySource, line: Timeline, oid: int | None) -> None:
+    """Which server the transaction ids of a source are of, or that they are no server's, and which table they are in.
+    What was planned of another one, before somebody said how to go on, is given up."""
+    if (source.cluster, source.line_began, source.oid) == (*line, oid):
+        return
+    said = not source.cluster
+    _became(source, {"oid": oid, **_on(line, said)}, _left(source) if said else [], _SAID)
+
+
+def _on(line: Timeline, said: bool) -> dict[str, Any]:
+    """What somebody said is true as the log of this line stands now, wherever that of another one was."""
+    known = {"cluster": line.cluster, "line_began": line.began}
+    return {**known, "log_written": None, "log_at": None} if said else known
+
+
+@transaction.atomic
+def adopted(source: HistorySource) -> None:
+    """Its rows have transactions from now on. Those up to ``seq_done`` were read: they are left out of the first
+    difference, and whatever came later has higher numbers."""
+    why = "engine_schema has adopted its table: it is planned anew, by transaction."
+    _became(source, {"way": SNAPSHOTS, **_NO_HEAD}, _left(source), why)
+
+
+def _left(source: HistorySource) -> list[HistoryBatch]:
+    """What is open of it; locked before the source, as in done."""
+    return list(source.batches.filter(state__in=OPEN).select_for_update())
+
+
+def _became(source: HistorySource, known: dict[str, Any], left: list[HistoryBatch], why: str) -> None:
+    """This is known of it from now on, and batches ``left`` from before are given up: unless it was moved meanwhile."""
+    if _unmoved(source).update(**known):
+        for name, value in known.items():
+            setattr(source, name, value)
+        _give_up([each.pk for each in left], why)
+
+
+def begin(batch: HistoryBatch, code_version: str) -> UUID:
+    """A new attempt: whoever tried before can no longer commit."""
+    token = uuid4()
+    changed = HistoryBatch.objects.filter(pk=batch.pk, state__in=OPEN).update(
+        state=HistoryBatch.State.RUNNING,
+        token=token,
+        tokens=Func(F("tokens"), Value(token), function="array_append"),
+        attempt=F("attempt") + 1,
+        started_at=Now(),
+        ended_at=None,
+        code_version=code_version,
+        step="",
+        error="",
+    )
+    if not changed:
+        raise Superseded(f"Batch {batch.pk} is no longer open.")
+    return token
+
+
+def reached(batch: HistoryBatch, token: UUID, step: str) -> None:
+    """How far the attempt is, for whoever looks at it. Raises Superseded where it can no longer commit."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if not mine.update(step=step):
+        raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
+
+
+def is_mine(batch: HistoryBatch, token: UUID) -> bool:
+    """Whether this attempt may still commit: nobody cancelled it or began another."""
+    return HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING).exists()
+
+
+def failed(batch: HistoryBatch, token: UUID, error: str) -> None:
+    """It stays planned, to be tried again; where that comes to nothing each time, after a rest."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    mine.update(state=HistoryBatch.State.PLANNED, step="", ended_at=Now(), error=error[:2000])
+
+
+@transaction.atomic
+def not_as_planned(batch: HistoryBatch, token: UUID, why: str) -> None:
+    """It can never end: its table is not what it was when it was planned. What is there now is planned anew."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if _give_up(mine.select_for_update().values_list("pk", flat=True), why):
+        held_back(batch.source, f"{why} {retry_backoff.said(batch.source) or 'What is there now is read soon.'}")
+
+
+@transaction.atomic
+def of_gone_tables() -> None:
+    """What was planned of tables that are gone can never be read: where one comes back, it is planned anew."""
+    left = HistoryBatch.objects.filter(source__is_there=False, state__in=OPEN).select_for_update(of=("self",))
+    _give_up(left.values_list("pk", flat=True), "Its table was dropped or renamed, or is no audit queue now.")
+
+
+def _give_up(batches: Iterable[int], why: str) -> int:
+    ended = {"state": HistoryBatch.State.ABANDONED, "token": None, "step": "", "ended_at": Now(), "error": why}
+    return HistoryBatch.objects.filter(pk__in=list(batches)).update(**ended)
+
+
+@transaction.atomic
+def done(
+    batch: HistoryBatch,
+    token: UUID,
+    kept: int,
+    rejected: dict[str, int],
+    files: Iterable[DataFile],
+    figures: Iterable[BatchRollups],
+) -> None:
+    """Ledger, manifest, figures and the source's place, or none of them. Raises Superseded."""
+    mine = HistoryBatch.objects.filter(pk=batch.pk, token=token, state=HistoryBatch.State.RUNNING)
+    if not mine.update(state=HistoryBatch.State.DONE, step="", ended_at=Now(), kept=kept, rejected=rejected, error=""):
+        raise Superseded(f"Batch {batch.pk} has another attempt, or was ended.")
+    _name(batch, files)
+    count(batch, figures)
+    closed_periods.doubt(batch)
+    _move_on(batch)
+
+
+def _name(batch: HistoryBatch, files: Iterable[DataFile]) -> None:
+    named = DataFile.objects.bulk_create(files)
+    FileBatch.objects.bulk_create([FileBatch(file=file, batch=batch, rows=file.rows) for file in named])
+
+
+def count(batch: HistoryBatch | None, figures: Iterable[BatchRollups]) -> None:
+    """By COPY: a batch has thousands of them, and a source's next batch waits meanwhile."""
+    number = batch.pk if batch else None
+    for each in figures:
+        table, columns = each.model._meta.db_table, ("batch_id", *each.names)
+        load = postgresql().history.load_figures(table=table, columns=columns)
+        with connections["default"].cursor() as cursor, cursor.copy(load) as copy:
+            for lines in each.lines(number):
+                copy.write(lines)
+
+
+def _move_on(batch: HistoryBatch) -> None:
+    source = batch.source
+    changes: dict[str, Any] = {"seq_done": batch.seq_hi, "looked_at": Now(), "note": ""}
+    if batch.snapshot_to:
+        changes |= _next_snapshot(batch)
+    if batch.is_last:
+        changes |= {"complete_to": batch.complete_to, **_NO_HEAD}
+    if not _same(source).update(**changes):
+        raise Superseded(f"Batch {batch.pk} is of a table that is another one now.")
+
+
+def _next_snapshot(batch: HistoryBatch) -> dict[str, Any]:
+    """Within one difference the numbers go on; with the next one they begin anew, for what committed late."""
+    if batch.is_last:
+        return {"snapshot": batch.snapshot_to, "ahead": "", "seq_done": 0}
+    return {"snapshot": batch.snapshot_from, "ahead": batch.snapshot_to, "head_at": batch.complete_to}
+
+
+@transaction.atomic
+def filed(source: HistorySource, to: Any, before: datetime, files: Iterable[DataFile]) -> None:
+    """What became of archived messages: these events are in these files now, or none of both. Raises Superseded."""
+    unmoved = _same(source).filter(events_snapshot=source.events_snapshot, events_before=source.events_before)
+    if not unmoved.update(events_snapshot=to.snapshot, events_before=before, **_log(to.written, to.at)):
+        raise Superseded("Another driver has put the same events into files.")
+    DataFile.objects.bulk_create(files)
+
+
+def complete_to() -> datetime | None:
+    """Up to when history is whole: of the sources that were ever read to their end, the one that is furthest behind.
+    What another one brings one day is counted and judged then."""
+    known = HistorySource.objects.filter(is_there=True).exclude(complete_to=None)
+    return known.aggregate(least=Min("complete_to"))["least"]

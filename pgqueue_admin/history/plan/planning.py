@@ -1,0 +1,97 @@
+"""What is to be read next: a batch that was left open exactly as it was planned, else what came since."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.plan import safe_upper_bound, xid_continuity
+from pgqueue_admin.history.sources.size_limits import HEADERS_MOST, body_read
+from pgqueue_admin.history.sources.tables import ARCHIVE, NUMBERS, SNAPSHOTS, number_of
+from pgqueue_admin.models import HistoryBatch, HistorySource
+
+MOST = 500_000
+BYTES = 2_000_000_000  # of a batch: while it is sorted, about as much lies on the disk beside history
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """Rows that are decided: no transaction that still runs can add one among them."""
+
+    seq_lo: int | None
+    seq_hi: int | None
+    rows: int
+    sum_seq: str
+    bytes: int  # at most, of what is read of them
+    most: int  # rows that could have been found
+    written: int  # bytes of the server's log: all of it lies before
+    snapshot_from: str = ""
+    snapshot_to: str = ""
+    at: datetime | None = None
+    table_files: str = ""
+
+
+def plan_batch(connection: Connection, source: HistorySource, most: int = MOST) -> HistoryBatch | None:
+    """The batch to run now, or None when nothing came. Writes to the ledger only."""
+    while _is_known(connection, source):
+        if left := ledger.open_batch(source):
+            return left
+        found = (by_snapshots if source.way == SNAPSHOTS else by_numbers)(connection, source, most)
+        if found is None:
+            return None
+        if found.rows == 0:
+            ledger.nothing_came(source, found)
+            return None
+        if batch := ledger.planned(source, found, is_last=found.rows < found.most):
+            return batch
+        source.refresh_from_db()  # another driver moved it on since it was looked at
+    return None
+
+
+def _is_known(connection: Connection, source: HistorySource) -> bool:
+    """Both are asked of an archive that is adopted in between. False: the ledger says why."""
+    if source.way == NUMBERS and not safe_upper_bound.is_known(connection, source):
+        return False
+    return source.way != SNAPSHOTS or xid_continuity.is_known(connection, source)
+
+
+def by_snapshots(connection: Connection, source: HistorySource, most: int) -> RowRange:
+    now = connection.all(postgresql().history.instant())[0]
+    begin, end = source.snapshot or ledger.BEFORE_ALL, source.ahead or now.snapshot
+    params = {"a": begin, "b": end, "done": source.seq_done, "most": most}
+    statements = postgresql().history
+    query = statements.archive_next(between=statements.between_snapshots, bytes=statements.bytes_read)
+    is_first = bool(source.snapshot) and not source.seq_done  # of a stretch: then it goes on at a number
+    counted = _counted(connection, query, params, [postgresql().history.by_transactions()] if is_first else [])
+    at = (source.ahead and source.head_at) or now.at  # when the snapshot was taken that is read up to
+    return RowRange(**counted, snapshot_from=begin, snapshot_to=end, at=at)
+
+
+def by_numbers(connection: Connection, source: HistorySource, most: int) -> RowRange | None:
+    if (found := safe_upper_bound.decided(connection, source)) is None:
+        return None
+    params: dict[str, Any] = {"table": source.table, "done": source.seq_done, "decided": found.to, "most": most}
+    statements, address = postgresql().history, postgresql().parse_address(source.table)
+    size = statements.bytes_unknown if source.table == ARCHIVE else statements.bytes_read
+    number, files = number_of(source.table), statements.table_files
+    query = statements.queue_next(table=address, number=number, bytes=size, files=files)
+    return RowRange(**_counted(connection, query, params), at=found.at)
+
+
+def _counted(connection: Connection, query: Any, params: dict[str, Any], told: Sequence[Any] = ()) -> dict[str, Any]:
+    """As many rows as ``most`` says, and no more than BYTES of them, but for one that is larger by itself."""
+    known = {**params, "headers_most": HEADERS_MOST, "body_read": body_read(settings.PGQUEUE["HISTORY_BODIES"])}
+    while True:
+        with connection.transaction():
+            for each in (postgresql().history.patiently(), *told):
+                connection.run(each)
+            counted: dict[str, Any] = connection.all(query, known)[0]._asdict()
+        if counted["bytes"] <= BYTES or known["most"] == 1:
+            return {**counted, "most": known["most"], "written": xid_continuity.written(connection)}
+        half = min(counted["rows"], known["most"]) // 2  # rows of one number come all together, whatever is asked for
+        known["most"] = max(1, min(half, counted["rows"] * BYTES // counted["bytes"]))

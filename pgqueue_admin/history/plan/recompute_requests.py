@@ -1,0 +1,67 @@
+"""Days whose figures somebody wants anew, and the ledger of that: one transaction puts new ones in place of old."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.rollups import closed_periods
+from pgqueue_admin.history.rollups.copy_format import BatchRollups
+from pgqueue_admin.models import DataFile, FailureRollup, RecomputeRequest, RetryOutcome, Rollup, history_requests
+from pgqueue_admin.models.time_grains import STEPS
+
+
+class FilesMoved(Exception):
+    """Files of the day came or went meanwhile: what was counted is not what is there."""
+
+
+def due() -> RecomputeRequest | None:
+    """The oldest."""
+    return RecomputeRequest.objects.filter(is_wanted=True).order_by("day").first()
+
+
+def is_wanted(day: RecomputeRequest) -> bool:
+    """Whether somebody still asks for it, and did not ask once more."""
+    return _wanted(day).exists()
+
+
+def files(day: RecomputeRequest) -> list[DataFile]:
+    return list(history_requests.files().filter(day=day.day).order_by("pk"))
+
+
+@transaction.atomic
+def recomputed(day: RecomputeRequest, read: Sequence[DataFile], figures: Iterable[BatchRollups]) -> None:
+    """The figures of these files in place of all of that day, or none. Raises Superseded, Moved, history.FilesLost."""
+    closed_periods.alone()
+    if not _wanted(day).update(is_wanted=False, recomputed_at=Now(), summed_at=None, error=""):
+        raise ledger.Superseded(f"{day.day} is not to be recomputed any more.")
+    if {file.pk for file in files(day)} != {file.pk for file in read}:
+        raise FilesMoved(f"Files of {day.day} came or went while they were counted.")
+    history_requests.needs_files(day.day)
+    for rows in figures_of(day):
+        rows.delete()
+    ledger.count(None, figures)
+    closed_periods.doubt_day(day.begin)
+
+
+def figures_of(day: RecomputeRequest) -> Iterator[QuerySet[Any]]:
+    """All that was counted of it. By indexes, which the grain and ``told_since`` are for: who ends a batch waits until
+    these rows are gone."""
+    begin, end = day.begin, day.begin + timedelta(days=1)
+    yield Rollup.objects.filter(grain__in=STEPS, at__gte=begin, at__lt=end)
+    yield FailureRollup.objects.filter(at__gte=begin, at__lt=end)
+    told_since = Q(last_failed_at__gte=begin) | Q(last_succeeded_at__gte=begin)
+    yield RetryOutcome.objects.filter(told_since, first_at__gte=begin, first_at__lt=end)
+
+
+def failed(day: RecomputeRequest, error: str) -> None:
+    """Its figures stay as they were, and nobody tries again by themselves."""
+    _wanted(day).update(is_wanted=False, error=error[:2000])
+
+
+def _wanted(day: RecomputeRequest) -> Any:
+    return RecomputeRequest.objects.filter(pk=day.pk, asked_at=day.asked_at, is_wanted=True)

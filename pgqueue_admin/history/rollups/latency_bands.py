@@ -1,0 +1,41 @@
+"""Lengths of time in bands that people think in, cut where the kept buckets are cut: counts of them are exact."""
+
+from math import ceil
+
+from pgqueue_admin.formatting.durations import plain
+from pgqueue_admin.history.rollups.histogram import GAMMA, bucket
+
+_MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
+# milliseconds: each band ends with one, within the two per cent of its bucket; one more band follows the last
+ENDS = (
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000,
+    _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 30 * _MINUTE, _HOUR, 6 * _HOUR, _DAY,
+)  # fmt: skip
+STARTS = [bucket(end) + 1 for end in ENDS]  # the first bucket of each band but the first
+
+
+def whole(band: int) -> tuple[int, int | None]:
+    """The least and the most of the whole milliseconds that are counted in a band; None: no end."""
+    return _last(band - 1) + 1 if band else 0, _last(band) if band < len(ENDS) else None
+
+
+def _last(band: int) -> int:
+    """Powers are no sure thing at their own edge: the bucket decides."""
+    about = ceil(GAMMA ** bucket(ENDS[band])) + 1
+    return next(each for each in range(about, -1, -1) if bucket(each) < STARTS[band])
+
+
+def words(band: int) -> str:
+    """``200 ms to 500 ms``."""
+    if band == 0:
+        return f"up to {end(0)}"
+    return f"{end(band - 1)} to {end(band)}" if band < len(ENDS) else f"over {end(band - 1)}"
+
+
+def end(band: int) -> str:
+    return plain(ENDS[band] / 1000)
+
+
+def limits(band: int) -> tuple[int, int | None]:
+    """Over so many milliseconds, and up to so many; None: no end."""
+    return ENDS[band - 1] if band else 0, ENDS[band] if band < len(ENDS) else None

@@ -1,0 +1,42 @@
+"""Whether history can run here: Spark is the largest part of an installation, and may still be on its way."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from subprocess import Popen
+
+from pgqueue_admin.osproc.child_process import spawn
+
+PARTS = ("pyspark", "pyarrow", "pandas", "adbc_driver_postgresql")
+UNDER_WAY = "Spark is being installed (491 MB); history is read as soon as it is there."
+_ROOT = Path(__file__).resolve().parents[3]
+_PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+_PINS = ("--require-hashes", "-r", str(_ROOT / "requirements-history.lock"))
+
+
+def missing() -> str:
+    """What is not installed, as a sentence; empty when all is. Looked for on the disk: a page may ask while another
+    thread imports, and Python's own memory of folders cannot be renewed then."""
+    absent = [part for part in PARTS if not any((Path(each) / part / "__init__.py").exists() for each in sys.path)]
+    return f"Not installed: {', '.join(absent)}. `make setup` brings them." if absent else ""
+
+
+class Installation:
+    """`make run` starts with the console alone; what is missing for history is brought by a child of ours."""
+
+    def __init__(self) -> None:
+        self._child: Popen[bytes] | None = None
+
+    def wanted(self) -> str:
+        """Why history cannot be read yet; empty when it can. Call it from the main thread, again and again."""
+        absent = missing()
+        importlib.invalidate_caches()  # what came since is imported next
+        if not absent or os.environ.get("INSTALL_HISTORY") != "1":
+            return absent
+        if self._child is None:
+            self._child = spawn([*_PIP, *_PINS], umask=0o022)  # ours keeps messages from others
+        code = self._child.poll()
+        if code is None:
+            return UNDER_WAY
+        return f"Spark could not be installed: pip ended with {code}, see this process's log. `make setup` tries again."

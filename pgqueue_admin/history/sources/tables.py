@@ -1,0 +1,61 @@
+"""Which tables history is read from: the archive where it is, and audit queues that were found."""
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import HistorySource, Queue, database_clock
+
+ARCHIVE = "messages.message_archive"
+SNAPSHOTS, NUMBERS = "snapshots", "numbers"
+
+
+def sources(connection: Connection) -> list[HistorySource]:
+    """A row of the ledger for each, made when a table is first seen; what is gone is marked so."""
+    named = [(table, NUMBERS) for table in _audits(connection)]
+    if way := _way_of_archive(connection):
+        named.insert(0, (ARCHIVE, way))
+    HistorySource.objects.exclude(table__in=[table for table, _ in named]).update(is_there=False)
+    HistorySource.objects.filter(is_there=False, table__in=[table for table, _ in named]).update(is_there=True)
+    return [HistorySource.objects.get_or_create(table=table, defaults={"way": way})[0] for table, way in named]
+
+
+def _way_of_archive(connection: Connection) -> str | None:
+    """The original's is read by number until it is adopted; one that was read by transaction never is again."""
+    statements = postgresql().history
+    if connection.value(statements.has_archive()):
+        return SNAPSHOTS
+    was_ours = HistorySource.objects.filter(table=ARCHIVE, way=SNAPSHOTS).exists()
+    return NUMBERS if not was_ours and connection.value(statements.has_original()) else None
+
+
+def number_of(table: str) -> str:
+    """The column that numbers its rows, where they are read by number."""
+    return "id" if table == ARCHIVE else "seq"
+
+
+def _audits(connection: Connection) -> list[str]:
+    """Audit queues that we may read. One that was read stays a source, and says so when it cannot be read any more."""
+    audits = list(Queue.objects.filter(kind="audit", gone_since=None).values_list("schema", "table"))
+    asked = dict(zip(("schemas", "tables"), map(list, zip(*audits, strict=True)), strict=False))
+    allowed = {tuple(row) for row in connection.all(postgresql().history.readable(), asked)} if audits else set()
+    known = set(HistorySource.objects.values_list("table", flat=True))
+    named = [(each, postgresql().canonical(Address(*each))) for each in audits]
+    return [table for each, table in named if each in allowed or table in known]
+
+
+def given_out(connection: Connection) -> int:
+    """How many numbers all of them have given out so far: what came since somebody looked is no more than that."""
+    there = list(HistorySource.objects.filter(is_there=True))
+    places = [postgresql().parse_address(each.table) for each in there]
+    asked = {
+        "schemas": [place.schema for place in places],
+        "tables": [place.table for place in places],
+        "numbers": ["seq" if each.way == SNAPSHOTS else number_of(each.table) for each in there],
+    }
+    statements = postgresql().history
+    found: int = connection.value(statements.given_out(numbered_by=statements.numbered_by), asked)
+    return found
+
+
+def is_held(source: HistorySource) -> bool:
+    """Whether somebody cancelled, and has not asked for it again."""
+    return source.held_until is not None and source.held_until > database_clock.now()

@@ -1,0 +1,68 @@
+"""Whether a cluster can do our work: it gives us executors, they have Arrow, and see the folder of history as we do."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+PATIENCE = 60.0  # seconds until the first executor
+
+
+class ClusterNotReady(Exception):
+    """What a cluster lacks, and where."""
+
+
+def ready(spark: Any, folder: Path) -> None:
+    """``folder``: of history's files. Raises NotReady before a batch is begun on machines that cannot end it."""
+    _wait_for_executors(spark)
+    all_see(spark, folder)
+
+
+def all_see(spark: Any, folder: Path) -> None:
+    """Every core of the cluster writes a file there, once. Raises NotReady."""
+    place = folder / f".seen-{uuid4()}"
+    place.mkdir(parents=True)
+    try:
+        context = spark.sparkContext
+        slots = range(context.defaultParallelism)
+        told = set(context.parallelize(slots, len(slots)).map(_looking_at(str(place))).collect())
+    finally:
+        shutil.rmtree(place)
+    if lacking := sorted(told - {""}):
+        raise ClusterNotReady(
+            f"HISTORY_DIR ({folder}) must be one folder that all machines of the cluster see, and each needs "
+            f"pyarrow and adbc_driver_postgresql. {'; '.join(lacking)}."
+        )
+
+
+def _wait_for_executors(spark: Any) -> None:
+    running = spark.sparkContext._jsc.sc()
+    deadline = time.monotonic() + PATIENCE
+    while running.getExecutorMemoryStatus().size() < 2:  # the driver itself is one of them
+        if time.monotonic() > deadline:
+            raise ClusterNotReady(
+                f"{spark.sparkContext.master} gave no executor within {PATIENCE:.0f} s: its workers are gone, or have"
+                " no core or too little memory left."
+            )
+        time.sleep(0.2)
+
+
+def _looking_at(place: str) -> Callable[[int], str]:
+    """Runs on executors: what is wrong there, or nothing."""
+
+    def look(number: int) -> str:
+        import socket
+        from pathlib import Path
+
+        try:
+            import adbc_driver_postgresql  # noqa: F401
+            import pyarrow  # noqa: F401
+
+            (Path(place) / str(number)).touch()
+        except (ImportError, OSError) as error:
+            return f"{socket.gethostname()}: {error}"
+        return ""
+
+    return look

@@ -1,0 +1,24 @@
+"""What is counted of a batch's rows, for tables of the console's database."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db.models import Model
+from pyspark.sql import DataFrame
+
+from pgqueue_admin.history.rollups.copy_format import BatchRollups
+from pgqueue_admin.history.spark.transforms.failures import failures
+from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.rollups import rollups
+from pgqueue_admin.models import FailureRollup, RetryOutcome, Rollup
+
+MADE = {Rollup: rollups, FailureRollup: failures, RetryOutcome: stories}
+_AT_ONCE = ThreadPoolExecutor(len(MADE), "figures")  # these threads stay, and with them theirs in Java
+
+
+def figures(history: DataFrame) -> list[BatchRollups]:
+    """Side by side: while Spark plans one, it counts another."""
+
+    def made(model: type[Model]) -> BatchRollups:
+        return BatchRollups(model, MADE[model](history).toArrow())
+
+    return list(_AT_ONCE.map(made, MADE))

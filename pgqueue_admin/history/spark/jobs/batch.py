@@ -1,0 +1,120 @@
+"""One batch, from the queues' database to files and figures. What happens before the last step counts for nothing."""
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from pyspark.sql import DataFrame, SparkSession
+
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.rollups.copy_format import BatchRollups
+from pgqueue_admin.history.runtime import java
+from pgqueue_admin.history.runtime.cancellation import cancelled_with
+from pgqueue_admin.history.sources.read_sessions import ReadOverdue
+from pgqueue_admin.history.sources.size_limits import body_most
+from pgqueue_admin.history.sources.tables import SNAPSHOTS
+from pgqueue_admin.history.spark.jobs.aggregation import figures
+from pgqueue_admin.history.spark.readers import of_files, of_queue
+from pgqueue_admin.history.spark.schemas import REJECTED as REJECTED_ROWS
+from pgqueue_admin.history.spark.transforms.history import history, ordered, reasons, rejected
+from pgqueue_admin.history.spark.transforms.parse_headers import parsed
+from pgqueue_admin.history.storage.layout import REJECTED, VERSION, gone_if_it_fails, of_attempt
+from pgqueue_admin.history.storage.manifest import manifest
+from pgqueue_admin.history.storage.verify import ReadBack, read_back
+from pgqueue_admin.models import DataFile, HistoryBatch
+
+log = logging.getLogger(__name__)
+Step = HistoryBatch.Step
+_ZSTD = {"parquet.compression.codec.zstd.level": "1"}  # of files that become others soon, which are packed tighter
+
+WhyNot = Callable[[int], str]  # told how many rows were read: why they may not be the batch; asked then
+
+
+class PlanMismatch(Exception):
+    """What was read or written is not what was planned: nothing of it counts, and what is there is planned anew."""
+
+
+def run(
+    spark: SparkSession,
+    batch: HistoryBatch,
+    uri: str,
+    selects: list[str],
+    folder: Path,
+    code_version: str,
+    why_not: WhyNot,
+) -> None:
+    """Read, parse, write, read back, compare, commit. Raises NotAsPlanned, Superseded, and what Spark raises."""
+    token, overdue = ledger.begin(batch, code_version), ReadOverdue(uri)
+    try:
+        with cancelled_with(spark, lambda: ledger.is_mine(batch, token) and not overdue.ended()):
+            _attempt(spark, batch, token, of_queue(spark, uri, selects), folder, why_not)
+    except ledger.Superseded:
+        raise
+    except Exception as error:
+        if not ledger.is_mine(batch, token):
+            raise ledger.Superseded(f"Batch {batch.pk} was cancelled, or begun by another.") from error
+        if isinstance(error, PlanMismatch):
+            ledger.not_as_planned(batch, token, str(error))
+            raise
+        ledger.failed(batch, token, java.said(error))
+        log.warning("History: batch %s failed: %s", batch.pk, error)  # whole: History has a line of it, and links here
+        raise
+
+
+def _attempt(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, raw: DataFrame, folder: Path, why_not: WhyNot
+) -> None:
+    places = [of_attempt(folder, batch.pk, token, dataset) for dataset in (VERSION, REJECTED)]
+    with gone_if_it_fails(*places):
+        turned_away, made = _written(spark, batch, token, parsed(raw, _body_most()), places)
+        files = list(manifest(batch, folder, *places))
+        kept = sum(each.rows for each in files if each.dataset == DataFile.Dataset.HISTORY)
+        if why := why_not(kept + sum(turned_away.values())):
+            raise PlanMismatch(why)
+    ledger.done(batch, token, kept, turned_away, files, made)  # it may be done though it raises: its answer can be lost
+
+
+def _body_most() -> int:
+    return body_most(settings.PGQUEUE["HISTORY_BODIES"])
+
+
+def _written(
+    spark: SparkSession, batch: HistoryBatch, token: UUID, messages: DataFrame, places: list[Path]
+) -> tuple[dict[str, int], list[BatchRollups]]:
+    """Files in ``places``, compared with what was planned: what is not in them, by reason, and the figures."""
+    kept = ordered(history(messages, batch.source.table, batch.pk))
+    kept.write.options(**_ZSTD).partitionBy("day").parquet(str(places[0]))
+    ledger.reached(batch, token, Step.WRITTEN)
+    written = of_files(spark, [places[0]])
+    turned_away = _compare(batch, read_back(places[0]), rejected(messages, batch.source.table), places[1])
+    ledger.reached(batch, token, Step.COMPARED)
+    made = figures(written)
+    ledger.reached(batch, token, Step.COUNTED)
+    return turned_away, made
+
+
+def _compare(batch: HistoryBatch, found: ReadBack, rejected: DataFrame, place: Path) -> dict[str, int]:
+    """Of what was rejected, how many rows, by reason. Raises NotAsPlanned."""
+    # what is missing is looked for in the queue once more; most batches miss nothing
+    turned_away, sum_away = _write_rejected(rejected, place) if found.rows < batch.rows else ({}, 0)
+    whole = found.rows + sum(turned_away.values())
+    # an audit queue is somebody's: its owner may have taken rows since
+    complete = whole == batch.rows if batch.source.way == SNAPSHOTS else whole <= batch.rows
+    if not complete or found.distinct != found.rows:
+        raise PlanMismatch(f"{batch.rows} rows were planned, {whole} were read, {found.distinct} differ.")
+    if whole == batch.rows and found.sum + sum_away != int(batch.sum_seq):
+        raise PlanMismatch(f"{whole} rows were planned and read, and not all with the numbers that were planned.")
+    return turned_away
+
+
+def _write_rejected(rejected: DataFrame, place: Path) -> tuple[dict[str, int], int]:
+    """How many, by reason, and the sum of their numbers; without any, no file."""
+    rejected.coalesce(1).write.parquet(str(place))
+    written = rejected.sparkSession.read.schema(REJECTED_ROWS).parquet(str(place))
+    if counted := reasons(written):
+        return counted, read_back(place).sum
+    shutil.rmtree(place)
+    return {}, 0

@@ -1,0 +1,47 @@
+"""What is kept of each message: the columns of history, in order."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pgqueue_admin.history.spark.schemas import HISTORY, REJECTED
+from pgqueue_admin.history.spark.transforms.cached_columns import once
+from pgqueue_admin.history.spark.transforms.fingerprints import fingerprinted
+from pgqueue_admin.history.spark.transforms.retries import delivered_once
+from pgqueue_admin.history.spark.transforms.timings import timed
+
+_SHOWN = 4096  # characters of the headers of what was rejected
+
+
+def history(messages: DataFrame, source: str, batch: int = 0) -> DataFrame:
+    """Rows of schemas.HISTORY of all that may be kept."""
+    kept = messages.where("why_not is null")
+    known = {"source": F.lit(source), "batch": _one_of(batch), "day": F.to_date("ended_at")}
+    return fingerprinted(delivered_once(timed(kept))).withColumns(known).select(*_columns())
+
+
+@once
+def _columns() -> list[Column]:
+    return [F.col(field.name).cast(field.dataType) for field in HISTORY]
+
+
+def _one_of(number: int) -> Column:
+    """Looked up in a list, or it would be a constant of the code that Spark writes, and each batch had Java begin anew:
+    code that differs is compiled again, and slow until it has run for seconds."""
+    return F.get(F.array(F.lit(number)), (F.col("seq") - F.col("seq")).cast("int"))
+
+
+def ordered(history: DataFrame) -> DataFrame:
+    """As it lies in files, one of each part and day. The day first, or Spark sorts once more, by the day alone."""
+    return history.sortWithinPartitions("day", "endpoint", "ended_at")
+
+
+def rejected(messages: DataFrame, source: str) -> DataFrame:
+    """Rows of schemas.REJECTED of all that may not: why, and enough of each to find it again."""
+    turned_away = messages.where(F.col("why_not").isNotNull())
+    named = turned_away.withColumns({"source": F.lit(source), "reason": F.col("why_not")})
+    return named.withColumn("headers", F.substring("headers", 1, _SHOWN)).select(*REJECTED.fieldNames())
+
+
+def reasons(rejected: DataFrame) -> dict[str, int]:
+    """How many rows, by reason."""
+    return {row.reason: row["count"] for row in rejected.groupBy("reason").count().collect()}

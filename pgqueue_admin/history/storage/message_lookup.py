@@ -1,0 +1,166 @@
+"""Messages of history: what a point of Trends counts, as it lies in files. Another process reads them."""
+
+import json
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from pgqueue_admin.history.rollups import latency_bands
+from pgqueue_admin.history.rollups.queries import NAMES, TrendQuery
+from pgqueue_admin.history.runtime.installation import missing
+from pgqueue_admin.history.storage.layout import folder
+from pgqueue_admin.models import DataFile
+
+MOST = 100
+UNSUCCESSFUL = "unsuccessful"
+WITHIN = 8.0  # seconds that a page may take; what was not read by then is told
+_START = 20.0  # more of them until a process that does not answer is ended
+_AT_ONCE = BoundedSemaphore(2)  # each reads with a processor of its own
+_ROOT = Path(__file__).resolve().parents[3]
+_HASH = 32  # bytes of a SHA-256; what is cut keeps more
+_INSTANTS = ("sent_at", "started_at", "ended_at")
+
+
+class FilesUnreadable(Exception):
+    """Why the files cannot be looked into now, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedMessage:
+    """One handling of a message. Spans in milliseconds; None where nothing tells."""
+
+    source: str
+    seq: int
+    queue: str | None
+    endpoint: str | None
+    type: str | None
+    result: str
+    message_id: str | None
+    sent_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime
+    critical_ms: int | None
+    processing_ms: int | None
+    delivery_ms: int | None
+    exception_type: str | None
+    exception_message: str | None
+    body_bytes: int | None
+    conversation_id: str | None = None
+    headers: str | None = None
+    body: bytes | None = None
+
+    @property
+    def why_no_body(self) -> str:
+        """Empty where all of it is kept."""
+        if self.body_bytes is None:
+            return "It had none: NULL."
+        if self.body is None:
+            return "History keeps none of it (HISTORY_BODIES)."
+        is_whole = len(self.body) == self.body_bytes
+        if len(self.body) == _HASH and (not is_whole or settings.PGQUEUE["HISTORY_BODIES"] == "hash"):
+            return "History keeps its SHA-256 only (HISTORY_BODIES)."
+        if is_whole:
+            return ""
+        return f"History keeps its first {len(self.body):,} bytes (HISTORY_BODIES)."
+
+
+class LookupResult(NamedTuple):
+    """``matched`` of ``files`` less ``unread`` ones."""
+
+    newest: list[FinishedMessage]
+    matched: int
+    files: int
+    unread: int
+
+
+class LookupTimings(NamedTuple):
+    """How long, by one of MEASURES: in which of figures.bands."""
+
+    measure: str
+    band: int
+
+
+def newest(
+    asked: TrendQuery, result: str = "", most: int = MOST, fingerprint: str = "", took: LookupTimings | None = None
+) -> LookupResult:
+    """Those of ``asked``, last ended first. ``result``: one, or UNSUCCESSFUL: all but success. Raises NotReadable."""
+    equal = {name: getattr(asked, name) for name in NAMES if getattr(asked, name)}
+    unequal = {"result": "success"} if result == UNSUCCESSFUL else {}
+    if result and not unequal:
+        equal["result"] = result
+    if fingerprint:
+        equal["fingerprint"] = fingerprint
+    between = {f"{took.measure}_ms": latency_bands.whole(took.band)} if took else {}
+    return _ask(asked.since, asked.until, equal, most, whole=False, unequal=unequal, between=between)
+
+
+def one(source: str, seq: int, at: datetime) -> FinishedMessage | None:
+    """The message of a table's number that ended then, whole. Raises NotReadable."""
+    found = _ask(at, at + timedelta(microseconds=1), {"source": source, "seq": seq}, 1, whole=True)
+    if not found.newest and found.unread:
+        raise FilesUnreadable(f"Its day has so many files that they were not read within {WITHIN:.0f} s.")
+    return found.newest[0] if found.newest else None
+
+
+def _ask(since: datetime, until: datetime, equal: dict[str, Any], most: int, whole: bool, **more: Any) -> LookupResult:
+    """What becomes of files meanwhile is no matter: those that were compacted stay for an hour."""
+    paths = list(_paths(since, until))
+    if not paths:
+        return LookupResult([], 0, 0, 0)
+    asked = {
+        "unequal": {},
+        "between": {},
+        **more,
+        "paths": paths,
+        "equal": equal,
+        "most": most,
+        "whole": whole,
+        "within": WITHIN,
+    }
+    told = answered("messages", {**asked, "since": since.isoformat(), "until": until.isoformat()})
+    rows = [FinishedMessage(**{name: _read(name, value) for name, value in row.items()}) for row in told["rows"]]
+    return LookupResult(rows, told["matched"], len(paths), told["unread"])
+
+
+def _paths(since: datetime, until: datetime) -> Iterable[str]:
+    """Of each day that the stretch touches, the newest first."""
+    last = (until - timedelta(microseconds=1)).astimezone(UTC).date()
+    days = {"day__gte": since.astimezone(UTC).date(), "day__lte": last}
+    files = DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY, **days).order_by("-day", "-pk")
+    return (str(folder() / path) for path in files.values_list("path", flat=True))
+
+
+def answered(about: str, question: dict[str, Any]) -> Any:
+    """What in_files says ``about`` messages, or events. Raises NotReadable."""
+    if absent := missing():
+        raise FilesUnreadable(absent)
+    if not _AT_ONCE.acquire(timeout=WITHIN):
+        raise FilesUnreadable("Others are looking into the files just now. Try again in some seconds.")
+    try:
+        command = [sys.executable, "-m", "pgqueue_admin.history.storage.parquet_scan", about]
+        said = json.dumps(question)
+        child = subprocess.run(command, input=said, capture_output=True, text=True, timeout=WITHIN + _START, cwd=_ROOT)
+    except subprocess.TimeoutExpired:
+        raise FilesUnreadable(f"The files in {folder()} were not read within {WITHIN + _START:.0f} s.") from None
+    finally:
+        _AT_ONCE.release()
+    if child.returncode:
+        why = child.stderr.strip().splitlines() or [f"it ended with {child.returncode}"]
+        raise FilesUnreadable(f"The files in {folder()} cannot be read from here: {why[-1][:500]}")
+    return json.loads(child.stdout)
+
+
+def _read(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in _INSTANTS:
+        return datetime.fromisoformat(value)
+    return b64decode(value) if name == "body" else value

@@ -1,0 +1,56 @@
+"""Who looks: whether they are still signed in, and what they may do, asked again while their stream is open."""
+
+import asyncio
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import Error, connections
+from django.http import HttpRequest
+
+FRESH_SECONDS = 2.5  # tabs of one browser ask together
+_THREADS = ThreadPoolExecutor(2, "persons")  # of their own: a stream ends in time however much is rendered
+
+
+class SignedOut(Exception):
+    """Signed out elsewhere, deactivated, another password, or the sign-in is too old: they see nothing more."""
+
+
+def mark(person: Any) -> str:
+    """The same as long as they may do the same. A page carries the one it was made with."""
+    if person.is_superuser:
+        return "all"
+    return f"{zlib.crc32(' '.join(sorted(person.get_all_permissions())).encode()):08x}"
+
+
+class SessionCheck:
+    """One look for all streams of a session, however many pages are open."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, tuple[float, asyncio.Future[str]]] = {}
+
+    async def may(self, session: SessionBase) -> str:
+        """Their mark as of now, empty while the database does not answer; raises SignedOut."""
+        now, key = time.monotonic(), session.session_key or ""
+        self._looks = {each: look for each, look in self._looks.items() if now - look[0] < FRESH_SECONDS}
+        if key not in self._looks:
+            look = asyncio.get_running_loop().run_in_executor(_THREADS, _look, type(session)(key))
+            self._looks[key] = now, look
+        return await asyncio.shield(self._looks[key][1])  # a page that is closed ends the look of no other
+
+
+def _look(session: SessionBase) -> str:
+    request = HttpRequest()
+    request.session = session
+    try:
+        person = get_user(request)
+        if not person.is_authenticated:
+            raise SignedOut
+        return mark(person)
+    except Error:
+        return ""
+    finally:
+        connections.close_all()  # this thread's; outside a request nobody else gives them back

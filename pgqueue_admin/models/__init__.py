@@ -1,0 +1,66 @@
+"""The console's own tables, a file per noun."""
+
+from pgqueue_admin.models.alert import Alert, AlertMail, Cursor
+from pgqueue_admin.models.archived_message import ArchivedMessage
+from pgqueue_admin.models.audit import AuditEntry
+from pgqueue_admin.models.baseline import Anomaly, BaselineBucket
+from pgqueue_admin.models.endpoint import Endpoint
+from pgqueue_admin.models.history import (
+    DataFile,
+    FileBatch,
+    FileToken,
+    HistoryBatch,
+    HistoryCompaction,
+    HistorySource,
+    RecomputeRequest,
+)
+from pgqueue_admin.models.in_flight_at_crash import InFlightAtCrash
+from pgqueue_admin.models.operation import Operation
+from pgqueue_admin.models.process import Process
+from pgqueue_admin.models.queue import ExpiredCount, MinimumTtbr, Queue
+from pgqueue_admin.models.rollups import (
+    CountBucket,
+    DepthBucket,
+    FailureBucket,
+    FailureRollup,
+    LatencyBucket,
+    RetryOutcome,
+    Rollup,
+)
+from pgqueue_admin.models.sample import ArchiveSample, LatestSample, Sample
+from pgqueue_admin.models.sign_in import FailedSignIn
+
+__all__ = [
+    "Alert",
+    "AlertMail",
+    "Anomaly",
+    "ArchiveSample",
+    "ArchivedMessage",
+    "AuditEntry",
+    "BaselineBucket",
+    "CountBucket",
+    "Cursor",
+    "DataFile",
+    "DepthBucket",
+    "Endpoint",
+    "ExpiredCount",
+    "FailedSignIn",
+    "FailureBucket",
+    "FailureRollup",
+    "FileBatch",
+    "FileToken",
+    "HistoryBatch",
+    "HistoryCompaction",
+    "HistorySource",
+    "InFlightAtCrash",
+    "LatencyBucket",
+    "LatestSample",
+    "MinimumTtbr",
+    "Operation",
+    "Process",
+    "Queue",
+    "RecomputeRequest",
+    "RetryOutcome",
+    "Rollup",
+    "Sample",
+]

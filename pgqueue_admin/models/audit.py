@@ -1,0 +1,24 @@
+"""Who did what: acts and changed settings. Nothing here is ever edited or deleted."""
+
+from django.db import models
+
+from pgqueue_admin.models.fields import TimestampField
+
+
+class AuditEntry(models.Model):
+    at = TimestampField(auto_now_add=True)
+    who = models.CharField(max_length=150)
+    verb = models.CharField(max_length=30)  # wording.acts has them all
+    noun = models.CharField(max_length=30)  # message, operation, endpoint, queue, alert, mail, history, host, person
+    subject = models.CharField(max_length=400)  # an endpoint's name, a queue's address, a number
+    count = models.BigIntegerField(default=1)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    reason = models.TextField(blank=True)
+    origin = models.CharField(max_length=20)  # console, admin, command
+    operation_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["noun", "subject", "-id"])]
+        verbose_name_plural = "audit entries"

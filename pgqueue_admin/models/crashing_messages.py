@@ -1,0 +1,90 @@
+"""Crashing messages: those that were in hand at several deaths of a process, and are not known to have left."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import InFlightAtCrash
+
+SHOWN = 50  # deaths on its page: an endpoint that is restarted for a day has thousands
+LIMIT = 3  # a process may die of many things; a third time with the same message in hand is no accident
+
+
+@dataclass(frozen=True)
+class CrashingMessage:
+    """``deaths``: newest first, never empty."""
+
+    deaths: list[InFlightAtCrash]
+
+    @property
+    def newest(self) -> InFlightAtCrash:
+        return self.deaths[0]
+
+    @property
+    def row_id(self) -> UUID:
+        return self.newest.row_id
+
+    @property
+    def seq(self) -> int:
+        return self.newest.seq
+
+    @property
+    def endpoint(self) -> str:
+        return self.newest.endpoint
+
+    @property
+    def address(self) -> Address:
+        return Address(self.newest.schema, self.newest.table)
+
+    @property
+    def count(self) -> int:
+        return len(self.deaths)
+
+    @property
+    def shown(self) -> list[InFlightAtCrash]:
+        return self.deaths[:SHOWN]
+
+    @property
+    def more(self) -> int:
+        """Deaths before those that are shown."""
+        return self.count - len(self.shown)
+
+    @property
+    def alone(self) -> int:
+        """At how many deaths it was the only message in hand: then it is to blame, or no message is."""
+        return sum(not death.beside for death in self.deaths)
+
+    @property
+    def first_at(self) -> datetime:
+        return self.deaths[-1].died_at
+
+
+def suspects(endpoint: str = "") -> list[CrashingMessage]:
+    """Of one endpoint or of all, the most recent first."""
+    unsettled = InFlightAtCrash.objects.filter(settled_at=None, **({"endpoint": endpoint} if endpoint else {}))
+    often = unsettled.values("row_id").annotate(deaths=Count("pk")).filter(deaths__gte=LIMIT).values("row_id")
+    return _grouped(unsettled.filter(row_id__in=often))
+
+
+def suspect(row_id: UUID) -> CrashingMessage | None:
+    """Also one that has left since."""
+    found = _grouped(InFlightAtCrash.objects.filter(row_id=row_id))
+    return found[0] if found else None
+
+
+def settle(row_id: UUID) -> None:
+    """It is in its queue no more."""
+    InFlightAtCrash.objects.filter(row_id=row_id, settled_at=None).update(settled_at=Now())
+
+
+def _grouped(deaths: Iterable[InFlightAtCrash]) -> list[CrashingMessage]:
+    found: dict[UUID, list[InFlightAtCrash]] = defaultdict(list)
+    for death in sorted(deaths, key=lambda each: each.died_at, reverse=True):
+        found[death.row_id].append(death)
+    return [CrashingMessage(each) for each in found.values()]

@@ -1,0 +1,74 @@
+"""Django's sessions: in the web server, while a database is down, every page says so at once (docs/decisions/006);
+in programs that ask only what is short, an answer that does not come ends the session.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db.backends.base.base import NO_DB_ALIAS
+from django.db.backends.postgresql import base
+
+from pgqueue_admin.dialects.postgresql import answer_limit, search_paths, session_settings
+from pgqueue_admin.dialects.postgresql.connection_pool import ConnectionPool, connect_with
+
+_here = threading.local()
+_probes: ContextVar[bool] = ContextVar("probes", default=False)
+
+
+def only_short_ones_here() -> None:
+    """What this thread asks through Django from now on is given up without an answer for ANSWER_SECONDS."""
+    _here.seconds = settings.PGQUEUE["ANSWER_SECONDS"]
+
+
+@contextmanager
+def of_its_own(wrapper: Any) -> Iterator[None]:
+    """What is asked meanwhile takes none of the pages' sessions: a probe answers however many pages wait."""
+    wrapper.close()
+    token = _probes.set(True)
+    try:
+        yield
+    finally:
+        wrapper.close()
+        _probes.reset(token)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """``OPTIONS["pool"]["max_size"]``: how many sessions a process keeps at most."""
+
+    Database = answer_limit.DRIVER  # type: ignore[assignment]
+
+    _lenders: ClassVar[dict[tuple[str, bool], ConnectionPool]] = {}
+
+    @property
+    def pool(self) -> ConnectionPool | None:
+        options: dict[str, Any] = self.settings_dict["OPTIONS"].get("pool") or {}
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        is_probe = _probes.get()
+        key = (self.alias, is_probe)
+        if key not in self._lenders:
+            made = ConnectionPool(self._open_session, 1 if is_probe else options["max_size"])
+            self._lenders.setdefault(key, made)  # several threads may come at once: the first one's counts
+        return self._lenders[key]
+
+    def close_pool(self) -> None:
+        for is_probe in (False, True):
+            if lender := self._lenders.pop((self.alias, is_probe), None):
+                lender.close()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        made = super().get_new_connection(conn_params)
+        answer_limit.limit(made, getattr(_here, "seconds", None))
+        return made
+
+    def _open_session(self) -> Any:
+        return connect_with(self.get_connection_params(), self._configure)
+
+    def _configure(self, raw: Any) -> None:
+        self._configure_connection(raw)  # type: ignore[attr-defined]
+        if path := search_paths.BY_ALIAS.get(self.alias):
+            session_settings.alone(raw, path)

@@ -1,0 +1,72 @@
+"""An endpoint's settings and desired state: one row, read by its workers and by the supervisor."""
+
+from django.db import models
+
+from pgqueue_admin.models.fields import TimestampField
+
+
+class Endpoint(models.Model):
+    """Ours (run by the supervisor) or foreign (only declared, for warnings).
+
+    A change is saved, then announced with NOTIFY ``pgqueue_endpoint`` (payload: the name) on ``default``.
+    """
+
+    class Exhausted(models.TextChoices):
+        ARCHIVE = "archive", "archived as failed"
+        ERROR_QUEUE = "error_queue", "sent to the error queue"
+
+    class Mode(models.TextChoices):
+        SENDS_ATOMIC_WITH_RECEIVE = "sends_atomic_with_receive", "sends atomic with receive: one commit"
+        RECEIVE_ONLY = "receive_only", "receive only: sends are committed before"
+        NONE = "none", "none: deleted before its handler runs"
+
+    class Repeek(models.TextChoices):
+        RECEIVES = "receives", "the receives have answered"
+        HANDLERS = "handlers", "the handlers are done"
+
+    name = models.CharField(max_length=200, unique=True)
+    ours = models.BooleanField(default=True)
+    schema = models.CharField(max_length=63, default="public")
+    table = models.CharField(max_length=63)
+    error_queue = models.CharField(max_length=200, blank=True, help_text="Canonical address.")
+    # desired state
+    desired_processes = models.PositiveIntegerField(default=0)
+    paused = models.BooleanField(default=False)
+    drain_seconds = models.PositiveIntegerField(default=30)
+    memory_mb = models.PositiveIntegerField(
+        null=True, blank=True, help_text="A process above it drains and is replaced."
+    )
+    memory_kill_mb = models.PositiveIntegerField(null=True, blank=True, help_text="Above it, it is killed at once.")
+    restart_version = models.PositiveIntegerField(
+        default=0, help_text="Processes that began with an older version are replaced, one after the other."
+    )
+    # T11, T12, T14–T17; for a foreign endpoint these are declared values
+    peek_delay_ms = models.PositiveIntegerField(default=1000)
+    max_records_to_peek = models.PositiveIntegerField(null=True, blank=True)
+    concurrency = models.PositiveIntegerField(default=2)
+    batch_size = models.PositiveIntegerField(default=1)
+    transaction_mode = models.CharField(max_length=30, choices=Mode.choices, default=Mode.SENDS_ATOMIC_WITH_RECEIVE)
+    repeek_after = models.CharField(max_length=10, choices=Repeek.choices, default=Repeek.RECEIVES)
+    notify = models.BooleanField(default=True)
+    immediate_retries = models.PositiveIntegerField(default=5)
+    delayed_retries = models.PositiveIntegerField(default=3)
+    delayed_retry_step_ms = models.PositiveIntegerField(default=10_000)
+    on_exhausted = models.CharField(max_length=20, choices=Exhausted.choices, default=Exhausted.ARCHIVE)
+    strict_peek_range = models.BooleanField(default=False)
+    audit_queue = models.CharField(max_length=200, blank=True, help_text="An address; empty: no copies are made.")
+    audit_ttbr_seconds = models.PositiveIntegerField(null=True, blank=True)
+    subscription_table = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="An address; empty: SubscriptionRouting in its own schema.",
+    )
+    version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
+    changed_at = TimestampField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,112 @@
+"""What an endpoint's settings may be: every fault is told at once, field by field."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pgqueue_admin.formatting.duration_input import written
+from pgqueue_admin.formatting.numbers import NBSP
+from pgqueue_admin.models import Endpoint, endpoint_destinations
+
+MOST_PROCESSES = 64
+MOST_CONCURRENCY = 64
+MOST_BATCH = 1000  # they are held in memory, and handled again after a crash
+LONGEST_PEEK_DELAY_MS = 24 * 3600 * 1000
+LONGEST_DRAIN_SECONDS = 3600
+MOST_MEMORY_MB = 1_000_000
+LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
+LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
+PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; outside it only strict_peek_range refuses
+
+
+class _Range(NamedTuple):
+    label: str
+    least: int
+    most: int
+    said: Callable[[int], str] = "{:,}".format
+    kind: str = "a whole number "
+
+
+def _span(label: str, least: int, most: int, per_second: int = 1) -> _Range:
+    return _Range(label, least, most, lambda number: written(number / per_second).replace(NBSP, " "), kind="")
+
+
+_NUMBERS = {
+    "desired_processes": _Range("Processes", 0, MOST_PROCESSES),
+    "memory_mb": _Range("Memory limit in MB", 1, MOST_MEMORY_MB),
+    "memory_kill_mb": _Range("Memory at which it is killed, in MB,", 1, MOST_MEMORY_MB),
+    "drain_seconds": _span("Drain time", 0, LONGEST_DRAIN_SECONDS),
+    "peek_delay_ms": _span("Peek delay", 1, LONGEST_PEEK_DELAY_MS, 1000),
+    "max_records_to_peek": _Range("Peek batch", 1, 1_000_000),
+    "concurrency": _Range("Concurrency", 1, MOST_CONCURRENCY),
+    "batch_size": _Range("Messages a transaction", 1, MOST_BATCH),
+    "immediate_retries": _Range("Immediate retries", 0, 1000),
+    "delayed_retries": _Range("Delayed retries", 0, 1000),
+    "delayed_retry_step_ms": _span("Step of delayed retries", 0, LONGEST_RETRY_STEP_MS, 1000),
+    "audit_ttbr_seconds": _span("The life of copies", 1, LONGEST_AUDIT_SECONDS),
+}
+_MAY_BE_NONE = frozenset({"max_records_to_peek", "memory_mb", "memory_kill_mb", "audit_ttbr_seconds"})
+_CHOICES = {
+    "on_exhausted": Endpoint.Exhausted,
+    "transaction_mode": Endpoint.Mode,
+    "repeek_after": Endpoint.Repeek,
+}
+
+
+def allowed(field: str) -> str:
+    """``1 to 64``: for whoever is about to say it, by the same numbers that it is judged by."""
+    _, least, most, said, _ = _NUMBERS[field]
+    return f"{said(least)} to {said(most)}"
+
+
+def faults(row: Endpoint) -> dict[str, str]:
+    """A sentence for each field that cannot stay as it is."""
+    found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
+    found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
+    together = _strict_range(row) | _memory(row) | _deleted_first(row) | endpoint_destinations.faults(row)
+    return {field: fault for field, fault in together.items() if field not in found} | found
+
+
+def _number(row: Endpoint, field: str) -> str | None:
+    label, least, most, said, kind = _NUMBERS[field]
+    value = getattr(row, field)
+    if value is None and field in _MAY_BE_NONE:
+        return None
+    if _whole(value) and least <= value <= most:
+        return None
+    given = said(value) if _whole(value) else repr(value)
+    return f"{label} is {kind}from {said(least)} to {said(most)}; {given} is not."
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _choice(row: Endpoint, field: str) -> str | None:
+    words = _CHOICES[field].values
+    return None if getattr(row, field) in words else f"Choose one of {', '.join(words)}."
+
+
+def _memory(row: Endpoint) -> dict[str, str]:
+    drain, kill = row.memory_mb, row.memory_kill_mb
+    if not isinstance(drain, int) or not isinstance(kill, int) or kill > drain:
+        return {}
+    return {"memory_kill_mb": f"It is killed above {kill:,} MB, so it never drains at {drain:,} MB: name a larger one."}
+
+
+def _strict_range(row: Endpoint) -> dict[str, str]:
+    least, most = PEEK_RANGE_MS
+    if not row.strict_peek_range or not _whole(row.peek_delay_ms) or least <= row.peek_delay_ms <= most:
+        return {}
+    said = f"The strict peek range allows {least} to {most:,} ms; {row.peek_delay_ms:,} ms is outside of it."
+    return {"peek_delay_ms": said}
+
+
+def _deleted_first(row: Endpoint) -> dict[str, str]:
+    """What the mode none cannot keep."""
+    if row.transaction_mode != Endpoint.Mode.NONE:
+        return {}
+    once = "With the mode none a message is deleted before its handler runs and cannot be retried: 0, or another mode."
+    found = {field: once for field in ("immediate_retries", "delayed_retries") if getattr(row, field) != 0}
+    if row.batch_size != 1:
+        found["batch_size"] = "With the mode none a crash would lose what no handler has begun: 1, or another mode."
+    return found

@@ -1,0 +1,20 @@
+"""How many messages of an endpoint were dropped unread because their time was over, for good (T3)."""
+
+from datetime import date, datetime
+from typing import NamedTuple
+
+from django.db.models import Max, Sum
+
+from pgqueue_admin.models import Endpoint, ExpiredCount
+
+
+class ExpiredTotal(NamedTuple):
+    number: int
+    at: datetime | None  # when the last was told of
+    day: date | None  # of the last: before times were kept, all that is known
+
+
+def of(endpoint: Endpoint) -> ExpiredTotal:
+    """Of all days: what processes say of it is gone with them."""
+    counts = ExpiredCount.objects.filter(queue__schema=endpoint.schema, queue__table=endpoint.table)
+    return ExpiredTotal(**counts.aggregate(number=Sum("number", default=0), at=Max("last_at"), day=Max("day")))

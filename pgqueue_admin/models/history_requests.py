@@ -1,0 +1,140 @@
+"""What people ask of the history: read now, cancel, recompute. Marks in the ledger, picked up by whoever reads."""
+
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import F, QuerySet, Sum
+from django.db.models.functions import Now
+
+from pgqueue_admin.models import (
+    AuditEntry,
+    DataFile,
+    HistoryBatch,
+    HistoryCompaction,
+    HistorySource,
+    RecomputeRequest,
+    Rollup,
+)
+from pgqueue_admin.models.time_grains import midnight
+
+HELD_FOR = timedelta(hours=1)
+_OPEN = (HistoryBatch.State.PLANNED, HistoryBatch.State.RUNNING)
+
+
+class FilesLost(Exception):
+    """Not all that was counted of a day is in files any more: counted anew, it would be less."""
+
+
+class RecomputeResult(NamedTuple):
+    """The days that are counted anew, and how many cannot be: not all of their files are kept."""
+
+    days: list[date]
+    left_out: int
+
+
+class CancelResult(NamedTuple):
+    """What was ended, or was about to begin."""
+
+    batches: int
+    compactions: int
+    days: int  # whose figures were to be made anew
+
+
+class OpenWork(NamedTuple):
+    """What runs or is planned."""
+
+    batches: QuerySet[HistoryBatch]
+    compactions: QuerySet[HistoryCompaction]
+    days: QuerySet[RecomputeRequest]  # whose figures are to be made anew
+
+
+def going_on() -> OpenWork:
+    return OpenWork(
+        HistoryBatch.objects.filter(state__in=_OPEN),
+        HistoryCompaction.objects.filter(state=HistoryCompaction.State.RUNNING),
+        RecomputeRequest.objects.filter(is_wanted=True),
+    )
+
+
+@transaction.atomic
+def read_now(person: Any, origin: str) -> None:
+    there = HistorySource.objects.filter(is_there=True)
+    there.exclude(held_until=None).update(note="")  # it said that reading rests: now it does not
+    there.update(wanted_at=Now(), held_until=None)
+    _audit(person, origin, "run")
+
+
+@transaction.atomic
+def cancel(person: Any, origin: str) -> CancelResult:
+    """End what runs or is planned, and rest for an hour. Rows of batches are planned anew."""
+    why = f"Cancelled by {person.get_username()}."
+    found = going_on()
+    batches = list(found.batches.select_for_update())  # one that is just ending is waited for, and is none of them then
+    ended = CancelResult(
+        HistoryBatch.objects.filter(pk__in=[each.pk for each in batches]).update(
+            state=HistoryBatch.State.ABANDONED, token=None, step="", ended_at=Now(), error=why
+        ),
+        found.compactions.update(state=HistoryCompaction.State.ABANDONED, ended_at=Now(), error=why),
+        found.days.update(is_wanted=False, error=why),
+    )
+    note = f"{why} It is read again in an hour, or when somebody presses Read now."
+    tables = {each.source_id for each in batches}
+    HistorySource.objects.filter(pk__in=tables).update(held_until=Now() + HELD_FOR, note=note)
+    if any(ended):
+        _audit(person, origin, "cancel", count=sum(ended))
+    return ended
+
+
+@transaction.atomic
+def recompute(person: Any, origin: str, since: date, until: date) -> RecomputeResult:
+    """Have the figures of these days made anew, from their files."""
+    found = recomputable(since, until)
+    for day in found.days:
+        RecomputeRequest.objects.update_or_create(day=day, defaults={"asked_at": Now(), "is_wanted": True, "error": ""})
+    if found.days:
+        after = {"since": since.isoformat(), "until": until.isoformat()}
+        _audit(person, origin, "recompute", count=len(found.days), after=after)
+    return found
+
+
+def recomputable(since: date, until: date) -> RecomputeResult:
+    """What ``recompute`` would do."""
+    days = _days(since, until)
+    chosen = sorted(day for day, is_whole in days.items() if is_whole)
+    return RecomputeResult(chosen, len(days) - len(chosen))
+
+
+def needs_files(day: date) -> None:
+    """Raises FilesLost."""
+    if not _days(day, day).get(day):
+        raise FilesLost("Not all that was counted of it is in files any more: its figures stay as they are.")
+
+
+def files() -> QuerySet[DataFile]:
+    """Of messages."""
+    return DataFile.objects.filter(dataset=DataFile.Dataset.HISTORY)
+
+
+def other_files() -> QuerySet[DataFile]:
+    """Of all else: what was rejected, depths, events."""
+    return DataFile.objects.exclude(dataset=DataFile.Dataset.HISTORY)
+
+
+def _days(since: date, until: date) -> dict[date, bool]:
+    """Of which anything is known, and whether all that was counted of them is in files."""
+    filed = dict(files().filter(day__range=(since, until)).values_list("day").annotate(rows=Sum("rows")))
+    figures = Rollup.objects.filter(grain="day", at__range=(midnight(since), midnight(until)))
+    counted = {at.date(): number for at, number in figures.values_list("at").annotate(number=Sum("messages"))}
+    return {day: filed.get(day, 0) >= counted.get(day, 0) for day in filed.keys() | counted.keys()}
+
+
+def wanted_now() -> bool:
+    """Whether somebody asked since it was last looked at."""
+    asked = HistorySource.objects.filter(is_there=True).exclude(wanted_at=None).exclude(looked_at__gte=F("wanted_at"))
+    return asked.exists() or RecomputeRequest.objects.filter(is_wanted=True).exists()
+
+
+def _audit(person: Any, origin: str, verb: str, **about: Any) -> None:
+    who = person.get_username()
+    AuditEntry.objects.create(who=who, verb=verb, noun="history", subject="history", origin=origin, **about)

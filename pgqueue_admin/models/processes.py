@@ -1,0 +1,168 @@
+"""What pages ask about processes: who runs, who is missing, who has not been heard of."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.db.models import BooleanField, DurationField, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.models import Endpoint, Process
+
+HEARTBEAT_LOST = timedelta(seconds=10)
+State = Process.State
+
+
+def known() -> QuerySet[Process]:
+    """Every process with the age of its heartbeat by the database's clock, and whether that is too old."""
+    return _known().all()
+
+
+@cache
+def _known() -> QuerySet[Process]:
+    """Only built, never read: putting it together costs more than asking."""
+    age = ExpressionWrapper(Now() - F("heartbeat_at"), output_field=DurationField())
+    silent = Q(ended_at=None, heartbeat_at__lt=Now() - HEARTBEAT_LOST)
+    return Process.objects.annotate(
+        heartbeat_age=age, heartbeat_lost=ExpressionWrapper(silent, output_field=BooleanField())
+    )
+
+
+def heard_of() -> QuerySet[Process]:
+    """Those that run, and have lately said so."""
+    return known().filter(_heard_of())
+
+
+def _heard_of() -> Q:
+    return Q(ended_at=None, heartbeat_at__gte=Now() - HEARTBEAT_LOST)
+
+
+def current() -> QuerySet[Process]:
+    """Those that run, and those that wait to be started again: by a supervisor that is there to do it."""
+    return _current().all()
+
+
+@cache
+def _current() -> QuerySet[Process]:
+    starter = Exists(Process.objects.filter(_heard_of(), role="supervisor", host=OuterRef("host")))
+    there = known().filter(Q(ended_at=None) | Q(starter, state=State.BACK_OFF))
+    return there.order_by("host", "role", "endpoint", "pid")
+
+
+def supervisors() -> QuerySet[Process]:
+    return current().filter(role="supervisor")
+
+
+def begun_before(endpoint: Endpoint) -> QuerySet[Process]:
+    """Those that run and began with settings older than the newest rolling restart."""
+    return _of(endpoint).filter(started_version__lt=endpoint.restart_version)
+
+
+def _of(endpoint: Endpoint) -> QuerySet[Process]:
+    return heard_of().filter(role="endpoint", endpoint=endpoint.name)
+
+
+@dataclass(frozen=True)
+class EndpointProcesses:
+    """An endpoint of ours beside its processes."""
+
+    endpoint: Endpoint
+    processes: list[Any]  # Process, annotated as by ``known``
+
+    @property
+    def want(self) -> int:
+        return self.endpoint.desired_processes
+
+    @property
+    def running(self) -> list[Any]:
+        return [p for p in self.processes if p.ended_at is None and p.state != State.DRAINING and not p.heartbeat_lost]
+
+    @property
+    def have(self) -> int:
+        return len(self.running)
+
+    @property
+    def filled(self) -> int:
+        """How many of those wanted run: too many of one endpoint stand in for none of another."""
+        return min(self.want, self.have)
+
+    @property
+    def missing(self) -> int:
+        return self.want - self.filled
+
+    @property
+    def waiting(self) -> Any | None:
+        """The one in back-off, with ``last_error`` and ``next_start_at``."""
+        return next((p for p in self.processes if p.state == State.BACK_OFF), None)
+
+    @property
+    def lost(self) -> list[Any]:
+        return [p for p in self.processes if p.heartbeat_lost]
+
+    @property
+    def busy(self) -> int:
+        return sum(p.busy for p in self.running)
+
+    @property
+    def slots(self) -> int:
+        return sum(p.slots for p in self.running)
+
+    @property
+    def not_restarted(self) -> int:
+        """How many still run that began before the newest rolling restart."""
+        return sum(p.started_version < self.endpoint.restart_version for p in self.running)
+
+    @property
+    def versions(self) -> list[str]:
+        """Of the code that runs: more than one while it is being replaced, or where hosts differ."""
+        return sorted({p.code_version for p in self.running if p.code_version})
+
+    @property
+    def breakers(self) -> list[tuple[Any, dict[str, Any]]]:
+        """Circuit breakers that are open, each with its process."""
+        return [(process, breaker) for process in self.running for breaker in process.breakers]
+
+    def total(self, field: str) -> Any:
+        """Of the processes that run, since each began; None where none of them says it."""
+        known = self._known(field)
+        return sum(known) if known else None
+
+    def worst(self, field: str) -> float | None:
+        return max(self._known(field), default=None)
+
+    def _known(self, field: str) -> list[Any]:
+        return [value for p in self.running if (value := getattr(p, field)) is not None]
+
+
+def of_endpoint(name: str) -> EndpointProcesses:
+    return EndpointProcesses(Endpoint.objects.get(name=name), list(current().filter(role="endpoint", endpoint=name)))
+
+
+def by_endpoint(names: Collection[str] | None = None) -> list[EndpointProcesses]:
+    """Every endpoint of ours, or those named, in order of name: two statements, however many there are."""
+    processes, endpoints = current().filter(role="endpoint"), Endpoint.objects.filter(ours=True)
+    if names is not None:
+        processes, endpoints = processes.filter(endpoint__in=names), endpoints.filter(name__in=names)
+    found: dict[str, list[Any]] = {}
+    for process in processes:
+        found.setdefault(process.endpoint, []).append(process)
+    return [EndpointProcesses(row, found.get(row.name, [])) for row in endpoints]
+
+
+@dataclass(frozen=True)
+class InFlightMessage:
+    """How many processes work with an endpoint's newest settings, and how quickly the last of them took those."""
+
+    by: int
+    of: int
+    seconds: float | None
+
+
+def taken(endpoint: Endpoint) -> InFlightMessage:
+    living = _of(endpoint)
+    took = living.filter(settings_version__gte=endpoint.version)
+    last = took.filter(settings_at__gte=endpoint.changed_at).aggregate(at=Max("settings_at"))["at"]
+    seconds = (last - endpoint.changed_at).total_seconds() if last else None
+    return InFlightMessage(took.count(), living.count(), seconds)

@@ -1,0 +1,90 @@
+"""Every queue that is there beside its newest figures: what pages read by the hundreds, without a model's weight."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias
+
+from pgqueue_admin.models import LatestSample, Queue
+from pgqueue_admin.models.raw_sql import console_sql, rows_of
+
+
+@dataclass(slots=True)
+class QueueFacts:
+    """Of a Queue what its row shows and is judged by."""
+
+    pk: int
+    schema: str
+    table: str
+    kind: str
+    reason: str
+    target_age_seconds: int | None
+    target_depth: int | None
+    target_dead: int | None
+    ingest: bool
+    endpoint: str
+
+
+@dataclass(slots=True)
+class QueueFigures:
+    """Of a LatestSample the same."""
+
+    ready: int | None
+    in_flight: int | None
+    delayed: int | None
+    expired: int | None
+    dead: int | None
+    depth: int | None
+    how: str
+    delayed_how: str
+    head_seq: int | None
+    tail_seq: int | None
+    in_per_second: float | None
+    out_per_second: float | None
+    oldest_how: str
+    error: str
+    sqlstate: str
+    at: datetime
+    oldest_at: datetime | None
+    next_due_at: datetime | None
+    changed_at: datetime
+    left_at: datetime | None
+
+
+# a page of one queue has the models
+Known: TypeAlias = Queue | QueueFacts
+Newest: TypeAlias = LatestSample | QueueFigures
+
+
+class DeadCount(NamedTuple):
+    """How many lay dead: in the archive now and an hour ago, and in error queues an hour ago."""
+
+    archived: int | None
+    archived_then: int | None
+    lying_then: int | None
+
+
+FACTS, INSTANTS = 10, 5  # columns, from the left and from the right
+
+
+def rows() -> list[tuple[QueueFacts, QueueFigures | None]]:
+    """In order of address; a queue that was never sampled has no figures."""
+    return [(QueueFacts(*row[:FACTS]), _figures(row[FACTS:])) for row in rows_of(console_sql.queue_overview.rows())]
+
+
+def _figures(row: Sequence[Any]) -> QueueFigures | None:
+    instants = map(_instant, row[-INSTANTS:])
+    return QueueFigures(*row[:-INSTANTS], *instants) if row[-INSTANTS] is not None else None
+
+
+def _instant(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def dead(now: datetime) -> DeadCount:
+    return DeadCount(*rows_of(console_sql.queue_overview.dead(), {"then": now - timedelta(hours=1)})[0])
+
+
+def dead_then(queue_ids: Iterable[int], then: datetime) -> dict[int, int]:
+    """How many lay dead in these queues at that time, by queue; those of which that is not known are not in it."""
+    return dict(rows_of(console_sql.queue_overview.dead_then(), {"queues": list(queue_ids), "then": then}))

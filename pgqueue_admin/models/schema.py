@@ -1,0 +1,118 @@
+"""The schema of the console's own tables: who else may create there could have code of theirs run by our statements."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from django.db import DEFAULT_DB_ALIAS, ProgrammingError, connections
+from django.db.migrations.loader import MigrationLoader
+
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.search_paths import CONSOLE_SCHEMA
+from pgqueue_admin.models.raw_sql import console_sql, rows_of, run
+
+_MAKING = f"{CONSOLE_SCHEMA}, pg_catalog, pg_temp"  # what is made comes to be in the first
+_APP = "pgqueue"
+
+
+class NotReady(Exception):
+    """The console's own tables cannot be made; says why, and the statement that somebody has to run."""
+
+
+class Standing(NamedTuple):
+    role: str
+    there: bool
+    owner: str | None
+    owner_is_a_stranger: bool
+    may_create: bool
+
+
+class Creator(NamedTuple):
+    """Somebody who may create in a schema; without a name everybody may."""
+
+    schema: str
+    name: str | None
+
+    @property
+    def cure(self) -> str:
+        console = console_sql.console_schema
+        if self.name is None:
+            return written(console.keep_all_out(schema=self.schema))
+        return written(console.keep_out(schema=self.schema, who=self.name))
+
+
+@contextmanager
+def for_migrating() -> Iterator[None]:
+    """The schema exists, is ours alone, and tables are made in it. Raises NotReady."""
+    try:
+        _make()
+        _refuse_earlier()
+        rows_of(console_sql.console_schema.set_path(), {"path": _MAKING})
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS].close()  # the next session has the path of all others
+
+
+def _make() -> None:
+    console, now = console_sql.console_schema, _standing()
+    if not now.there:
+        try:
+            run(console.create_schema(schema=CONSOLE_SCHEMA))
+        except ProgrammingError as error:
+            raise NotReady(
+                f"The role {now.role} may not make the schema of the console's own tables ({_line(error)}). "
+                f"Have an administrator run: {written(console.schema_for(schema=CONSOLE_SCHEMA, role=now.role))}"
+            ) from error
+    elif now.owner_is_a_stranger or not now.may_create:
+        raise NotReady(
+            f"The schema {CONSOLE_SCHEMA} is owned by {now.owner}, "
+            f"and the console's own tables belong to the role {now.role} alone. "
+            f"Have an administrator run: {written(console.own_schema(schema=CONSOLE_SCHEMA, role=now.role))}"
+        )
+    for other in creators([CONSOLE_SCHEMA]):
+        raise NotReady(
+            f"In the schema {CONSOLE_SCHEMA} {other.name or 'everybody'} may create, "
+            f"whose code the console's statements would run. Have its owner run: {other.cure}"
+        )
+
+
+def creators(schemas: list[str]) -> list[Creator]:
+    """Of the console's database: who else may create in these."""
+    return [Creator(*row) for row in rows_of(console_sql.console_schema.creators(), {"schemas": schemas})]
+
+
+def _standing() -> Standing:
+    return Standing(*rows_of(console_sql.console_schema.standing(), {"schema": CONSOLE_SCHEMA})[0])
+
+
+def _refuse_earlier() -> None:
+    """Unreleased versions had other migrations, at first in ``public``. None of their tables is read."""
+    known = {name for app, name in MigrationLoader(None).disk_migrations if app == _APP}
+    for schema in (CONSOLE_SCHEMA, "public"):
+        if _has_ledger(schema) and _applied(schema) - known:
+            raise NotReady(
+                f"The console's own tables in the schema {schema} were made by a version before 0.1.0, which this one "
+                "does not read. They hold samples, warnings and settings, and no messages. For the database of "
+                f"`make run`: make reset. For one given by DATABASE_URL: {_drop(schema)}; then migrate again."
+            )
+
+
+def _applied(schema: str) -> set[str]:
+    return {name for (name,) in rows_of(console_sql.console_schema.applied(schema=schema), {"app": _APP})}
+
+
+def _drop(schema: str) -> str:
+    return f"drop schema {schema} cascade" if schema == CONSOLE_SCHEMA else "give the console an empty database"
+
+
+def _has_ledger(schema: str) -> bool:
+    return bool(rows_of(console_sql.console_schema.has_ledger(), {"schema": schema})[0][0])
+
+
+def written(query: Any) -> str:
+    """A statement as an administrator runs it."""
+    return f"{postgresql().written(query)};"
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0]

@@ -1,0 +1,83 @@
+"""How a setting's value is said, wherever it stands: settings tables, their history, a sentence after a change."""
+
+from typing import Any
+
+from pgqueue_admin.formatting.audit_verbs import past
+from pgqueue_admin.formatting.duration_input import written
+from pgqueue_admin.formatting.numbers import format_int, size
+from pgqueue_admin.models import Endpoint
+
+LABELS = {
+    "peek_delay_ms": "peek delay",
+    "max_records_to_peek": "peek batch (max_records_to_peek)",
+    "concurrency": "concurrency per process",
+    "immediate_retries": "immediate retries",
+    "delayed_retries": "delayed retries",
+    "delayed_retry_step_ms": "step of delayed retries",
+    "on_exhausted": "when retries are used up",
+    "error_queue": "error queue",
+    "strict_peek_range": "strict peek range",
+    "batch_size": "messages a transaction (batch_size)",
+    "transaction_mode": "transaction mode",
+    "repeek_after": "peek again when",
+    "notify": "wake by NOTIFY",
+    "audit_queue": "audit queue",
+    "audit_ttbr_seconds": "how long audit copies live",
+    "subscription_table": "subscription table",
+    "drain_seconds": "drain time",
+    "memory_mb": "memory limit of a process",
+    "memory_kill_mb": "memory at which it is killed",
+    "desired_processes": "processes",
+    "restart_version": "restarted one by one, version",
+    "paused": "paused",
+    "target_age_seconds": "target for the oldest message",
+    "target_depth": "target for depth",
+    "target_dead": "target for dead messages",
+    "ingest": "moved into the archive",
+}
+_EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
+_EMPTY["audit_ttbr_seconds"] = "forever"
+_EMPTY["subscription_table"] = "SubscriptionRouting in its schema"
+_CHOICES: dict[str, dict[str, str]] = {
+    "on_exhausted": dict(Endpoint.Exhausted.choices),
+    "transaction_mode": dict(Endpoint.Mode.choices),
+    "repeek_after": dict(Endpoint.Repeek.choices),
+}
+
+_NO_MORE_TO_SAY = {"pause", "resume", "restart"}  # the verb says the value
+
+
+def label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " "))
+
+
+def value(name: str, given: Any) -> str:
+    if given is None or given == "":
+        return _EMPTY.get(name, "none")
+    if isinstance(given, bool):
+        return "on" if given else "off"
+    if name.endswith("_mb"):
+        return size(given * 1_000_000)
+    if name.endswith("_ms"):
+        return written(given / 1000)
+    if name.endswith("_seconds"):
+        return written(given)
+    if name in _CHOICES:
+        return _CHOICES[name].get(given, str(given))
+    return format_int(given) if isinstance(given, int) else str(given)
+
+
+def change(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """``peek delay 1 s → 12 s, concurrency per process 2 → 4``."""
+    was = before or {}
+    return ", ".join(
+        f"{label(name)} {value(name, was.get(name))} → {value(name, to)}" for name, to in (after or {}).items()
+    )
+
+
+def did(verb: str, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """``set peek delay 1 s → 12 s``, ``stopped it: processes 2 → 0``, ``paused it``."""
+    said = "" if verb in _NO_MORE_TO_SAY else change(before, after)
+    if verb in {"set", "undo", "scale"}:
+        return f"{past(verb)} {said}"
+    return f"{past(verb)} it: {said}" if said else f"{past(verb)} it"

@@ -1,0 +1,24 @@
+"""When figures are stale: the one limit of pages, ``/readyz`` and the warning (CONSOLE L6)."""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from pgqueue_admin.models import database_clock
+
+MISSED_SAMPLES = 3
+
+
+def limit() -> float:
+    """Seconds after which a newest sample means that samples are missing."""
+    return MISSED_SAMPLES * max(1.0, float(settings.PGQUEUE["SAMPLE_SECONDS"]))
+
+
+def age(newest: datetime, now: datetime | None = None) -> float:
+    """Seconds since this sample was taken."""
+    return max(0.0, ((now or database_clock.now()) - newest).total_seconds())
+
+
+def is_stale(newest: datetime | None, now: datetime | None = None) -> bool:
+    """Whether so many samples are missing that every figure must say its age."""
+    return newest is None or age(newest, now) > limit()

@@ -1,0 +1,51 @@
+"""Whether the console sees its queues: one judgement for pages, ``/readyz`` and the warning ``blind``."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from pgqueue_admin.models import LatestSample, database_clock, staleness
+
+LOCKED = "55P03"
+
+
+class Look(Protocol):
+    """``at``: when the queue was last read. ``error``, ``sqlstate``: why it could not be read since; empty: it was."""
+
+    at: datetime
+    error: str
+    sqlstate: str
+
+
+class Sight(NamedTuple):
+    """``unread``: how many of ``of`` queues were not read for three samples; ``why``, ``sqlstate``: of most of them."""
+
+    unread: int
+    of: int
+    since: datetime | None  # since when it is more than half of them
+    why: str
+    sqlstate: str
+
+    @property
+    def is_blind(self) -> bool:
+        """More than half are unread. One queue that somebody has locked blinds nobody, not even the only one."""
+        return 2 * self.unread > self.of and (self.unread > 1 or self.sqlstate != LOCKED)
+
+
+def of(looks: Iterable[Look], now: datetime) -> Sight:
+    known = list(looks)
+    unread = sorted(
+        (each for each in known if each.error and staleness.is_stale(each.at, now)), key=lambda each: each.at
+    )
+    if not unread:
+        return Sight(0, len(known), None, "", "")
+    ((why, sqlstate), _), *_ = Counter((each.error, each.sqlstate) for each in unread).most_common(1)
+    half = len(known) // 2
+    return Sight(len(unread), len(known), unread[min(half, len(unread) - 1)].at, why, sqlstate)
+
+
+def current() -> Sight:
+    """Of the newest samples, now."""
+    there = LatestSample.objects.filter(queue__gone_since=None)
+    return of(there.only("at", "error", "sqlstate"), database_clock.now())

@@ -1,0 +1,115 @@
+"""Whether a queue is within its targets: the one function behind every colour and behind "worst first" (C2)."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from pgqueue_admin.monitor.queue_table import TableKind
+
+
+class TargetState(StrEnum):
+    OK = "ok"
+    PAUSED = "paused"  # somebody decided that it waits
+    WARNING = "warning"  # cannot be judged
+    CRITICAL = "critical"  # past a target
+
+
+class Targets(Protocol):
+    """NULL is no target."""
+
+    target_age_seconds: int | None
+    target_depth: int | None
+    target_dead: int | None
+
+
+class JudgedFigures(Protocol):
+    ready: int | None
+    depth: int | None
+    dead: int | None
+    oldest_at: datetime | None
+    error: str
+
+
+_BADNESS = {TargetState.OK: 0, TargetState.PAUSED: 1, TargetState.WARNING: 2, TargetState.CRITICAL: 3}
+
+
+UNREAD = "unreadable"
+
+
+class TargetVerdict(NamedTuple):
+    """``why`` names the target that is passed furthest: age, depth, dead; or unreadable, or paused.
+
+    ``ratio``: value ÷ target.
+    """
+
+    state: TargetState
+    why: str = ""
+    ratio: float = 0.0
+    value: float | None = None
+    target: float | None = None
+
+    @property
+    def badness(self) -> tuple[int, float]:
+        """Sorts worst first when reversed."""
+        return _BADNESS[self.state], self.ratio
+
+
+_DEFAULTS: dict[TableKind, dict[str, int]] = {
+    TableKind.INPUT: {"target_age_seconds": 60, "target_dead": 0},
+    TableKind.ERROR: {"target_dead": 0},
+}
+
+
+def default_targets(kind: TableKind | str) -> dict[str, int | None]:
+    """Input queues: a message waits a minute at most and none is dead. Error queues: any row is one too many."""
+    none = {"target_age_seconds": None, "target_depth": None, "target_dead": None}
+    return {**none, **_DEFAULTS.get(TableKind(kind), {})}
+
+
+def against(targets: Targets, figures: JudgedFigures, now: datetime, paused: bool = False) -> TargetVerdict:
+    """Judge one queue. A figure that is not known passes no target; the age of what waits is not within one either.
+
+    What cannot be read is not within target. ``paused``: whoever receives here was told to wait.
+    """
+    if figures.error:
+        return TargetVerdict(TargetState.WARNING, UNREAD)
+    waits = [TargetVerdict(TargetState.PAUSED, "paused")] if paused else []
+    return max([*each(targets, figures, now, paused), *waits], key=lambda verdict: verdict.badness)
+
+
+def each(targets: Targets, figures: JudgedFigures, now: datetime, paused: bool = False) -> list[TargetVerdict]:
+    """Every target by itself: a warning each; none while the queue cannot be read, for its figures are old ones.
+
+    Of one that is ``paused`` only the dead are judged: that messages wait there was decided.
+    """
+    if figures.error:
+        return []
+    dead = _ratio("dead", figures.dead, targets.target_dead)
+    if paused:
+        return [dead]
+    return [dead, _age(targets, figures, now), _ratio("depth", figures.depth, targets.target_depth)]
+
+
+def age(figures: JudgedFigures, now: datetime) -> float | None:
+    """Seconds that the oldest ready message has waited; None where none is ready, or where that cannot be seen."""
+    if figures.oldest_at is None or not figures.ready or figures.error:
+        return None
+    return max(0.0, (now - figures.oldest_at).total_seconds())
+
+
+def age_is_unknown(figures: JudgedFigures) -> bool:
+    """Messages are ready, and the oldest was not read, or not reached behind what is in flight, expired or newer."""
+    return bool(figures.ready) and figures.oldest_at is None and not figures.error
+
+
+def _age(targets: Targets, figures: JudgedFigures, now: datetime) -> TargetVerdict:
+    if targets.target_age_seconds is not None and age_is_unknown(figures):
+        return TargetVerdict(TargetState.WARNING, "age", target=targets.target_age_seconds)
+    return _ratio("age", age(figures, now), targets.target_age_seconds)
+
+
+def _ratio(why: str, value: float | None, target: int | None) -> TargetVerdict:
+    if value is None or target is None:
+        return TargetVerdict(TargetState.OK)
+    ratio = value / target if target else value + 1 if value else 0.0  # a target of none: each one counts
+    return TargetVerdict(TargetState.CRITICAL if value > target else TargetState.OK, why, ratio, value, target)

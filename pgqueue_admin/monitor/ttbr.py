@@ -1,0 +1,28 @@
+"""How long messages of a type may wait before they are lost (T16), as the messages themselves say."""
+
+from datetime import timedelta
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.depth import BOTTOM
+from pgqueue_admin.monitor.queue_table import QueueTable
+from pgqueue_admin.transport.wire import headers as wire
+
+
+def smallest(connection: Connection, table: QueueTable, low_water: int | None = None) -> dict[str, timedelta]:
+    """The smallest time to be received of each message type near the head."""
+    low = BOTTOM if low_water is None else low_water
+    found: dict[str, timedelta] = {}
+    for row in connection.all(postgresql().browse.lifetimes(table=table.address), {"low": low}):
+        kind, span = _lifetime(row.headers)
+        if span is not None and span > timedelta():  # with none nobody could receive it: its sender's mistake
+            found[kind] = min(span, found.get(kind, span))
+    return found
+
+
+def _lifetime(text: str) -> tuple[str, timedelta | None]:
+    try:
+        headers = wire.parse(text)
+    except wire.HeadersUnreadable:
+        return "", None
+    return wire.enclosed_type(headers), wire.parse_timespan(headers.get(wire.TIME_TO_BE_RECEIVED))

@@ -1,0 +1,173 @@
+"""Acts on endpoints: settings and desired state, each audited and announced to workers in one transaction.
+
+Whether a person may is asked before, by ``operations.rights``; whether the row is still as they read it, in here.
+``person`` is a Django user or a name, ``origin`` one of console, admin, command.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.models import AuditEntry, Endpoint, Process
+from pgqueue_admin.services.endpoint_change import (
+    ActRefused,
+    ChangedMeanwhile,
+    EndpointAction,
+    FaultySettings,
+    NoSuchEndpoint,
+    NotManaged,
+    change,
+    history,
+    insert,
+    locked,
+)
+
+__all__ = [
+    "SETTINGS",
+    "ActRefused",
+    "ChangedMeanwhile",
+    "FaultySettings",
+    "NoSuchEndpoint",
+    "NotManaged",
+    "create",
+    "declare",
+    "history",
+    "is_of_settings",
+    "last_changes",
+    "pause",
+    "restart",
+    "resume",
+    "save_settings",
+    "scale",
+    "start",
+    "stop",
+    "undo",
+]
+
+SETTINGS = frozenset(
+    {
+        "peek_delay_ms",
+        "max_records_to_peek",
+        "concurrency",
+        "immediate_retries",
+        "delayed_retries",
+        "delayed_retry_step_ms",
+        "on_exhausted",
+        "error_queue",
+        "strict_peek_range",
+        "batch_size",
+        "transaction_mode",
+        "repeek_after",
+        "notify",
+        "audit_queue",
+        "audit_ttbr_seconds",
+        "subscription_table",
+        "drain_seconds",
+        "memory_mb",
+        "memory_kill_mb",
+    }
+)
+
+
+def save_settings(
+    name: str, changes: Mapping[str, Any], person: Any, origin: str, *, version: int | None = None, reason: str = ""
+) -> Endpoint:
+    """C5. Of a foreign endpoint these are declared values: used for warnings, obeyed by nobody."""
+    refuse_unknown(changes)
+    return change(name, changes, EndpointAction("set", person, origin, version, reason))
+
+
+def refuse_unknown(changes: Mapping[str, Any]) -> None:
+    if unknown := set(changes) - SETTINGS:
+        raise FaultySettings({field: f"{field} is not a setting of an endpoint." for field in sorted(unknown)})
+
+
+def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
+    """An endpoint of ours. Its queue tables are made before: ``workers.enrolment``."""
+    row = Endpoint(name=name, table=name, **facts)
+    return insert(
+        row,
+        EndpointAction("create", person, origin),
+        {"schema": row.schema, "desired_processes": row.desired_processes},
+    )
+
+
+def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
+    """Say what a foreign endpoint's own code sets, so that warnings can judge it. Of a known one it is a change."""
+    refuse_unknown(changes)
+    if Endpoint.objects.filter(name=name).exists():
+        return save_settings(name, changes, person, origin)
+    facts = {"schema": address.schema, "table": address.table, **changes}
+    return insert(Endpoint(name=name, ours=False, **facts), EndpointAction("declare", person, origin), facts)
+
+
+def scale(name: str, processes: int, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """How many processes shall run, on all hosts together."""
+    return change(name, {"desired_processes": processes}, EndpointAction("scale", person, origin, version))
+
+
+def start(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """At least one process, and now: a back-off ends here."""
+    with transaction.atomic():
+        processes = locked(name).desired_processes or 1
+        waiting = Process.objects.filter(role="endpoint", endpoint=name, state=Process.State.BACK_OFF)
+        waiting.update(next_start_at=Now())
+        return change(
+            name, {"desired_processes": processes}, EndpointAction("start", person, origin, version, always=True)
+        )
+
+
+def stop(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """No process: what is in hand is finished within the drain time."""
+    return change(name, {"desired_processes": 0}, EndpointAction("stop", person, origin, version))
+
+
+def pause(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """Processes stay and receive nothing."""
+    return change(name, {"paused": True}, EndpointAction("pause", person, origin, version))
+
+
+def resume(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    return change(name, {"paused": False}, EndpointAction("resume", person, origin, version))
+
+
+def restart(name: str, person: Any, origin: str, *, version: int | None = None) -> Endpoint:
+    """Every process is replaced, one at a time, the next when the new one is well (workers.rolling)."""
+    with transaction.atomic():
+        row = locked(name)
+        if row.ours and not row.desired_processes:
+            raise ActRefused(f"Nothing was restarted. {name} is stopped: start it.")
+        return change(name, {"restart_version": row.version + 1}, EndpointAction("restart", person, origin, version))
+
+
+def undo(name: str, audit_id: int, person: Any, origin: str) -> Endpoint:
+    """One click back, if everything that change of this endpoint set still stands."""
+    entry = history(name).get(id=audit_id)
+    if not entry.before:
+        raise ActRefused("Nothing was changed. That entry replaced nothing that could be put back.")
+    if not is_of_settings(entry):
+        raise ActRefused("Nothing was changed. Only settings can be put back: a start is taken back by a stop.")
+    with transaction.atomic():
+        row = locked(name)
+        if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
+            raise ChangedMeanwhile(row.name, history(name))
+        return change(
+            row.name, entry.before or {}, EndpointAction("undo", person, origin, reason=f"undoes change {entry.id}")
+        )
+
+
+def is_of_settings(entry: AuditEntry) -> bool:
+    """Processes and pauses have verbs, and a right, of their own."""
+    return {*(entry.before or {}), *(entry.after or {})} <= SETTINGS
+
+
+def last_changes(name: str) -> dict[str, AuditEntry]:
+    """By field: the newest entry that set it, which is the one ``undo`` takes."""
+    last: dict[str, AuditEntry] = {}
+    for entry in history(name)[:200]:
+        for field in entry.after or {}:
+            last.setdefault(field, entry)
+    return last

@@ -1,0 +1,35 @@
+"""A host that is gone for good: it leaves Workers when a person says so, and is back when it is heard of again."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.models import AuditEntry, Process, notify, processes
+from pgqueue_admin.services.endpoint_change import ActRefused
+
+
+def give_up(host: str, person: Any, origin: str) -> None:
+    """Its processes ended when they were last heard of. Raises ActRefused if its supervisor reports or is unknown."""
+    open_rows = Process.objects.filter(host=host, ended_at=None)
+    with transaction.atomic():
+        if processes.heard_of().filter(host=host, role="supervisor").exists():
+            raise ActRefused(f"Nothing was changed. {host} has been heard from again.")
+        silent = open_rows.filter(heartbeat_at__lt=Now() - processes.HEARTBEAT_LOST)
+        facts = {"state": Process.State.LOST, "given_up_at": Now(), "ended_at": F("heartbeat_at")}
+        if not silent.filter(role="supervisor").exists():
+            raise ActRefused(f"Nothing was changed. No supervisor of {host} is missing: it ended, or was given up.")
+        count = silent.update(**facts)
+        who = person if isinstance(person, str) else person.get_username()
+        AuditEntry.objects.create(who=who, verb="give up", noun="host", subject=host, count=count, origin=origin)
+        notify.announce(notify.PROCESS)
+
+
+def back(row: QuerySet[Process], facts: dict[str, Any]) -> bool:
+    """Whether it counted as lost, and these ``facts`` of a heartbeat have made it one that runs again.
+
+    It was given up; or its supervisor did not find it, as where two containers of one name have each their own pids.
+    """
+    lost = row.filter(state=Process.State.LOST)
+    return bool(lost.update(given_up_at=None, ended_at=None, **facts))

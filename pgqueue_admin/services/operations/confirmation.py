@@ -1,0 +1,34 @@
+"""What has to be given before an operation starts: the guard of whoever is asked, by the console or Django admin."""
+
+from dataclasses import dataclass
+
+from pgqueue_admin.models import Operation
+
+REASON_ABOVE = 20
+TYPED_ABOVE = 100
+LONGEST_REASON = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    count: int
+    needs_reason: bool
+    needs_count: bool
+
+    def fault(self, reason: str, typed: str) -> str:
+        """Why it may not start, as a sentence; empty: it may. ``typed``: how many messages, as it was typed."""
+        if self.needs_reason and not reason:
+            return f"Above {REASON_ABOVE} messages a reason is asked for. Nothing has started."
+        if self.needs_count and typed.replace(",", "").strip() != str(self.count):
+            return f"The set has {self.count:,} messages, you typed {typed or 'nothing'}. Nothing has started."
+        return ""
+
+
+def plan(operation: Operation) -> Confirmation:
+    dangerous = operation.kind == Operation.Kind.DISCARD and operation.count > TYPED_ABOVE
+    return Confirmation(operation.count, operation.count > REASON_ABOVE and not operation.reason, dangerous)
+
+
+def reason(typed: str) -> str:
+    """As it is kept in the audit."""
+    return typed.replace("\0", "").strip()[:LONGEST_REASON]

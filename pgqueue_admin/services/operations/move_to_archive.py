@@ -1,0 +1,104 @@
+"""Moving a crashing message out of its queue: looked at first, then moved, by whoever may, with who and why kept."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import django.db
+
+from pgqueue_admin.archive import move_to_archive
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.models import AuditEntry, crashing_messages, notify
+from pgqueue_admin.models.crashing_messages import CrashingMessage
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import browse, discovery
+from pgqueue_admin.monitor.message import WaitingMessage
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class MovedMessage:
+    archive_id: int
+    crashing: CrashingMessage
+
+
+def waiting(connection: Connection, found: CrashingMessage) -> WaitingMessage | None:
+    """The message as it lies in its queue; None where it has left. Raises DatabaseError."""
+    table = discovery.find_one(connection, found.address)
+    return browse.message(connection, table, found.row_id) if table and table.has_messages else None
+
+
+def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedMessage:
+    """Raises Refused, and then nothing was moved; or Unknown."""
+    found = crashing_messages.suspect(row_id)
+    if found is None:
+        raise OperationRefused("Nothing was moved. No process is known to have ended with this message in hand.")
+    if refusal := refusal_for(person, "move_out"):
+        raise OperationNotAllowed(f"Nothing was moved: {refusal}.")
+    if not queue_database().allows(found.address):
+        raise OperationRefused(
+            f"Nothing was moved. The schema {found.address.schema} is not watched here (QUEUE_SCHEMAS)."
+        )
+    moved = MovedMessage(_move(found, name_of(person)), found)
+    _note(moved, person, origin, reason)
+    return moved
+
+
+def _move(found: CrashingMessage, who: str) -> int:
+    try:
+        return _act(found, who)
+    except move_to_archive.MessageInFlight:
+        said = "A process has it in hand at this moment. Stop the endpoint, move it, and start the endpoint again."
+        raise OperationRefused(f"Nothing was moved. {said}") from None
+    except move_to_archive.MessageGone:
+        crashing_messages.settle(found.row_id)
+        raise OperationRefused(f"Nothing was moved. It is in {found.address.table} no more.") from None
+    except DatabaseError as error:
+        raise OperationRefused(f"Nothing was moved. {error}") from error
+
+
+def _act(found: CrashingMessage, who: str) -> int:
+    why = move_to_archive.MoveReason(who, found.endpoint, found.newest.host, _sentence(found, who), found.count)
+    with queue_database().writing() as connection:
+        try:
+            return move_to_archive.move_out(connection, found.address, found.row_id, found.seq, why)
+        except DatabaseDown as error:
+            down = error
+    return _committed(found, who, down)
+
+
+def _committed(found: CrashingMessage, who: str, down: DatabaseDown) -> int:
+    """What was committed was done, whatever became of its answer. Raises ``down`` where nothing was."""
+    try:
+        with queue_database().writing() as connection:
+            archive_id = move_to_archive.moved(connection, found.address, found.row_id, found.seq, who)
+    except DatabaseError as error:
+        where = f"Refresh: it is in {found.address.table}, or in the archive with your name."
+        raise OutcomeUnknown(f"It may have been moved, or not. {error} {where}") from error
+    if archive_id is None:
+        raise down
+    return archive_id
+
+
+def _sentence(found: CrashingMessage, who: str) -> str:
+    ends = pluralize(found.count, "death of its process", "deaths of its process")
+    return f"In hand at {ends}; the last was {found.newest.how}. Moved out by {who}."
+
+
+def _note(moved: MovedMessage, person: Any, origin: str, reason: str) -> None:
+    """The archive's own event says who in any case: it was committed with the act."""
+    queue = queue_database().dialect.canonical(moved.crashing.address)
+    after = {"archive_id": moved.archive_id, "row_id": str(moved.crashing.row_id), "deaths": moved.crashing.count}
+    about = {"who": name_of(person), "verb": "move out", "noun": "message", "subject": queue[:400], "origin": origin}
+    try:
+        AuditEntry.objects.create(**about, after=after, reason=reason)
+        crashing_messages.settle(moved.crashing.row_id)
+        notify.announce(notify.PROCESS, moved.crashing.endpoint)
+    except django.db.Error as error:
+        log.error("Message %s is archived as %s; no audit entry: %s", moved.crashing.row_id, moved.archive_id, error)

@@ -1,0 +1,25 @@
+"""What an operation left behind when a database or a process went away between its two commits."""
+
+from datetime import datetime, timedelta
+
+from pgqueue_admin.models import Operation, database_clock
+from pgqueue_admin.services.operations.runner import reconcile
+from pgqueue_admin.services.operations.selection import forget
+
+LOOKED_BACK = timedelta(days=1)
+SOON = timedelta(minutes=10)  # a chunk in hand has ended by then; later an outage of the queues may be over
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)  # how often this is called; how often an old one is counted
+_GIVEN_UP = (Operation.State.CANCELLED, Operation.State.LAPSED)
+
+
+def settle(now: datetime | None = None) -> None:
+    """Drop sets that were never started and still are there, and count what was done of those that were started."""
+    now = now or database_clock.now()
+    for operation in Operation.objects.filter(state__in=_GIVEN_UP, ended_at__gt=now - LOOKED_BACK):
+        age = now - operation.ended_at if operation.ended_at else SOON
+        if operation.started_at is None:
+            forget(operation.pk)
+        elif age < SOON:
+            reconcile(operation.pk)
+        elif age % _HOUR < _MINUTE:  # a count reads the whole set
+            reconcile(operation.pk, only_changes=True)

@@ -1,0 +1,81 @@
+"""An act on one message, at once."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any
+
+from pgqueue_admin.archive import replay, store
+from pgqueue_admin.archive.messages import ArchivedMessage, Outcome
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import Operation
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from pgqueue_admin.services.operations.kinds import kind_of
+from pgqueue_admin.services.operations.lifecycle import cancel, start
+from pgqueue_admin.services.operations.runner import run_chunk
+from pgqueue_admin.services.operations.selection import freeze
+from pgqueue_admin.services.operations.targets import judge, parsed
+from pgqueue_admin.services.permissions import refusal_for
+
+
+def act(
+    kind: str, archive_id: int, person: Any, origin: str, reason: str = "", targets: Collection[str] = ()
+) -> Outcome:
+    """Do it, as an operation of one. Raises NotAllowed, and what a database may raise; then nothing was done.
+
+    ``targets``: as ``start`` takes them.
+    """
+    if refusal := refusal_for(person, kind):
+        raise OperationNotAllowed(f"Nothing was {kind_of(kind).past}: {refusal}.")
+    if refused := _refused(kind, archive_id, targets):
+        return refused
+    operation = freeze(kind, [archive_id], person, origin, reason)
+    start(operation.pk, person, targets=targets)
+    try:
+        run_chunk(operation.pk)
+    except DatabaseError:
+        if done := _committed(operation, archive_id):
+            return done
+        with suppress(OperationRefused):  # or it would be done later, when nobody expects it
+            cancel(operation.pk, person)
+        raise
+    cancelled = Outcome(archive_id, "skipped", "It was cancelled meanwhile.", operation=operation.pk)
+    return _outcome(operation, archive_id) or cancelled
+
+
+def _refused(kind: str, archive_id: int, targets: Collection[str]) -> Outcome | None:
+    """A second press makes no operation: it is only told who was first. Asked in the session that would act."""
+    with queue_database().writing() as connection:
+        message = store.get(connection, archive_id)
+        if message is None:
+            return Outcome(archive_id, "failed", "It is no longer in the archive.")
+        if refused := replay.refused(message, kind_of(kind).state):
+            return refused
+        return _unfit(connection, message, targets) if kind == Operation.Kind.RETRY else None
+
+
+def _unfit(connection: Connection, message: ArchivedMessage, targets: Collection[str]) -> Outcome | None:
+    if unfit := replay.unfit(message):
+        return unfit
+    assert message.target is not None
+    why = judge(connection, [message.target])[message.target].refusal(parsed(targets))
+    return Outcome(message.id, "failed", why) if why else None
+
+
+def _committed(operation: Operation, archive_id: int) -> Outcome | None:
+    """What was committed was done, whatever failed after that."""
+    with suppress(DatabaseError):
+        return _outcome(operation, archive_id)
+    return None
+
+
+def _outcome(operation: Operation, archive_id: int) -> Outcome | None:
+    asked = {"operation_id": operation.pk, "archive_id": archive_id}
+    with queue_database().writing() as connection:
+        row = connection.one(postgresql().operation.outcome(), asked)
+    if row is None or row.outcome is None:
+        return None
+    before = (row.who_before, row.when_before)
+    return Outcome(archive_id, row.outcome, row.why, *before, row.target, operation.pk)

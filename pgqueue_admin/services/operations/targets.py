@@ -1,0 +1,128 @@
+"""One judge of what a retry may write into: asked by its preview, by the act, and of one message beside its button.
+
+What a message says chooses its target, and anybody may have sent it. So a target is an input queue; what else has the
+shape of a queue is written to only when a person named it. Reads the catalog alone, so that nobody's code runs.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import Endpoint, Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import table_classifier
+from pgqueue_admin.monitor.queue_table import TableKind
+
+_OTHERS = {
+    TableKind.ERROR: "an error queue",
+    TableKind.AUDIT: "an audit queue",
+    TableKind.PLATFORM: "a queue of ServiceControl",
+    TableKind.ARCHIVE: "a copy of a queue",
+}
+Chosen = Collection[Address]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """``why_not``: a sentence; empty: it can be written to. ``other``: what it is instead of an input queue, such as an
+    error queue. ``runs``: what of another role runs as ours with each insert.
+    """
+
+    address: Address
+    why_not: str = ""
+    other: str = ""
+    runs: tuple[str, ...] = ()
+
+    def refusal(self, chosen: Chosen = ()) -> str:
+        """Why nothing is put into it, unless it is among those that a person named; empty: it is."""
+        if self.why_not or not self.other or self.address in chosen:
+            return self.why_not
+        return f"{self.name} is {self.other}, not an input queue: a retry goes there only when you choose it by name."
+
+    @property
+    def name(self) -> str:
+        return postgresql().canonical(self.address)
+
+
+def judge(connection: Connection, addresses: Iterable[Address]) -> dict[Address, Target]:
+    """Of each address what would become of a retry into it. Raises DatabaseError."""
+    asked = list(dict.fromkeys(addresses))
+    names = {"schemas": [each.schema for each in asked], "tables": [each.table for each in asked]}
+    rows = connection.all(postgresql().operation.targets(), names) if asked else []
+    found = {Address(row.schema, row.table): row for row in rows}
+    kinds = _kinds(asked)
+    return {each: _judged(each, found[each], kinds.get(each)) for each in asked}
+
+
+def refusals(connection: Connection, addresses: Iterable[Address], chosen: Chosen = ()) -> Mapping[Address, str]:
+    """Why not, of those that are not written to (archive.replay.Judge)."""
+    judged = judge(connection, addresses).values()
+    return {each.address: why for each in judged if (why := each.refusal(chosen))}
+
+
+def judge_with(chosen: Chosen) -> Callable[[Connection, Iterable[Address]], Mapping[Address, str]]:
+    return lambda connection, addresses: refusals(connection, addresses, chosen)
+
+
+def parsed(names: Iterable[str]) -> set[Address]:
+    """Addresses as a person or a form wrote them; what is none names nothing."""
+    return {address for each in names if (address := _address(each))}
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return postgresql().parse_address(text, queue_database().default_schema)
+    except AddressUnreadable:
+        return None
+
+
+def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
+    if not queue_database().allows(address):
+        return Target(address, f"Its queue is in schema {address.schema!r}, which is not watched here (QUEUE_SCHEMAS).")
+    kind = _shape(row)
+    if kind is None:
+        gone = f"there is no queue table {address.table!r} in schema {address.schema!r}"
+        return Target(address, f"Its queue is gone: {gone}.")
+    why_not = _refused(address, row)
+    other = "" if (known or kind) is TableKind.INPUT else _OTHERS.get(known or kind, "of another kind")
+    return Target(address, why_not, other, tuple(row.runs or ()))
+
+
+def _shape(row: Any) -> TableKind | None:
+    """By its columns and its name; None for what a message cannot be put into, or taken from."""
+    judged = table_classifier.judge(row) if table_classifier.is_queue(row.columns or {}) else None
+    return judged[0] if judged else None
+
+
+def _refused(address: Address, row: Any) -> str:
+    name = postgresql().canonical(address)
+    if not row.may_insert:
+        return f"The database role {row.role} may not insert into {name}."
+    if row.must_have:
+        return f"{name} takes no message: it wants a value in {', '.join(row.must_have)}, or makes one of ours itself."
+    if row.is_closed:
+        return f"{name} lets nothing in: it has row-level security, and no policy of it is for the role {row.role}."
+    return ""
+
+
+def _kinds(addresses: Collection[Address]) -> dict[Address, TableKind]:
+    """As the sampler knows them; what our endpoints use as error and audit queues may have any name, and be empty."""
+    schemas, tables = {each.schema for each in addresses}, {each.table for each in addresses}
+    sampled = Queue.objects.filter(schema__in=schemas, table__in=tables, gone_since=None)
+    rows = sampled.values_list("schema", "table", "kind")
+    known = {Address(schema, table): TableKind(kind) for schema, table, kind in rows}
+    for schema, error, audit in Endpoint.objects.values_list("schema", "error_queue", "audit_queue"):
+        for kind, text in ((TableKind.ERROR, error), (TableKind.AUDIT, audit)):
+            if text and (address := _of_endpoint(text, schema)):
+                known[address] = kind
+    return known
+
+
+def _of_endpoint(text: str, schema: str) -> Address | None:
+    try:
+        return postgresql().parse_address(text, schema)
+    except AddressUnreadable:
+        return None

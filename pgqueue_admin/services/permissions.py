@@ -1,0 +1,45 @@
+"""Who may do what. Reading needs a sign-in and nothing more; every act asks here, on the server, with a sentence."""
+
+from typing import Any, NamedTuple
+
+from pgqueue_admin.models import Operation, database_role
+
+PERMISSIONS = {
+    "retry": "pgqueue.retry_message",
+    "discard": "pgqueue.discard_message",
+    "restore": "pgqueue.discard_message",
+    "move_out": "pgqueue.discard_message",
+    "run": "pgqueue.run_endpoint",
+    "set": "pgqueue.change_settings",
+    "acknowledge": "pgqueue.change_settings",
+    "log": "pgqueue.run_endpoint",
+}
+_NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
+
+
+class Refusal(NamedTuple):
+    """Why an act is not allowed: ``if refusal := may(…)`` reads well, and so does ``str(refusal)``."""
+
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def refusal_for(person: Any, verb: str) -> Refusal | None:
+    """None if ``person`` may. A name instead of a user is somebody with a shell here: they may, and are audited."""
+    if isinstance(person, str) or person.has_perm(PERMISSIONS[verb]):
+        return None
+    right = _NAMES[PERMISSIONS[verb].removeprefix("pgqueue.")]
+    return Refusal(f"needs the right “{right}”, which an administrator gives in Django admin")
+
+
+def database_lets(verb: str) -> Refusal | None:
+    """None if the role that the queues are read with may act; one that only SELECTs disables every act on queues."""
+    known = database_role.current() if verb in ON_QUEUES else None
+    return Refusal(known.refusal) if known and known.refusal else None
+
+
+def name_of(person: Any) -> str:
+    return person if isinstance(person, str) else str(person.get_username())

@@ -1,0 +1,86 @@
+"""Acts on what is wanted of a queue: targets and ingestion. Row and audit entry are one transaction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry, Queue
+from pgqueue_admin.models.queue_overview import Known
+from pgqueue_admin.services.endpoints import ActRefused, ChangedMeanwhile
+
+FIELDS = frozenset({"target_age_seconds", "target_depth", "target_dead", "ingest"})
+
+
+class NotAnErrorQueue(ActRefused):
+    """Only an error queue may be emptied into the archive: what else waits is somebody's work."""
+
+
+def save_settings(
+    queue: Queue,
+    changes: Mapping[str, Any],
+    person: Any,
+    origin: str,
+    *,
+    version: int | None = None,
+    reason: str = "",
+) -> Queue:
+    """Set what is named in ``changes``; raises ActRefused with nothing changed.
+
+    ``version`` is what the person had before them; None: whatever stands.
+    """
+    with transaction.atomic():
+        row = Queue.objects.select_for_update().get(pk=queue.pk)
+        if version not in (None, version_of(row)):
+            raise ChangedMeanwhile(row.table, history(row))
+        return _change(row.pk, changes, "set", person, origin, reason)
+
+
+def undo(queue: Queue, audit_id: int, person: Any, origin: str) -> Queue:
+    """One click back, if what that change of this queue set still stands."""
+    entry = history(queue).get(id=audit_id, before__isnull=False)
+    with transaction.atomic():
+        row = Queue.objects.select_for_update().get(pk=queue.pk)
+        if any(getattr(row, field) != value for field, value in (entry.after or {}).items()):
+            last = history(row).first()
+            raise ActRefused(f"Nothing was changed. {last.who if last else 'Somebody'} changed {row.table} since.")
+        return _change(row.pk, entry.before or {}, "undo", person, origin, f"undoes change {entry.id}")
+
+
+def version_of(queue: Known | Address) -> int:
+    """The number of its last change: each is in the audit, in the transaction that made it. Read it before the row."""
+    last = history(queue).first()
+    return last.pk if last else 0
+
+
+def history(queue: Known | Address) -> QuerySet[AuditEntry]:
+    """Newest first."""
+    return AuditEntry.objects.filter(noun="queue", subject=subject(queue))
+
+
+def subject(queue: Known | Address) -> str:
+    return postgresql().canonical(Address(queue.schema, queue.table))
+
+
+def _change(pk: int, changes: Mapping[str, Any], verb: str, person: Any, origin: str, reason: str) -> Queue:
+    with transaction.atomic():
+        row = Queue.objects.select_for_update().get(pk=pk)
+        after = {field: value for field, value in changes.items() if getattr(row, field) != value}
+        if after.get("ingest") and row.kind != "error":
+            raise NotAnErrorQueue(f"Nothing was changed. {row.table} is no error queue.")
+        if after:
+            _write(row, after, verb, person, origin, reason)
+        return row
+
+
+def _write(row: Queue, after: dict[str, Any], verb: str, person: Any, origin: str, reason: str) -> None:
+    before = {field: getattr(row, field) for field in after}
+    for field, value in after.items():
+        setattr(row, field, value)
+    row.save(update_fields=list(after))
+    who = person if isinstance(person, str) else person.get_username()
+    about = {"before": before, "after": after, "reason": reason, "origin": origin}
+    AuditEntry.objects.create(who=who, verb=verb, noun="queue", subject=subject(row), **about)

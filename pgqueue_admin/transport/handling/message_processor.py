@@ -1,0 +1,93 @@
+"""What happens to one received message, whatever the transaction it came in."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pgqueue_admin.transport.delayed.forwarding import PASSING, Forwarding
+from pgqueue_admin.transport.errors import Unrecoverable
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.handling.attempt import AttemptFailed, EmptyMessage, MessageHandling
+from pgqueue_admin.transport.handling.callbacks import Callbacks
+from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
+from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
+from pgqueue_admin.transport.unit_of_work import Told, UnitOfWork
+from pgqueue_admin.transport.wire.message import IncomingMessage
+
+
+@dataclass(frozen=True, slots=True)
+class MessageProcessor:
+    endpoint: str
+    attempts: MessageHandling
+    recovery: RecoverabilityExecutor
+    forwarding: Forwarding
+    failures: FailureCache
+    observer: Observer
+    replies: Callbacks
+
+    def process(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+        """Handle, drop or give up. Return what to tell the observer once that is committed. Raises AttemptFailed."""
+        if message.expired and not message.headers_lost:
+            return partial(self.observer.expired, message.type)
+        if message.forward_to:
+            if self.forwarding.leaves(message):
+                return self._forward(message, transaction)
+            message = message.at_its_destination()
+        return self._process_here(message, transaction)
+
+    def _process_here(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+        self.observer.received(message)
+        if failed := self.failures.final(message.row_id):
+            return self.recovery.recover(message, failed, transaction)
+        started = time.monotonic()
+        try:
+            body = self.attempts.make(message, transaction)
+        except EmptyMessage:
+            self.attempts.acknowledge(message, transaction)
+            return partial(self._acknowledged, message)
+        except Unrecoverable as error:
+            return self.recovery.unreadable(message, error, transaction)
+        return partial(self._succeeded, message, body, time.monotonic() - started)
+
+    def _forward(self, message: IncomingMessage, transaction: UnitOfWork) -> Told:
+        """Tried once, as the original does: what was refused is exhausted when it is received the next time.
+
+        The savepoint keeps the row ours until that is remembered: a refused statement outside of one would give it up
+        at once, and another slot would try as well.
+        """
+        if failed := self.failures.of(message.row_id):
+            return self.recovery.give_up(message, failed, transaction)
+        try:
+            with transaction.to_give_up() as connection, connection.transaction():
+                transaction.dispatch_with_receive([self.forwarding.onward(message)])
+        except Exception as error:
+            failure = None if transaction.gives_back(error) else self.forwarding.failure(message, error, self.endpoint)
+            raise AttemptFailed(error, failure and self.failures.remember(message.row_id, failure)) from error
+        return lambda: None
+
+    def refused(self, message: IncomingMessage, error: Exception) -> Failure | None:
+        """Its commit was: the message's doing, or its destination's. None: nobody's, as for ``_forward``."""
+        if not self.forwarding.leaves(message):
+            return self.recovery.refused(message, error)
+        if isinstance(error, PASSING):
+            return None
+        failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it
+        return failed or self.failures.remember(message.row_id, self.forwarding.failure(message, error, self.endpoint))
+
+    def _acknowledged(self, message: IncomingMessage) -> None:
+        if self.replies.takes(message):
+            self._answered(message, None)
+
+    def _answered(self, message: IncomingMessage, body: Any) -> None:
+        self.replies.answer(message, body, bool(self.attempts.handlers.of(message.types)))
+
+    def _succeeded(self, message: IncomingMessage, body: Any, seconds: float) -> None:
+        self.failures.forget(message.row_id)
+        self.observer.handled(seconds)
+        if sent := message.sent:
+            self.observer.critical_time((datetime.now(UTC) - sent).total_seconds())
+        if self.replies.takes(message):
+            self._answered(message, body)

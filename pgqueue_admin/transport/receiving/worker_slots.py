@@ -1,0 +1,155 @@
+"""Threads that receive: as many as may handle messages at once, each with sessions of its own (T11)."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Protocol
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+
+class WorkerSlot:
+    """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it."""
+
+    def __init__(self, number: int, name: str, connect: Callable[..., Connection], slots: "WorkerSlots"):
+        self.number = number
+        self.next: Receive | None = None  # what it does next: the session is its already
+        self.receive = ReconnectingSession(partial(connect, for_handlers=True))
+        self.send = ReconnectingSession(connect)
+        self._slots = slots
+        self._has_rested = True
+        self._calls: SimpleQueue[bool] = SimpleQueue()
+        self.thread = threading.Thread(target=self._work, name=f"{name} slot {number}", daemon=True)
+        self.thread.start()
+
+    def session(self) -> Connection:
+        """For the next receive. Whether the server has ended it is asked after a rest. Raises DatabaseDown."""
+        if not self._has_rested:
+            return self.receive.get()
+        self._has_rested = False
+        return self.receive.fresh()
+
+    def another(self) -> "Receive | None":
+        """One more receive, which counts as started; None where this slot may start no more."""
+        return self._slots.start(self)
+
+    def wake(self) -> None:
+        self._calls.put(True)
+
+    def retire(self) -> None:
+        self._calls.put(False)
+
+    def cut(self) -> None:
+        self.receive.cut()
+        self.send.cut()
+
+    def _work(self) -> None:
+        while self._calls.get():
+            self._slots.run(self)
+            self._has_rested = True
+        self.receive.close()
+        self.send.close()
+
+
+class Receive(Protocol):
+    def __call__(self, slot: WorkerSlot) -> None: ...
+    def begin_behind(self, session: Connection) -> None: ...
+
+
+class WorkerSlots:
+    """Made as they are needed, up to ``size``, which may change while they work.
+
+    A slot that is done starts the next receive itself: to be handed one by another thread costs more than a short
+    handler does.
+    """
+
+    def __init__(self, size: int, name: str, connect: Callable[..., Connection], changed: threading.Condition):
+        self._size = size
+        self._name = name
+        self._connect = connect
+        self._changed = changed
+        self._work: tuple[ReceiveQuota, Callable[[], Receive]] | None = None
+        self._free: dict[int, WorkerSlot] = {}
+        self._busy: dict[int, WorkerSlot] = {}
+
+    def work_off(self, receives: ReceiveQuota, make: Callable[[], Receive]) -> None:
+        """Do what is made in the threads of slots, as often as ``receives`` allows. Does not wait for them."""
+        with self._changed:
+            self._work = receives, make
+            self._wake()
+
+    def resize(self, size: int) -> None:
+        """Messages in hand are finished, whatever the new size."""
+        with self._changed:
+            self._size = size
+            for number in [number for number in self._free if number >= size]:
+                self._free.pop(number).retire()
+            self._wake()
+            self._changed.notify_all()
+
+    @property
+    def busy(self) -> int:
+        return len(self._busy)
+
+    def is_one_of_ours(self) -> bool:
+        with self._changed:
+            return any(slot.thread is threading.current_thread() for slot in self._busy.values())
+
+    def drain(self, seconds: float) -> bool:
+        """Wait for the messages in hand; then let all threads go. False: some were still in hand and were cut off."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            drained = self._changed.wait_for(lambda: not self._busy, max(0, deadline - time.monotonic()))
+            for slot in self._busy.values():
+                slot.cut()
+            self.resize(0)
+        return drained
+
+    def _wake(self) -> None:
+        """As many as there are receives left for, the lowest first."""
+        left = self._work[0].left if self._work else 0
+        for _ in range(min(left, self._size - len(self._busy))):
+            number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
+            slot = self._free.pop(number, None) or WorkerSlot(number, self._name, self._connect, self)
+            self._busy[number] = slot
+            slot.wake()
+
+    def run(self, slot: WorkerSlot) -> None:
+        """Until there is nothing more to do for it."""
+        while receive := self._next(slot):
+            try:
+                receive(slot)
+            except BaseException:  # a fault of the engine or of an observer must not cost the endpoint a slot
+                log.exception("Slot %d stumbled", slot.number)
+
+    def _next(self, slot: WorkerSlot) -> Receive | None:
+        """None: it was given back."""
+        begun, slot.next = slot.next, None
+        if begun:
+            return begun
+        with self._changed:
+            started = self.start(slot)
+            if started is None:
+                self._give_back(slot)
+            return started
+
+    def start(self, slot: WorkerSlot) -> Receive | None:
+        with self._changed:
+            fits = slot.number < self._size and len(self._busy) <= self._size
+            return self._work[1]() if fits and self._work and self._work[0].start() else None
+
+    def _give_back(self, slot: WorkerSlot) -> None:
+        del self._busy[slot.number]
+        if slot.number < self._size:
+            self._free[slot.number] = slot
+        else:
+            slot.retire()
+        self._wake()
+        self._changed.notify_all()

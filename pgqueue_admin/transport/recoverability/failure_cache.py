@@ -1,0 +1,67 @@
+"""Failed attempts, remembered in this process only, as the original does (wire sheet 5)."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+
+from pgqueue_admin.transport.failure import Failure
+from pgqueue_admin.transport.recoverability_actions import Immediately
+
+MOST_REMEMBERED = 10_000
+MOST_CHARACTERS = 10_000_000  # of messages and traces: where another process finished a row, nobody forgets it here
+
+
+class FailureCache:
+    """The last failure of each row that failed here; a forgotten one only means more attempts."""
+
+    def __init__(self, most: int = MOST_REMEMBERED, characters: int = MOST_CHARACTERS):
+        self._most, self._most_characters = most, characters
+        self._lock = threading.Lock()
+        self._by_row: OrderedDict[str, Failure] = OrderedDict()
+        self._characters = 0
+
+    def remember(self, row_id: str, failure: Failure) -> Failure:
+        """Count this attempt onto those before it."""
+        with self._lock:
+            before = self._let_go(row_id)
+            counted = replace(failure, attempts=before.attempts + 1 if before else 1)
+            self._keep(row_id, counted)
+            return counted
+
+    def decided(self, row_id: str, failure: Failure) -> None:
+        """The same, with what is to be done about it."""
+        with self._lock:
+            self._let_go(row_id)
+            self._keep(row_id, failure)
+
+    def of(self, row_id: str) -> Failure | None:
+        return self._by_row.get(row_id)
+
+    def final(self, row_id: str) -> Failure | None:
+        """Why it is not to be handled again at once."""
+        failed = self._by_row.get(row_id)
+        return failed if failed and not isinstance(failed.action, Immediately) else None
+
+    def forget(self, row_id: str) -> None:
+        if row_id in self._by_row:
+            with self._lock:
+                self._let_go(row_id)
+
+    def _keep(self, row_id: str, failure: Failure) -> None:
+        """The oldest make room; the newest always has some."""
+        self._by_row[row_id] = failure
+        self._characters += _size(failure)
+        while len(self._by_row) > self._most or self._characters > self._most_characters:
+            oldest = next(iter(self._by_row))
+            if oldest == row_id:
+                break
+            self._let_go(oldest)
+
+    def _let_go(self, row_id: str) -> Failure | None:
+        failure = self._by_row.pop(row_id, None)
+        self._characters -= _size(failure) if failure else 0
+        return failure
+
+
+def _size(failure: Failure) -> int:
+    return len(failure.message) + len(failure.stack_trace)

@@ -1,0 +1,123 @@
+"""Writes outgoing messages: each once, in order, a statement per queue; delayed ones wait in the endpoint's table."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.sending import bulk
+from pgqueue_admin.transport.sending.message_factory import Sheet
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire import delivery_delay
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+
+class Dispatcher:
+    """After the commit ``tell`` is told which queues got how many, and ``due_in`` in how many seconds what was stored
+    comes due.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        delayed: DelayedTable,
+        due_in: Callable[[float], None],
+        tell: Callable[[set[Address], int], None],
+    ):
+        self._dialect = dialect
+        self._queue = lru_cache(maxsize=4096)(partial(TableQueue, dialect))
+        self._delayed = delayed
+        self._due_in = due_in
+        self._tell = tell
+
+    def dispatch(self, connection: Connection, outgoing: Sequence[OutgoingMessage], last: bool = False) -> None:
+        """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless by COPY.
+
+        ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
+        TableMissing where a queue does not exist.
+        """
+        if len(outgoing) == 1 and outgoing[0].delay is None:
+            queue = self._queue(outgoing[0].destination)
+            return connection.run_last([queue.insertion(outgoing)]) if last else queue.send(connection, outgoing)
+        write = connection.run_last if last else connection.run_all
+        messages = distinct(outgoing)
+        if not bulk.is_large(messages):
+            return write(self._insertions(messages))
+        with connection.transaction():
+            self._load(connection, messages)
+
+    def stream(self, connection: Connection, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
+        """Write messages that differ while they are made; all or nothing, and committed. Return their ids: none where
+        the queue takes no COPY, and nothing was written.
+        """
+        ids: list[str] = []
+        try:
+            connection.copy_rows(self._dialect.queue.load(table=destination), bulk.rows_of(sheets, ids))
+        except DatabaseError as refused:
+            if refused.sqlstate not in bulk.NOT_BY_COPY:
+                raise
+            return []
+        self._tell({destination}, len(ids))
+        return ids
+
+    def committed(self, outgoing: Sequence[OutgoingMessage]) -> None:
+        """Before the commit whoever looks would not see them, and look again much later."""
+        self._tell(destinations(outgoing), len(outgoing))
+        self.stored(outgoing)
+
+    def stored(self, outgoing: Sequence[OutgoingMessage]) -> None:
+        """What is delayed comes due some time; whether its commit is done by then is the caller's affair."""
+        if waits := [delivery_delay.seconds(each.delay) for each in outgoing if each.delay is not None]:
+            self._due_in(min(waits))
+
+    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
+        """A statement a queue, and its parameters."""
+        now = [each for each in messages if each.delay is None]
+        for address, group in by_destination(now).items():
+            yield self._queue(address).insertion(group)
+        later = [each for each in messages if each.delay is not None] if len(now) < len(messages) else []
+        for start in range(0, len(later), bulk.MANY):
+            yield self._delayed.insertion(later[start : start + bulk.MANY])
+
+    def _load(self, connection: Connection, messages: list[OutgoingMessage]) -> None:
+        groups = by_destination(each for each in messages if each.delay is None)
+        large = {address: group for address, group in groups.items() if bulk.is_large(group)}
+        for address, group in large.items():
+            self._load_one(connection, address, group)
+        rest = [each for each in messages if each.delay is not None or each.destination not in large]
+        connection.run_all(self._insertions(rest))
+
+    def _load_one(self, connection: Connection, address: Address, group: list[OutgoingMessage]) -> None:
+        try:
+            with connection.transaction():
+                bulk.load(connection, self._dialect, address, group)
+        except DatabaseError as refused:
+            if refused.sqlstate not in bulk.NOT_BY_COPY:
+                raise
+            for part in bulk.slices(group):
+                self._queue(address).send(connection, part)
+
+
+def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:
+    """The queues that get something now."""
+    return {each.destination for each in outgoing if each.delay is None}
+
+
+def distinct(outgoing: Sequence[OutgoingMessage]) -> list[OutgoingMessage]:
+    """Of several with one message id and destination the last is sent (wire sheet 5)."""
+    if len({message.key for message in outgoing}) == len(outgoing):
+        return list(outgoing)
+    last: dict[tuple[str | None, Address], OutgoingMessage] = {}
+    for message in outgoing:
+        last.pop(message.key, None)
+        last[message.key] = message
+    return list(last.values())
+
+
+def by_destination(messages: Iterable[OutgoingMessage]) -> dict[Address, list[OutgoingMessage]]:
+    found: dict[Address, list[OutgoingMessage]] = {}
+    for message in messages:
+        found.setdefault(message.destination, []).append(message)
+    return found

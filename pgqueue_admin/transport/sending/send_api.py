@@ -1,0 +1,92 @@
+"""The ways to send: the same for an endpoint, for a handler, and inside somebody else's transaction."""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.sending.bulk import FEW
+from pgqueue_admin.transport.sending.message_factory import MessageFactory, Sheet
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.delivery_delay import Delay
+from pgqueue_admin.transport.wire.header_composer import Types
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+
+class SendApi:
+    """A subclass says when what is taken is written. ``immediate``: committed at once, whatever is around it.
+
+    Bytes are sent as they are, anything else by the endpoint's serializer.
+    """
+
+    _cause: IncomingMessage | None = None  # what is being handled: messages sent meanwhile are related to it
+
+    def __init__(self, outbound: MessageFactory):
+        self._outbound = outbound
+
+    def send(
+        self,
+        destination: str | Address,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        delay: Delay | None = None,
+        immediate: bool = False,
+    ) -> str:
+        """Send one message and return its id.
+
+        ``delay``: a duration, or until when; with ``ttbr`` it raises ValueError. Until then the message waits in the
+        endpoint's own delayed table, which an instance that receives empties. A destination that has no queue raises
+        TableMissing, of a delayed message too late: it ends where the endpoint's exhausted messages do.
+        """
+        made = self._outbound.send(destination, message, type, headers or {}, ttbr, self._cause, delay=delay)
+        self._take([made], immediate)
+        return made.message_id or ""
+
+    def send_many(
+        self,
+        destination: str | Address,
+        messages: Iterable[Any],
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        delay: Delay | None = None,
+        immediate: bool = False,
+    ) -> list[str]:
+        """All or none, in the order given; a few in one round trip, many by COPY (T8). Return their ids."""
+        given, all_of_them = headers or {}, list(messages)
+        at_once = ttbr is None and delay is None and h.MESSAGE_ID not in given and self._outbound.is_plain
+        if at_once and len(all_of_them) > FEW:
+            sheets = self._outbound.sheets(destination, all_of_them, type, given, self._cause)
+            if taken := self._take_while_made(*sheets):
+                return taken
+        made = list(self._outbound.send_many(destination, all_of_them, type, given, ttbr, self._cause, delay=delay))
+        self._take(made, immediate)
+        return [each.message_id or "" for each in made]
+
+    def publish(
+        self,
+        message: Any,
+        *,
+        type: Types,
+        headers: h.Headers | None = None,
+        ttbr: timedelta | None = None,
+        immediate: bool = False,
+    ) -> str:
+        """To every queue subscribed to the type, or to a base type given with it; an empty id when there is none."""
+        copies = self._outbound.publish(message, type, headers or {}, ttbr, self._subscribers, self._cause)
+        self._take(copies, immediate)
+        return copies[0].message_id or "" if copies else ""
+
+    def _take(self, outgoing: list[OutgoingMessage], immediate: bool) -> None:
+        raise NotImplementedError
+
+    def _take_while_made(self, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
+        """Many that differ. Return their ids; none where they are to be taken like any others."""
+        return []
+
+    def _subscribers(self, topics: list[str]) -> list[Address]:
+        raise NotImplementedError

@@ -1,0 +1,91 @@
+"""When the database does not play along: how long to wait, and when to say that it is serious (wire sheet 6)."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pgqueue_admin.dialects.errors import Deadlock, NoAnswer
+from pgqueue_admin.transport.failure import message_of
+
+log = logging.getLogger("pgqueue_admin.transport")
+
+ARMED_SECONDS = 1.0
+TRIGGERED_SECONDS = 10.0
+SECONDS_TO_TRIGGER = 30.0
+
+
+class BreakerTrouble(NamedTuple):
+    """What does not work behind a breaker: for how many seconds, what was said last, and whether it is open."""
+
+    what: str
+    seconds: float
+    error: str
+    triggered: bool
+
+
+class CircuitBreaker:
+    """Armed by the first failure, triggered when nothing has succeeded for 30 s, disarmed by the first success."""
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic):
+        self._what = what
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._armed_at: float | None = None
+        self._error = ""
+        self.triggered = False
+
+    def failed(self, error: BaseException) -> float:
+        """Note a failure; return how many seconds to wait before the next attempt."""
+        if isinstance(error, Deadlock):
+            return 0
+        with self._lock:
+            self._error = message_of(error)
+            is_first = self._armed_at is None
+            if self._armed_at is None:
+                self._armed_at = self._clock() - _waited(error)
+            if not self.triggered and self._lasted() >= SECONDS_TO_TRIGGER:
+                self.triggered = True
+                log.error("%s has failed for %.0f s, nothing is handled: %s", self._what, self._lasted(), error)
+            elif is_first:
+                log.warning("%s failed and is tried again each %g s: %s", self._what, ARMED_SECONDS, error)
+            return TRIGGERED_SECONDS if self.triggered else ARMED_SECONDS
+
+    def succeeded(self) -> None:
+        if self._armed_at is None:
+            return
+        with self._lock:
+            if self._armed_at is not None:
+                log.info("%s works again after %.0f s", self._what, self._lasted())
+            self._armed_at, self.triggered = None, False
+
+    def trouble(self) -> BreakerTrouble | None:
+        """None while it is closed."""
+        with self._lock:
+            if self._armed_at is None:
+                return None
+            return BreakerTrouble(self._what, self._lasted(), self._error, self.triggered)
+
+    def _lasted(self) -> float:
+        return self._clock() - (self._armed_at or 0)
+
+
+def _waited(error: BaseException) -> float:
+    """It has been failing since it was asked."""
+    return error.seconds if isinstance(error, NoAnswer) else 0.0
+
+
+class CircuitBreakers:
+    """An endpoint's, by what they watch; one made anew at a restart takes the place of the one before."""
+
+    def __init__(self) -> None:
+        self._by_what: dict[str, CircuitBreaker] = {}
+
+    def new(self, what: str) -> CircuitBreaker:
+        self._by_what[what] = CircuitBreaker(what)
+        return self._by_what[what]
+
+    def troubles(self) -> list[BreakerTrouble]:
+        """Of those that are not closed."""
+        return sorted(trouble for breaker in list(self._by_what.values()) if (trouble := breaker.trouble()))

@@ -1,0 +1,104 @@
+"""A database session that is opened when it is needed, and again after it was lost."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, SessionClosedByHandler
+from pgqueue_admin.transport.sessions.fork_safety import forgets_in_child
+
+Connect = Callable[[], Connection]
+
+
+class ReconnectingSession:
+    """For one thread at a time; ``cut`` may come from any."""
+
+    def __init__(self, connect: Connect):
+        self._connect = connect
+        self._session: Connection | None = None
+
+    def get(self) -> Connection:
+        """Raises DatabaseDown."""
+        if self._session is None or self._session.closed:
+            self._session = self._connect()
+        return self._session
+
+    def fresh(self) -> Connection:
+        """As ``get``, where something new begins: a session that the server has ended meanwhile is replaced."""
+        if self._session and not self._session.ended():
+            return self._session
+        self.close()
+        return self.get()
+
+    def held(self) -> Connection:
+        """The one in use, whose transaction must not go on in another. Raises DatabaseDown where it was lost,
+        ClosedFromWithin where whoever used it has closed it.
+        """
+        if self._session and self._session.was_closed:
+            raise SessionClosedByHandler
+        if self._session is None or self._session.closed:
+            raise DatabaseDown("the session was lost, and its transaction with it: nothing was committed")
+        return self._session
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        session = self.fresh()
+        with session.transaction():
+            yield session
+
+    @property
+    def lost(self) -> bool:
+        return self._session is not None and self._session.closed and not self._session.was_closed
+
+    def cut(self) -> None:
+        if self._session:
+            self._session.cut()
+
+    def close(self) -> None:
+        if self._session:
+            self._session.close()
+
+
+class Sessions:
+    """Of who sends from many threads: one for each that does so at the same moment."""
+
+    def __init__(self, connect: Connect):
+        self._connect = connect
+        self.forget()
+        forgets_in_child(self)
+
+    def forget(self) -> None:
+        self._idle: list[ReconnectingSession] = []
+
+    def one(self) -> "PooledSession":
+        """A session for a block. Entering raises DatabaseDown."""
+        try:
+            return PooledSession(self._idle.pop(), self._idle)
+        except IndexError:
+            return PooledSession(ReconnectingSession(self._connect), self._idle)
+
+    def close(self) -> None:
+        """Those that nobody uses. Who sends afterwards gets new ones."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+
+class PooledSession:
+    """A session that comes back to those that are idle."""
+
+    __slots__ = ("_idle", "_session")
+
+    def __init__(self, session: ReconnectingSession, idle: list[ReconnectingSession]):
+        self._session = session
+        self._idle = idle
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._session.fresh()
+        except BaseException:
+            self._idle.append(self._session)
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        self._idle.append(self._session)

@@ -1,0 +1,37 @@
+"""What the processing of a message needs of the transaction that the message came in."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import ClassVar, Protocol
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+Told = Callable[[], None]  # what to tell once that is committed
+
+
+class HandlerSession(Protocol):
+    """What a handler's context needs of it."""
+
+    def session_for_handlers(self) -> Connection | None: ...
+    def subscribers(self, topics: list[str]) -> list[Address]: ...
+    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
+
+
+class UnitOfWork(HandlerSession, Protocol):
+    """A receive mode."""
+
+    keeps_failed: ClassVar[bool]  # a failed message is back in its queue
+
+    def to_give_up(self) -> AbstractContextManager[Connection]:
+        """The transaction in which an exhausted message is put away."""
+
+    @property
+    def lost(self) -> bool:
+        """The session that holds the message is gone, and the message with it back in its queue."""
+
+    def gives_back(self, error: Exception) -> bool:
+        """Whether the message is back in its queue for nothing that is wrong with it or its destination."""
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None: ...
+    def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...

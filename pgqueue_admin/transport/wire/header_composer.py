@@ -1,0 +1,88 @@
+"""Headers of what this endpoint sends (wire sheet 7.2)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import lru_cache
+
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire import host_info
+from pgqueue_admin.transport.wire.header_template import FixedHeaders, HeaderTemplate, identity
+from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.wire.serializers import Serializers
+from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
+
+SEND, PUBLISH, REPLY = "Send", "Publish", "Reply"
+WIRE_VERSION = "10.2.8"  # of NServiceBus, as whose endpoint this one writes: readers ask it what may be missing
+_TRACES: dict[str, h.Headers] = {SEND: {h.START_NEW_TRACE: "False"}, PUBLISH: {h.START_NEW_TRACE: "True"}, REPLY: {}}
+
+Types = str | Sequence[str]
+
+
+class HeaderComposer:
+    """Puts headers and bodies together for one endpoint."""
+
+    def __init__(self, endpoint: str, reply_to: str | None, serializers: Serializers):
+        self._endpoint = endpoint
+        self._reply_to = reply_to
+        self._serializers = serializers
+        self.body = serializers.dump
+        self._fixed = lru_cache(maxsize=1024)(self._write_fixed)  # a program sends the same few types again and again
+
+    def letterhead(
+        self,
+        types: Types,
+        intent: str,
+        headers: h.Headers,
+        ttbr: timedelta | None,
+        incoming: IncomingMessage | None = None,
+    ) -> HeaderTemplate:
+        if ttbr is not None:
+            _check_ttbr(ttbr)
+        fixed = self._fixed(intent, types if isinstance(types, str) else ";".join(types))
+        times = f'"{h.TIME_SENT}":"{h.wire_now()}"'
+        if ttbr:
+            times += f',"{h.TIME_TO_BE_RECEIVED}":"{h.wire_timespan(ttbr)}"'
+        return HeaderTemplate(fixed, times, headers, incoming)
+
+    def compose_code(self, code: int, headers: h.Headers, incoming: IncomingMessage) -> h.Headers:
+        """Headers of an answer without a body, hence without type and format."""
+        answer = {h.CONTROL_MESSAGE: "True", h.ERROR_CODE: str(code)}
+        sent = {h.TIME_SENT: h.wire_now()}
+        return {**identity(incoming), **_intent(REPLY), **self._sender(), **sent, **answer, **headers}
+
+    def _sender(self) -> h.Headers:
+        """Who only sends has no queue that could be replied to."""
+        reply_to: h.Headers = {h.REPLY_TO_ADDRESS: self._reply_to} if self._reply_to else {}
+        return {
+            **reply_to,
+            h.ORIGINATING_MACHINE: host_info.machine(),
+            h.ORIGINATING_ENDPOINT: self._endpoint,
+            h.ORIGINATING_HOST_ID: host_info.host_id(),
+            h.VERSION: WIRE_VERSION,
+        }
+
+    def _write_fixed(self, intent: str, types: str) -> FixedHeaders:
+        """What each message of these types has."""
+        if not types:
+            raise ValueError('a message needs a type, such as "Shop.PlaceOrder": without one no endpoint handles it')
+        content = {h.CONTENT_TYPE: self._serializers.main.content_type, h.ENCLOSED_MESSAGE_TYPES: types}
+        made = {**_intent(intent), **self._sender(), **content}
+        return FixedHeaders(made, h.pairs(made))
+
+
+def stamped(headers: h.Headers, now: str) -> h.Headers:
+    """As they are sent on: what each dispatch adds where it is absent (wire sheet 7.2)."""
+    return {h.TIME_SENT: now, h.VERSION: WIRE_VERSION, **headers}
+
+
+def _check_ttbr(ttbr: timedelta) -> None:
+    if ttbr <= timedelta():
+        raise ValueError(f"a time to be received of {ttbr} is over before the message is sent")
+    if ttbr < SHORTEST_SPAN:
+        raise ValueError(f"a time to be received of {ttbr} is less than the millisecond that queues count in")
+    if ttbr > LONGEST_SPAN:
+        raise ValueError(f"a time to be received of {ttbr.days} days is for ever: leave out ttbr=")
+
+
+def _intent(intent: str) -> h.Headers:
+    return {h.MESSAGE_INTENT: intent, **_TRACES[intent]}

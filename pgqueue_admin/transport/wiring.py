@@ -1,0 +1,114 @@
+"""Puts the parts together that receive for an endpoint."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from pgqueue_admin.transport.client import Client
+from pgqueue_admin.transport.delayed.forwarding import Forwarding
+from pgqueue_admin.transport.handling.attempt import MessageHandling, call_handlers, call_traced
+from pgqueue_admin.transport.handling.audit import AuditCopies
+from pgqueue_admin.transport.handling.callbacks import Callbacks
+from pgqueue_admin.transport.handling.handlers import Handlers
+from pgqueue_admin.transport.handling.message_processor import MessageProcessor
+from pgqueue_admin.transport.ports import Exhausted, Observer
+from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers, IndexedObserver
+from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
+from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
+from pgqueue_admin.transport.receiving.message_pump import MessagePump
+from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
+from pgqueue_admin.transport.receiving.receive_task import ReceiverContext
+from pgqueue_admin.transport.receiving.signals import Signals
+from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
+from pgqueue_admin.transport.receiving.transaction_modes import MODES, TransactionMode
+from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot, WorkerSlots
+from pgqueue_admin.transport.recoverability.dead_lettering import DeadLettering
+from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
+from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
+from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.sending.message_factory import MessageFactory
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """From what sends, and what an endpoint has beside it, to what receives."""
+
+    client: Client
+    outbound: MessageFactory
+    sender: Dispatcher
+    handlers: Handlers
+    exhausted: Exhausted | None
+    observer: Observer
+    replies: Callbacks
+
+    def receivers(self, paused: bool) -> EndpointReceivers:
+        queues, several = self.client.queues, len(self.client.queues)
+        observers = [IndexedObserver(self.observer, place, several) for place in range(several)]
+        pairs = zip(queues, observers if several > 1 else [self.observer], strict=True)
+        return EndpointReceivers({queue.address: self._receiver(queue, observer, paused) for queue, observer in pairs})
+
+    def _receiver(self, queue: TableQueue, observer: Observer, paused: bool) -> MessagePump:
+        client, signals, low_water = self.client, Signals(), LowWaterMarks()
+        breaker = client.breakers.new(f"Peeking at {queue}")
+        peeker = QueuePeeker(queue, client.opening.ours, low_water, breaker)
+        slots = WorkerSlots(client.settings.concurrency, client.name, client.opening.short, signals.changed)
+        work = self._work(queue, observer, signals, low_water)
+        return MessagePump(client.name, peeker, slots, work, client.settings, signals, paused)
+
+    def _work(
+        self, queue: TableQueue, observer: Observer, signals: Signals, low_water: LowWaterMarks
+    ) -> ReceiverContext:
+        return ReceiverContext(
+            queue,
+            self._processing(queue, FailureCache()),
+            self._mode,
+            low_water,
+            InFlightRows(),
+            SingleReceiveFallback(),
+            observer,
+            self.client.breakers.new(f"Receiving from {queue}"),
+            self._settings,
+            signals,
+        )
+
+    def _mode(self, slot: WorkerSlot, settings: EndpointSettings) -> TransactionMode:
+        return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
+
+    def _processing(self, queue: TableQueue, failures: FailureCache) -> MessageProcessor:
+        recovery = self._recovery(queue, failures)
+        attempts = self._attempts(recovery)
+        forwarding, replies = recovery.forwarding, self.replies
+        return MessageProcessor(self.client.name, attempts, recovery, forwarding, failures, self.observer, replies)
+
+    def _attempts(self, recovery: RecoverabilityExecutor) -> MessageHandling:
+        client, pipeline = self.client, self.client.pipeline
+        return MessageHandling(
+            client.name,
+            self.handlers,
+            client.serializers,
+            self.outbound,
+            pipeline,
+            pipeline.around(partial(call_traced, pipeline.tracing) if pipeline.tracing else call_handlers),
+            AuditCopies(client.name, client.addressing, self._settings),
+            self.replies,
+            recovery,
+        )
+
+    def _recovery(self, queue: TableQueue, failures: FailureCache) -> RecoverabilityExecutor:
+        client = self.client
+        return RecoverabilityExecutor(
+            client.name,
+            self.handlers.unrecoverable,
+            client.pipeline.policy,
+            Forwarding(client.addressing),
+            DeadLettering(client.addressing, self.exhausted),
+            failures,
+            self.observer,
+            self._settings,
+            client.breakers.new(f"Putting away what failed in {queue}"),
+        )
+
+    def _settings(self) -> EndpointSettings:
+        """As they are at that moment: they are applied while it runs."""
+        return self.client.settings

@@ -1,0 +1,48 @@
+"""An endpoint's row as the engine's settings, and as a text that a child can start from."""
+
+import json
+import os
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.models import Endpoint
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.workers.supervisor.managed_process import KNOWN_SETTINGS
+
+
+def of_row(row: Endpoint) -> EndpointSettings:
+    settings = EndpointSettings(
+        peek_delay=row.peek_delay_ms / 1000,
+        max_records_to_peek=row.max_records_to_peek,
+        concurrency=row.concurrency,
+        immediate_retries=row.immediate_retries,
+        delayed_retries=row.delayed_retries,
+        delayed_retry_step=row.delayed_retry_step_ms / 1000,
+        on_exhausted=row.on_exhausted,  # type: ignore[arg-type]
+        strict_peek_range=row.strict_peek_range,
+        batch_size=row.batch_size,
+        transaction_mode=row.transaction_mode,  # type: ignore[arg-type]
+        repeek_after=row.repeek_after,  # type: ignore[arg-type]
+        notify=row.notify,
+        audit_queue=row.audit_queue,
+        audit_ttbr=row.audit_ttbr_seconds,
+        subscription_table=row.subscription_table,
+    )
+    return replace(settings, error_queue=row.error_queue) if row.error_queue else settings
+
+
+def to_text(row: Endpoint) -> str:
+    values = {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+    return json.dumps(values, default=datetime.isoformat)
+
+
+def row_at_start(name: str) -> Endpoint:
+    """As the supervisor knew it, so that a child starts while the console's database is away; else from there."""
+    text = os.environ.get(KNOWN_SETTINGS)
+    return from_text(text) if text else Endpoint.objects.get(name=name)
+
+
+def from_text(text: str) -> Endpoint:
+    values: dict[str, Any] = json.loads(text)
+    return Endpoint(**values | {"changed_at": datetime.fromisoformat(values["changed_at"])})

@@ -1,0 +1,66 @@
+"""A new endpoint of ours: its row, which the supervisor acts on once its queue tables are there."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+from django.db import transaction
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.formatting import names
+from pgqueue_admin.models import Endpoint as Row
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services import endpoints
+from pgqueue_admin.services.endpoints import ActRefused
+from pgqueue_admin.transport import Endpoint, EndpointSettings
+from pgqueue_admin.workers.processes import registry
+from pgqueue_admin.workers.processes.endpoint_settings import of_row
+
+ALIKE = 0.5  # of 1: Slaes and Sales, sales and Sales
+
+
+class EndpointUnknown(ActRefused):
+    """Nothing here is called so: as a rule a slip of the keyboard, whose queues would lie there for ever."""
+
+
+def refuse_unknown(name: str, schema: str) -> None:
+    """Raises NotKnown for a name that no application declares, no endpoint and no queue has; or a DatabaseError."""
+    declared = registry.find()
+    if name in declared or Row.objects.filter(name=name).exists():
+        return
+    with queue_database().reading() as session:
+        if discovery.find_one(session, Address(schema, name)):
+            return
+        tables = discovery.find(session, [schema])
+    known = {*declared, *(table.address.table for table in tables if table.kind is TableKind.INPUT)}
+    folded = {each.casefold(): each for each in known}
+    near = [folded[each] for each in get_close_matches(name.casefold(), sorted(folded), n=3, cutoff=ALIKE)]
+    nearest = f" Nearest: {names.listed(near)}." if near else ""
+    raise EndpointUnknown(
+        f"Nothing was made. No application of HANDLER_APPS declares {name}, and {schema} has no queue of that name."
+        f"{nearest} With --new its queues are made all the same."
+    )
+
+
+def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str, bodystring: bool = False) -> Row:
+    """Raises SettingsRefused for a name that cannot be, an ActRefused, or a DatabaseError: then neither is there.
+
+    ``bodystring``: its tables, also the error queue, get that column, which each insert pays for (T6).
+    """
+    declared = registry.find().get(name)
+    instance = declared.instance if declared else ""
+    with transaction.atomic():
+        row = endpoints.create(name, facts, person, origin)
+        settings = replace(of_row(row), create_message_body_computed_column=bodystring)
+        make_queues(name, row.schema, settings, instance).stop()
+    return row
+
+
+def make_queues(name: str, schema: str, settings: EndpointSettings, instance: str = "") -> Endpoint:
+    """Its queues, and the tables that its settings name, where they are missing; the schema has to be there."""
+    endpoint = Endpoint(name, queue_database().dsn, schema=schema, settings=settings, instance=instance)
+    endpoint.create_queues()
+    return endpoint

@@ -1,0 +1,74 @@
+"""T16: the smallest time to be received of late, and how many came too late: kept per queue and type."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from pgqueue_admin.archive.messages import clean
+from pgqueue_admin.models import Endpoint, ExpiredCount, MinimumTtbr, Queue, database_clock
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.workers.reporting.metrics import MOST_TYPES, OTHER_TYPES
+from pgqueue_admin.workers.sampler.queue_rows import row_of
+
+Ttbrs = dict[str, timedelta]
+Counts = dict[str, int]
+AGAIN_AFTER = timedelta(hours=1)  # then what is still seen is written down again: not at each message
+LAPSES_AFTER = timedelta(days=2)  # where longer ones are seen; above a day, as what is sent each night comes again
+FORGOTTEN_AFTER = timedelta(days=30)  # where none is seen: a queue may be empty for long
+
+
+def keep(row: Endpoint, seen: Ttbrs, told: Ttbrs) -> Ttbrs:
+    """Write down each type of which something else was seen than is told; return what is told now."""
+    news = {kind: ttbr for kind, ttbr in seen.items() if told.get(kind) != ttbr}
+    if not news:
+        return told
+    queue = row_of(row.schema, row.table, TableKind.INPUT, endpoint=row.name)
+    for kind, ttbr in news.items():
+        keep_one(queue, kind, ttbr)
+    return dict(seen)
+
+
+def keep_one(queue: Queue, kind: str, ttbr: timedelta) -> None:
+    """The smaller one stays, until it was not seen for a while: who sends with a longer one has cured it."""
+    kind, ms = _kept_as(kind, queue.ttbrs.all()), max(1, round(ttbr.total_seconds() * 1000))
+    known = MinimumTtbr.objects.filter(queue=queue, message_type=kind)
+    if not known.exists():
+        MinimumTtbr.objects.get_or_create(queue=queue, message_type=kind, defaults={"ttbr_ms": ms, "seen_at": Now()})
+    now = database_clock.now()
+    again, lapsed = Q(ttbr_ms=ms, seen_at__lt=now - AGAIN_AFTER), Q(seen_at__lt=now - LAPSES_AFTER)
+    known.filter(Q(ttbr_ms__gt=ms) | again | lapsed).update(ttbr_ms=ms, seen_at=Now())
+
+
+def forget() -> None:
+    """Of types that nobody sends any more."""
+    MinimumTtbr.objects.filter(seen_at__lt=database_clock.now() - FORGOTTEN_AFTER).delete()
+
+
+def lost(row: Endpoint, seen: Counts, told: Counts) -> Counts:
+    """Add what expired since ``told``, by type, to the counts of the day; return what is told now."""
+    news = {kind: number - told.get(kind, 0) for kind, number in seen.items() if number != told.get(kind, 0)}
+    if not news:
+        return told
+    queue = row_of(row.schema, row.table, TableKind.INPUT, endpoint=row.name)
+    with transaction.atomic():  # all or none: what is told stays as it was where the session is lost in between
+        Queue.objects.select_for_update(no_key=True).get(pk=queue.pk)  # others name types in another order: deadlocks
+        for kind, number in news.items():
+            _add(queue, kind, number)
+    return dict(seen)
+
+
+def _add(queue: Queue, kind: str, number: int) -> None:
+    today = database_clock.now().date()
+    name = _kept_as(kind, queue.expired_counts.filter(day=today))
+    counted, _ = ExpiredCount.objects.get_or_create(queue=queue, message_type=name, day=today)
+    ExpiredCount.objects.filter(pk=counted.pk).update(number=F("number") + number, last_at=Now())
+
+
+def _kept_as(kind: str, rows: QuerySet[Any]) -> str:
+    """Of one queue. Senders choose the names of types: of more than are remembered, the rest are one."""
+    name = clean(kind, 512) or ""
+    is_known = rows.filter(message_type=name).exists() or rows.count() < MOST_TYPES
+    return name if is_known else OTHER_TYPES

@@ -1,0 +1,42 @@
+"""Which process is meant: a host, a pid, and when that pid began."""
+
+import os
+import socket
+from typing import NamedTuple
+
+from pgqueue_admin.osproc.process_tree import stat
+
+
+class ProcessIdentity(NamedTuple):
+    """A bare pid may be reused, so it never stands alone."""
+
+    host: str
+    pid: int
+    start_ticks: int
+
+    @property
+    def alive(self) -> bool:
+        """Only this host's processes can be looked at."""
+        return self.host == host() and start_ticks(self.pid) == self.start_ticks
+
+
+def host() -> str:
+    """This host's name. ``PGQUEUE_HOST`` names it where containers share one, or one machine plays two."""
+    return os.environ.get("PGQUEUE_HOST") or socket.gethostname()
+
+
+def start_ticks(pid: int) -> int | None:
+    """Field 22 of /proc/<pid>/stat; None when there is no such process or it only waits to be reaped."""
+    try:
+        fields = stat(pid)
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def of(pid: int) -> ProcessIdentity:
+    return ProcessIdentity(host(), pid, start_ticks(pid) or 0)
+
+
+def mine() -> ProcessIdentity:
+    return of(os.getpid())

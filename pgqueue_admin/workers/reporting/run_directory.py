@@ -1,0 +1,78 @@
+"""Where a process leaves files: its log in var/log, what it has in hand in var/run."""
+
+import fcntl
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+
+from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
+
+LARGEST_LOG = 5_000_000
+_TAIL = 4_000
+# as faulthandler writes: of what it died, and the innermost line of code
+_FATAL = re.compile(r"^(Fatal Python error: [^\n]*).*?^  File ([^\n]*)", re.MULTILINE | re.DOTALL)
+
+
+def folder(name: str) -> Path:
+    path = Path(settings.PGQUEUE["VAR"]).absolute() / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def in_hand_file(identity: ProcessIdentity) -> Path:
+    return folder("run") / f"{identity.pid}-{identity.start_ticks}.hand"
+
+
+def log_file(label: str, ordinal: int) -> Path:
+    return plain_log(f"{quote(label, safe='')}.{ordinal}")
+
+
+def plain_log(name: str) -> Path:
+    """Ready to be appended to; a large one is put aside first."""
+    path = folder("log") / f"{name}.log"
+    _put_aside(path)
+    return path
+
+
+def put_aside_large_logs() -> None:
+    """Also of processes that run: they append, so what they write next is the first of an emptied file.
+
+    What one writes between the last look and the cut, some microseconds, is lost.
+    """
+    for path in folder("log").glob("*.log"):
+        _put_aside(path)
+
+
+def _put_aside(path: Path) -> None:
+    """The newest of it, in place of what was put aside before; where the disk lets us."""
+    with suppress(OSError):
+        if path.stat().st_size <= LARGEST_LOG:
+            return
+        with path.open("rb+") as log:
+            fcntl.flock(log, fcntl.LOCK_EX)  # another supervisor of this folder may be at it
+            if log.seek(0, os.SEEK_END) > LARGEST_LOG:
+                log.seek(-LARGEST_LOG, os.SEEK_END)
+                path.with_suffix(".log.1").write_bytes(log.read(2 * LARGEST_LOG))
+                log.truncate(0)
+
+
+def last_line(path: Path, since: int) -> str:
+    """What a process said last: for an uncaught exception, its own line below the traceback.
+
+    Of one that the interpreter saw die (a segmentation fault): of what, and in which line of code.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            begun = since if since <= size else 0  # else the log was put aside since
+            file.seek(max(begun, size - _TAIL))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    if fatal := _FATAL.search(text):
+        return ", in ".join(part.strip() for part in fatal.groups())
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -1,0 +1,58 @@
+"""Two servers have two clocks: samples are kept by the one of the console's database, by which ages are judged."""
+
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.monitor.depth import QueueDepth
+from pgqueue_admin.monitor.queue_history import RememberedDepth
+from pgqueue_admin.monitor.sampler import QueueSample
+
+Facts = TypeVar("Facts", QueueSample, QueueDepth, RememberedDepth)
+SLACK = timedelta(seconds=0.5)  # less than this is no difference but the time that asking takes
+
+
+class ClockOffset:
+    """How far the queues' server is ahead; a look that lies between two looks at the console's clock tells."""
+
+    def __init__(self) -> None:
+        self.by = timedelta()
+
+    def note(self, before: datetime, at: datetime, after: datetime) -> None:
+        """``at`` is of the queues' server, asked between two looks at the console's clock."""
+        if not before - SLACK <= at - self.by <= after + SLACK:
+            self.by = at - (before + (after - before) / 2)
+
+    def ask(self, connection: Connection) -> None:
+        """Before anything is remembered that a sampler before us wrote."""
+        before, at = database_clock.now(), connection.value(postgresql().monitor.server_time())
+        self.note(before, at, database_clock.now())
+
+    def taken_off(self, seen: Iterable[QueueSample]) -> list[QueueSample]:
+        return [_sample(each, -self.by) for each in seen] if self.by else list(seen)
+
+    def put_on(self, remembered: RememberedDepth | None) -> RememberedDepth | None:
+        return _moved(remembered, self.by) if remembered and self.by else remembered
+
+
+def _sample(seen: QueueSample, by: timedelta) -> QueueSample:
+    depth, delayed = (part and _moved(part, by) for part in (seen.depth, seen.delayed))
+    return replace(_moved(seen, by), depth=depth, delayed=delayed)
+
+
+def _moved(facts: Facts, by: timedelta) -> Facts:
+    values = {field.name: getattr(facts, field.name) for field in fields(facts)}
+    instants: dict[str, Any] = {name: _later(at, by) for name, at in values.items() if isinstance(at, datetime)}
+    return replace(facts, **instants)
+
+
+def _later(at: datetime, by: timedelta) -> datetime:
+    """A message may say that it was sent on the first day of the calendar, or the last."""
+    try:
+        return at + by
+    except OverflowError:
+        return at

@@ -1,0 +1,47 @@
+"""How many lie dead in the archive, by queue, asked as seldom as it is costly."""
+
+import time
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+
+_SHARE = 50  # may take one second in so many
+_WITHOUT_ARCHIVE = 30.0  # a source may have no archive, and then seldom gets one
+
+
+class DeadCounts:
+    def __init__(self) -> None:
+        self._counts: dict[str, int] | None = None
+        self._ask_at = 0.0
+
+    def of(self, table: QueueTable) -> int | None:
+        """In an error queue every row is dead; an input queue has its dead in the archive. None: not known."""
+        if table.kind is not TableKind.INPUT or self._counts is None:
+            return None
+        return self._counts.get(canonical(table.address), 0)
+
+    @property
+    def total(self) -> int | None:
+        """Of the whole archive, also what died in queues that are not there. None: there is no archive."""
+        return None if self._counts is None else sum(self._counts.values())
+
+    def read(self) -> None:
+        began = time.monotonic()
+        if began < self._ask_at:
+            return
+        try:
+            with queue_database().reading() as connection:
+                self._counts = {row.queue: row.dead for row in store.counts(connection)}
+        except DatabaseDown:
+            raise
+        except DatabaseError:
+            self._counts, self._ask_at = None, began + _WITHOUT_ARCHIVE
+            return
+        self._ask_at = began + _SHARE * (time.monotonic() - began)
+
+
+def canonical(address: Address) -> str:
+    return queue_database().dialect.canonical(address)

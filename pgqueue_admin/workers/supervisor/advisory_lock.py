@@ -1,0 +1,66 @@
+"""One supervisor per host, one leader of all: advisory locks of the session on the console's database."""
+
+import time
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models.raw_sql import console_sql
+
+PATIENCE_AT_START = 3.0  # a killed predecessor's session may live a moment longer
+PATIENCE_AFTER_OUTAGE = 60.0  # our own former session may have to time out on the server first
+
+
+class SessionLock:
+    def __init__(self, name: str):
+        self._name = {"name": name}
+        self._session: int | None = None  # in which it was taken last, by the server's number
+        self.held = False
+
+    def use(self, connection: Connection) -> None:
+        """A new session holds nothing yet."""
+        self._connection, self.held = connection, False
+
+    def take(self) -> bool:
+        """Try once, unless it is held already."""
+        if not self.held:
+            taken = self._connection.one(console_sql.advisory_locks.try_lock(), self._name)
+            self.held = bool(taken and taken.taken)
+            if self.held and taken:
+                self._session = taken.session
+            else:
+                self._end_former()
+        return self.held
+
+    def _end_former(self) -> None:
+        """What is between us and the server may keep our own former session open, and its lock, for ever."""
+        if self._session is not None:
+            self._connection.value(console_sql.advisory_locks.end_former(), {**self._name, "session": self._session})
+
+    def release(self) -> None:
+        """At once: a session that is closed ends a moment later, and its locks with it."""
+        held, self.held = self.held, False
+        if held:
+            self._connection.run(console_sql.advisory_locks.unlock(), self._name)
+
+    def holder(self) -> str:
+        return self._connection.value(console_sql.advisory_locks.lock_holder(), self._name) or "another supervisor"
+
+
+class HostLock(SessionLock):
+    """Who tries longer than patience allows is refused, and told who has it."""
+
+    def __init__(self, host: str):
+        super().__init__(host)
+        self.refused: str | None = None
+        self._patience = PATIENCE_AT_START
+        self._since: float | None = None
+
+    def take(self) -> bool:
+        if super().take():
+            self._patience, self._since = PATIENCE_AFTER_OUTAGE, None
+        elif self._impatient():
+            self.refused = self.holder()
+        return self.held
+
+    def _impatient(self) -> bool:
+        self._since = self._since or time.monotonic()
+        return time.monotonic() - self._since > self._patience

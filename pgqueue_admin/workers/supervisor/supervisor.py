@@ -1,0 +1,90 @@
+"""Keeps the processes running that are wanted on this host. One per host; it never waits for a database."""
+
+import logging
+import signal
+import time
+from types import FrameType
+
+from pgqueue_admin.formatting.numbers import pluralize
+from pgqueue_admin.workers.reporting import run_directory
+from pgqueue_admin.workers.supervisor import systemd_notify
+from pgqueue_admin.workers.supervisor.process_group import ProcessGroup
+from pgqueue_admin.workers.supervisor.role import Role, RoleKey
+from pgqueue_admin.workers.supervisor.supervisor_store import SupervisorStore
+
+log = logging.getLogger(__name__)
+TICK = 0.5
+LOGS_EVERY = 5.0  # seconds
+
+
+def run(without: frozenset[str] = frozenset()) -> str | None:
+    """Until SIGTERM or SIGINT. Returns why not, where another supervisor has this host or its database is shared."""
+    supervisor = Supervisor(SupervisorStore(without))
+    supervisor.run()
+    return supervisor.office.refused
+
+
+class Supervisor:
+    """The main thread starts and ends processes; the office, another thread, has the database."""
+
+    def __init__(self, office: SupervisorStore):
+        self.office = office
+        self.groups: dict[RoleKey, ProcessGroup] = {}
+        self.stopping = False
+        self._logs_at = 0.0
+
+    def run(self) -> None:
+        self._hear_signals()
+        self.office.start()
+        systemd_notify.tell("READY=1")  # it begins without a database, so it is ready without one
+        while not self.stopping or any(group.processes for group in self.groups.values()):
+            self.tick()
+            self.office.wake_supervisor.wait(TICK)
+        self.office.stop()
+
+    def tick(self) -> None:
+        systemd_notify.tell("WATCHDOG=1", *(["STOPPING=1"] if self.stopping else []), f"STATUS={self._status()}")
+        for group in self.groups.values():
+            self._reap(group)
+        self._bound_logs()
+        self.stopping |= self.office.refused is not None
+        self._take_desired(self.office.desired())
+        self.office.write_soon()
+
+    def _reap(self, group: ProcessGroup) -> None:
+        """A fault in what one of them left behind would end this process, and all others with it."""
+        try:
+            group.reap()
+        except Exception:
+            log.exception("%s was not looked at to the end; the next look is in %.1f s.", group.role.label, TICK)
+
+    def _bound_logs(self) -> None:
+        """Here, and not where the database is: it is during an outage that they grow."""
+        if time.monotonic() - self._logs_at > LOGS_EVERY:
+            self._logs_at = time.monotonic()
+            run_directory.put_aside_large_logs()
+
+    def _take_desired(self, roles: list[Role] | None) -> None:
+        if roles is None and not self.stopping:
+            return  # nothing was ever read: the database has not answered since we began
+        wanted = {} if self.stopping else {role.key: role for role in roles or []}
+        for key, role in wanted.items():
+            self.groups.setdefault(key, ProcessGroup(role, self.office.ledger)).role = role
+        for key in self.office.start_now():
+            if key in self.groups:
+                self.groups[key].start_now()
+        for key, group in self.groups.items():
+            group.reconcile(wanted[key].want if key in wanted else 0)
+
+    def _hear_signals(self) -> None:
+        signal.set_wakeup_fd(self.office.wake_supervisor.write_fd, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte on the wake-up pipe is all that is wanted
+
+    def _status(self) -> str:
+        count = pluralize(sum(len(group.processes) for group in self.groups.values()), "process", "processes")
+        return f"stopping, {count} left" if self.stopping else f"{count} running"
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True

@@ -1,0 +1,40 @@
+"""An hour that is unusual warns until an hour is usual again."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pgqueue_admin.alerts.finding import Finding
+from pgqueue_admin.alerts.kinds import BY_NAME
+from pgqueue_admin.alerts.snapshot import AlertSnapshot
+from pgqueue_admin.models import Anomaly, Endpoint
+
+pytestmark = pytest.mark.usefixtures("console_database")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+
+
+def found(now: datetime) -> list[Finding]:
+    endpoints = [Endpoint(name="Sales", schema="public", table="SalesQueue")]
+    return list(BY_NAME["anomaly"].find(AlertSnapshot(now=now, watching_since=now, endpoints=endpoints)))
+
+
+def failing(at: datetime) -> None:
+    numbers = {"seen": 31, "messages": 90, "median": 1, "low": 0, "high": 10, "weeks": 8}
+    Anomaly.objects.create(kind="failures", at=at, queue="", endpoint="Sales", type="Shop.Messages.Order", **numbers)
+
+
+def test_it_says_what_was_seen_what_is_usual_and_since_when() -> None:
+    failing(NOON - HOUR)
+    failing(NOON)
+    (warned,) = found(NOON + HOUR + 5 * MINUTE)
+    assert warned.said.fact == "Order: 31 of 90 failed in an hour, usual is 1, at most 10"
+    assert warned.said.meaning.startswith("More failures, against the same hour of the week in 8 weeks before.")
+    assert (warned.since, warned.queue) == (NOON - HOUR, '"public"."SalesQueue"')
+    assert warned.identity == ("anomaly", '"public"."SalesQueue"', "failures Shop.Messages.Order")
+
+
+def test_it_is_over_when_the_next_hour_is_judged_and_usual() -> None:
+    failing(NOON)
+    assert len(found(NOON + 2 * HOUR + 10 * MINUTE)) == 1, "the next hour is over only now"
+    assert found(NOON + 2 * HOUR + 15 * MINUTE) == []

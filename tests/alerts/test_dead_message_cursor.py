@@ -1,0 +1,196 @@
+"""Reading on in the archive: nothing is missed, nothing is counted twice."""
+
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from pgqueue_admin.alerts import dead_message_cursor
+from pgqueue_admin.alerts.dead_message_cursor import DeadMessageCursor, NewDeaths, Pile
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.models import Cursor
+from pgqueue_admin.models.queue_database import queue_database
+from tests.alerts.conftest import BILLING
+from tests.alerts.reading import Die, died, read
+
+Connect = Callable[[str], Connection]
+REFUSED = DeadMessage(queue=BILLING, exception_type="Shop.Refused")
+
+
+def test_each_death_once(console_database: str, die: Die) -> None:
+    assert died(read()) == {}
+    die(2)
+    die(1, "Shop.Timeout")
+    assert died(read()) == {(BILLING, "Shop.Refused"): 2, (BILLING, "Shop.Timeout"): 1}
+    assert died(read()) == {}
+
+
+def test_who_commits_late_is_not_missed(console_database: str, die: Die, connect: Connect) -> None:
+    """Its seq is lower than what was read already; its transaction was open then."""
+    read()
+    late = connect(console_database)
+    with late.transaction():
+        store.archive_failed(late, REFUSED)
+        die(3)
+        assert died(read()) == {(BILLING, "Shop.Refused"): 3}
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+    assert died(read()) == {}
+
+
+class DiesBetween:
+    """The alerter's statements; somebody commits a death just before the second of a look."""
+
+    def __init__(self, die: Die):
+        self._die = die
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(queue_database().dialect.alerts, name)
+
+    def lying(self, **parts: Any) -> Any:
+        self._die(1)
+        return queue_database().dialect.alerts.lying(**parts)
+
+
+def test_what_dies_during_a_look_is_counted_once(console_database: str, die: Die) -> None:
+    """What lies there and what is new are read from one snapshot: a death is in both or in neither."""
+    die(2)
+    seen = SimpleNamespace(reading=queue_database().reading, dialect=SimpleNamespace(alerts=DiesBetween(die)))
+    with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+        first = DeadMessageCursor().read(seen, cursor)  # type: ignore[arg-type]
+    assert [group.count for group in first.lying or []] == [2]
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_a_savepoint_and_a_rollback(console_database: str, connect: Connect) -> None:
+    read()
+    writer = connect(console_database)
+    with writer.transaction():
+        store.archive_failed(writer, REFUSED)
+        with contextlib.suppress(ZeroDivisionError), writer.transaction():
+            store.archive_failed(writer, REFUSED)
+            raise ZeroDivisionError
+        with writer.transaction():
+            store.archive_failed(writer, REFUSED)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 2}
+
+
+@pytest.mark.parametrize("at", ["infinity", "10000-01-01", "-infinity", "0044-03-15 BC"])
+def test_a_time_that_no_calendar_has_hides_no_death(console_database: str, connect: Connect, at: str) -> None:
+    """The archive's former owner writes into it, too: one row of theirs, and nobody was told of any death any more."""
+    read()
+    theirs = """
+        insert into messages.message_archive (created_at, archived_at, died_at, message, result, handled_by)
+        values (now(), %(at)s::timestamp, %(at)s::timestamptz, '{}', 'failed', 'w')
+    """
+    connect(console_database).run(theirs, {"at": at})
+    reading = read()
+    assert (reading.error, [each.count for each in reading.deaths]) == ("", [1])
+    assert [each.count for each in reading.lying or []] == [1]
+    now = datetime.now(UTC)
+    assert all(each.first_at <= now for each in [*reading.deaths, *(reading.lying or [])]), "not since tomorrow"
+
+
+def test_a_cursor_that_was_not_committed_reads_the_same_again(console_database: str, die: Die) -> None:
+    read()
+    die(2)
+    with transaction.atomic(), dead_message_cursor.cursor() as cursor:
+        first = DeadMessageCursor().read(queue_database(), cursor)
+        transaction.set_rollback(True)
+    assert died(first) == died(read()) == {(BILLING, "Shop.Refused"): 2}
+
+
+def test_what_is_retried_meanwhile_has_died_all_the_same(console_database: str, die: Die, connect: Connect) -> None:
+    read()
+    die(1)
+    connect(console_database).run("update messages.message_archive set became = 'retried'")
+    reading = read()
+    assert died(reading) == {(BILLING, "Shop.Refused"): 1}
+    assert reading.lying == []
+
+
+def test_successes_are_no_deaths(console_database: str, connect: Connect) -> None:
+    read()
+    store.archive_failed(connect(console_database), DeadMessage(queue=BILLING, kind="control", result="success"))
+    reading = read()
+    assert (reading.deaths, reading.lying) == ([], [])
+
+
+def test_without_an_exception_the_result_is_the_cause(console_database: str, connect: Connect) -> None:
+    read()
+    insert = (
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " values (now(), '{}', 'lock_expired', 'worker')"
+    )
+    connect(console_database).run(insert)
+    assert died(read()) == {('"messages"."message"', "lock_expired"): 1}
+
+
+def test_what_failed_before_we_began_and_is_ingested_soon_after_counts_as_told(console_database: str, die: Die) -> None:
+    read()
+    die(2, died_at=datetime.now(UTC) - timedelta(days=1))
+    die(1)
+    reading = read()
+    (deaths,) = reading.deaths
+    assert (deaths.count, deaths.old) == (3, 2)
+    assert reading.piles == [Pile(BILLING, 2)]
+
+
+def test_later_an_old_failure_that_no_error_queue_held_is_news(console_database: str, die: Die) -> None:
+    """Somebody else's clock may be wrong: after the first minutes only the archive's own time counts."""
+    read()
+    cursor = Cursor.objects.get()
+    began = datetime.now(UTC) - dead_message_cursor.OLD_STOCK
+    cursor.position |= {"began": began.isoformat()}
+    cursor.save()
+    die(2, died_at=datetime.now(UTC) - timedelta(days=1))
+    (deaths,) = read().deaths
+    assert (deaths.count, deaths.old) == (2, 0)
+
+
+def test_another_database_is_begun_afresh(console_database: str, die: Die, caplog: pytest.LogCaptureFixture) -> None:
+    read()
+    Cursor.objects.update(position={**Cursor.objects.get().position, "database": "123/45"})
+    die(2)
+    assert died(read()) == {}
+    assert "another database than before" in caplog.text
+    die(1)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_a_database_that_was_set_back_in_time_is_read_on_from_there(
+    console_database: str, die: Die, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Restored from a backup, it counts transactions from there again: a place ahead of it would hide deaths."""
+    read()
+    cursor = Cursor.objects.get()
+    ahead = int(cursor.position["snapshot"].split(":")[1]) + 1_000_000
+    cursor.position |= {"snapshot": f"{ahead}:{ahead}:"}
+    cursor.save()
+    read()
+    assert "set back" in caplog.text
+    die(1)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_without_tables_the_command_is_named_and_nothing_is_lost(console_database: str, connect: Connect) -> None:
+    connection = connect(console_database)
+    connection.run("alter schema messages rename to elsewhere")
+    assert "manage.py engine_schema" in read().error
+    connection.run("alter schema elsewhere rename to messages")
+    store.archive_failed(connection, REFUSED)
+    assert died(read()) == {(BILLING, "Shop.Refused"): 1}
+
+
+def test_types_are_named(console_database: str, die: Die) -> None:
+    read()
+    die(1, message_type="Shop.B")
+    die(2, message_type="Shop.A")
+    (deaths,) = read().deaths
+    assert isinstance(deaths, NewDeaths)
+    assert deaths.types == ["Shop.A", "Shop.B"]

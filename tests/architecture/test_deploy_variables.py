@@ -1,0 +1,47 @@
+"""What an operator writes into .env beside compose.yaml reaches the programs, or there is a reason why not."""
+
+import re
+
+import pytest
+
+from tests.architecture.test_deploy import COMPOSE, NAMES, ROOT
+
+DOCUMENTED = {
+    name
+    for row in re.findall(
+        r"^\| ((?:`[A-Z_]+`(?:, )?)+) \|", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for name in re.findall("[A-Z_]+", row)
+}
+DECIDED_THERE = {
+    "DATABASE_URL": "the PostgreSQL beside the programs is the console's own",
+    "CELERY_BROKER_URL": "the Valkey beside them",
+    "BIND": "each in its container listens everywhere; `ports` says where from it is reached",
+    "PORT": "as BIND",
+    "PGQUEUE_VAR": "the volume; the image sets it",
+    "PGQUEUE_HOST": "each service has a fixed `hostname`, and the console that of the supervisor",
+    "PG_BIN": "no embedded PostgreSQL",
+    "INSTALL_HISTORY": "the image has Spark",
+    "JAVA_HOME": "the image has a Java; that of your shell is none of the container's",
+    "DEBUG": "never where others reach the console",
+}
+
+
+def test_every_variable_is_passed_or_decided() -> None:
+    assert len(DOCUMENTED) > 30
+    for name in [*NAMES, "setup"]:
+        passed = set(COMPOSE["services"][name]["environment"])
+        assert DOCUMENTED - passed - DECIDED_THERE.keys() == set()
+    assert DECIDED_THERE.keys() <= DOCUMENTED
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTED - DECIDED_THERE.keys()))
+def test_what_is_passed_is_what_was_written(name: str) -> None:
+    for service in [*NAMES, "setup"]:
+        given = COMPOSE["services"][service]["environment"][name]
+        assert given is None or given.startswith((f"${{{name}:-", f"${{{name}:?")), "passed on, or with a default"
+
+
+def test_no_history_can_be_said() -> None:
+    """Set to nothing it means something: a default would undo that, and an empty one would always say it."""
+    assert COMPOSE["services"]["supervisor"]["environment"]["SPARK_MASTER"] is None

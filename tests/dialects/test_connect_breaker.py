@@ -1,0 +1,85 @@
+"""While a server says nothing, one waits for it and nobody else."""
+
+import threading
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from pgqueue_admin.dialects.postgresql import connect_breaker as module
+from pgqueue_admin.dialects.postgresql.connect_breaker import PAUSE, ConnectBreaker
+from tests.waiting import until
+
+
+class Server:
+    """Says nothing for so many seconds, then refuses; or answers."""
+
+    def __init__(self, clock: SimpleNamespace) -> None:
+        self.clock, self.silent, self.up, self.asked = clock, 2.0, False, 0
+
+    def connect(self) -> str:
+        self.asked += 1
+        if not self.up:
+            self.clock.now += self.silent
+            raise psycopg.OperationalError("no answer")
+        return "session"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+@pytest.fixture
+def server(clock: SimpleNamespace) -> Server:
+    return Server(clock)
+
+
+def refused(circuit: ConnectBreaker, server: Server) -> int:
+    """How often the server was asked by then."""
+    with pytest.raises(psycopg.OperationalError, match="no answer"):
+        circuit.attempt(server.connect)
+    return server.asked
+
+
+def test_after_a_silence_nobody_waits_again_at_once(clock: SimpleNamespace, server: Server) -> None:
+    circuit = ConnectBreaker()
+    assert [refused(circuit, server) for _ in range(3)] == [1, 1, 1]
+    clock.now += PAUSE
+    assert refused(circuit, server) == 2
+
+
+def test_a_server_that_is_back_is_noticed_within_a_second(clock: SimpleNamespace, server: Server) -> None:
+    circuit = ConnectBreaker()
+    refused(circuit, server)
+    server.up = True
+    clock.now += 1.0
+    assert [circuit.attempt(server.connect) for _ in range(3)] == ["session"] * 3
+
+
+def test_who_is_refused_without_waiting_may_ask_again_at_once(server: Server) -> None:
+    circuit, server.silent = ConnectBreaker(), 0.0
+    assert [refused(circuit, server) for _ in range(3)] == [1, 2, 3]
+
+
+def test_while_one_tries_others_are_told_what_was_known(clock: SimpleNamespace, server: Server) -> None:
+    circuit, answered = ConnectBreaker(), threading.Event()
+    refused(circuit, server)
+    clock.now += PAUSE
+    trying, got = threading.Event(), []
+
+    def slowly() -> str:
+        trying.set()
+        assert answered.wait(20)
+        return "session"
+
+    one = threading.Thread(target=lambda: got.append(circuit.attempt(slowly)))
+    one.start()
+    assert trying.wait(20)
+    assert refused(circuit, server) == 1
+    answered.set()
+    one.join()
+    server.up = True
+    assert (got, until(lambda: circuit.attempt(server.connect))) == (["session"], "session")

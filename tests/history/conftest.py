@@ -1,0 +1,87 @@
+"""One Spark session for the room, a driver that uses it, and an archive of classes for those that start."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.embedded import cluster_location
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.history.batch_loop import BatchLoop
+from pgqueue_admin.history.runtime import jvm_cds
+from tests import server_location
+from tests.history.standby import following
+from tests.waiting import PATIENCE
+
+
+@pytest.fixture(scope="session")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The archive that a driver's child makes; None where this Java can have none."""
+    scratch = tmp_path_factory.mktemp("classes of Spark")  # as PGQUEUE_VAR may be called
+    wanted = jvm_cds.place(scratch)
+    if wanted is not None:
+        child = jvm_cds.begin(scratch, wanted)
+        assert child.wait(PATIENCE * 4) == 0, (scratch / "class_archive.log").read_text()
+    return wanted
+
+
+@pytest.fixture
+def var(tmp_path: Path, classes: Path | None) -> Path:
+    """PGQUEUE_VAR of drivers that start again and again, as on a machine where one has made its archive."""
+    scratch = tmp_path / "var/spark"
+    scratch.mkdir(parents=True)
+    lay_ready(classes, scratch)
+    return scratch.parent
+
+
+def lay_ready(classes: Path | None, scratch: Path) -> None:
+    if classes is not None:
+        os.link(classes, scratch / classes.name)
+
+
+@pytest.fixture(scope="session")
+def spark(classes: Path | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from pgqueue_admin.history.spark.session import session
+
+    scratch = tmp_path_factory.mktemp("spark")
+    lay_ready(classes, scratch)
+    started = session("local[2,4]", scratch)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def driver(spark: Any, history: Path) -> Callable[..., BatchLoop]:
+    def make(**changes: Any) -> BatchLoop:
+        return BatchLoop("test", spark=spark, **changes)
+
+    return make
+
+
+@pytest.fixture
+def database(console_database: str, connect: Callable[[str], Any]) -> Any:
+    return connect(console_database)
+
+
+@pytest.fixture
+def follower(server: PostgreSQL, console_database: str) -> Iterator[PostgreSQL]:
+    """A standby of this run's server, with the database of this test."""
+    with following(server) as made:
+        yield made
+
+
+@pytest.fixture
+def restarted() -> Iterator[PostgreSQL]:
+    """A server of the queues alone, that a test may restart, or have crash: its log is slow to come to the disk."""
+    root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))
+    root.chmod(0o755)
+    server = PostgreSQL(root / "postgresql", conf={"fsync": "off", "wal_writer_delay": "2s"})
+    server.start()
+    yield server
+    server.stop()
+    cluster_location.remove(root / "postgresql")
+    shutil.rmtree(root, ignore_errors=True)

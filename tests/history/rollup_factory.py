@@ -1,0 +1,36 @@
+"""Figures of history written by hand, as a batch of the driver would leave them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pgqueue_admin.models import FailureRollup, HistoryBatch, HistorySource, RetryOutcome, Rollup, database_clock
+
+READ_TO = datetime(2030, 1, 1, tzinfo=UTC)  # of a table that no test stops reading
+_NAMES = {"queue": "", "endpoint": "", "type": ""}
+
+
+def batch(**changes: Any) -> HistoryBatch:
+    source, _ = HistorySource.objects.get_or_create(table="audit", defaults={"complete_to": READ_TO})
+    about = {"seq_lo": 1, "seq_hi": 1, "rows": 1, "sum_seq": 1, "is_last": True, "complete_to": database_clock.now()}
+    about |= {"source": source, "state": "done", "ended_at": database_clock.now(), "kept": 1}
+    return HistoryBatch.objects.create(**{**about, **changes})
+
+
+def rolled_up(at: datetime, messages: int = 1, delivery: dict[int, int] | None = None, **changes: Any) -> Rollup:
+    """Of a minute, succeeded, timed by nothing but ``delivery`` (numbers by bucket)."""
+    spans = {"delivery": list(delivery or {}), "delivery_n": list((delivery or {}).values())}
+    spans |= {name: [] for name in ("critical", "critical_n", "processing", "processing_n")}
+    what = {"grain": "minute", "result": "success", "exception": "", "skewed": 0, **_NAMES}
+    whose = {} if "batch" in changes else {"batch": batch()}
+    return Rollup.objects.create(at=at, messages=messages, **{**what, **spans, **whose, **changes})
+
+
+def failed(at: datetime, fingerprint: str, messages: int = 1, **changes: Any) -> FailureRollup:
+    what = {"exception": "Shop.Refused", "message": "Card <n> refused", "first_at": at, "last_at": at, **_NAMES}
+    about = {"fingerprint": fingerprint, "messages": messages}
+    return FailureRollup.objects.create(batch=batch(), at=at, **about, **{**what, **changes})
+
+
+def told(message_id: str, first_at: datetime, **changes: Any) -> RetryOutcome:
+    what = {"exception": "Shop.Refused", "failed": 0, "succeeded": 0, **_NAMES, "type": "Shop.PlaceOrder"}
+    return RetryOutcome.objects.create(batch=batch(), message_id=message_id, first_at=first_at, **{**what, **changes})

@@ -1,0 +1,59 @@
+"""A standalone cluster on this machine, from the classes in the pip package: a Master, two Workers of one core each."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+
+from pgqueue_admin.history.runtime import java
+from pgqueue_admin.osproc.child_process import end, spawn
+from tests.waiting import until
+
+WORKERS = 2
+MEMORY = "512m"
+_HOME = Path(pyspark.__file__).parent
+
+
+@contextmanager
+def standalone(folder: Path) -> Iterator[str]:
+    """The master's address, once all workers are known to it. Its processes have PGQUEUE_VAR=``folder``.
+
+    All is read from what they log: pages of theirs answer before they have all that they will show.
+    """
+    at = ["--host", "127.0.0.1", "--webui-port", "0"]
+    with ExitStack() as stack:
+        stack.enter_context(_process(folder, "master.Master", *at, "--port", "0"))
+        (master,) = until(lambda: _logged(folder, r"Starting Spark master at (\S+)\n"), 480, "the master's address")
+        until(lambda: _logged(folder, "I have been elected leader"), 480, "the master takes workers")
+        for number in range(WORKERS):
+            sized = ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work{number}")]
+            stack.enter_context(_process(folder, "worker.Worker", *at, *sized, master))
+        known = "Successfully registered with master"
+        until(lambda: len(_logged(folder, known)) == WORKERS, 480, "all workers are known")
+        yield master
+
+
+@contextmanager
+def _process(folder: Path, name: str, *words: str) -> Iterator[None]:
+    folder.mkdir(exist_ok=True)
+    environ = {**os.environ, "SPARK_HOME": str(_HOME), "SPARK_LOCAL_DIRS": str(folder), "PGQUEUE_VAR": str(folder)}
+    if home := java.home(folder / "java"):
+        environ["JAVA_HOME"] = str(home)
+    command: list[str | Path] = [_HOME / "bin/spark-class", f"org.apache.spark.deploy.{name}", *words]
+    child = spawn(command, log=_log(folder), env=environ)
+    try:
+        yield
+    finally:
+        end(child, (signal.SIGTERM, 20))
+
+
+def _logged(folder: Path, pattern: str) -> list[str]:
+    return re.findall(pattern, _log(folder).read_text(errors="replace"))
+
+
+def _log(folder: Path) -> Path:
+    return folder / "cluster.log"

@@ -1,0 +1,158 @@
+"""Tables that change between the plan of a batch and its reading: it is given up, and what is there is read exactly."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.archive.messages import DeadMessage
+from pgqueue_admin.history.batch_loop import BatchLoop
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
+from pgqueue_admin.history.spark.transforms import parse_headers
+from pgqueue_admin.models import HistoryBatch, HistorySource
+from tests.history.tables import audit, put
+from tests.waiting import PATIENCE, until
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("history")]
+Connect = Callable[[str], Any]
+ENDED = '{"NServiceBus.ProcessingEnded":"2026-11-14 12:00:00:000000 Z"}'
+
+
+def three(database: Any, but: int = 0) -> HistorySource:
+    """An audit queue with as many rows, without one of them, and a plan to read them."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    database.run("update audit set headers = %(ended)s", {"ended": ENDED})
+    database.run("delete from audit where seq = %(but)s", {"but": but})
+    assert planning.plan_batch(database, source) is not None
+    return source
+
+
+def as_numbers_begun_anew(database: Any) -> None:
+    """Where its owner did that, rows of one number can be there."""
+    database.run("alter table audit drop constraint if exists audit_seq_key; drop index if exists audit_seq_key")
+
+
+def given_up_and_read(source: HistorySource) -> tuple[HistoryBatch, HistoryBatch]:
+    given_up, done = HistoryBatch.objects.order_by("pk")
+    assert (given_up.state, given_up.token, done.state) == ("abandoned", None, "done")
+    source.refresh_from_db()
+    assert (source.note, source.seq_done) == ("", 3)
+    return given_up, done
+
+
+def test_other_rows_than_were_planned_are_not_taken_for_them(
+    database: Any, driver: Callable[..., BatchLoop], history: Path
+) -> None:
+    """As many, and some of other numbers: the owner of an audit queue took one row and put another in its place."""
+    source = three(database)
+    as_numbers_begun_anew(database)
+    assert database.run("delete from audit where seq = 2") == 1
+    database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 1, '{}', '')")
+    assert driver().turn() == 0
+    assert not list(history.glob("*/batch-*"))
+    source.refresh_from_db()
+    assert "not all with the numbers that were planned. What is there now is read soon." in source.note
+    assert driver().turn() == 1
+    given_up, done = given_up_and_read(source)
+    assert "not all with the numbers" in given_up.error
+    assert (done.rows, done.kept, done.rejected) == (3, 2, {parse_headers.TWIN: 1})
+
+
+def test_more_rows_than_were_planned(database: Any, driver: Callable[..., BatchLoop]) -> None:
+    """Somebody put one where a number was free."""
+    source = three(database, but=2)
+    database.run("insert into audit (id, seq, headers, body) values (gen_random_uuid(), 2, %(h)s, '')", {"h": ENDED})
+    assert driver().turn() == 0
+    assert driver().turn() == 1
+    given_up, done = given_up_and_read(source)
+    assert "2 rows were planned, 3 were read" in given_up.error
+    assert (done.rows, done.kept) == (3, 3)
+
+
+def test_rows_of_the_archive_that_somebody_took_keep_nothing_back(
+    database: Any, driver: Callable[..., BatchLoop]
+) -> None:
+    for _ in range(3):
+        store.archive_failed(database, DeadMessage(queue="q", headers="{}"))
+    assert planning.plan_batch(database, sources(database)[0]) is not None
+    database.run("delete from messages.message_archive where seq = 2")
+    assert driver().turn() == 0
+    assert driver().turn() == 1
+    given_up, done = HistoryBatch.objects.order_by("pk")
+    assert (given_up.state, done.state, done.kept) == ("abandoned", "done", 2)
+    assert "3 rows were planned, 2 were read" in given_up.error
+
+
+def test_rows_of_an_audit_queue_that_somebody_took_are_not_missed(
+    database: Any, driver: Callable[..., BatchLoop]
+) -> None:
+    """Else a queue that its owner empties all the time would never be read."""
+    three(database)
+    database.run("delete from audit where seq < 3")
+    assert driver().turn() == 1
+    assert HistoryBatch.objects.get().kept == 1
+
+
+def test_rows_that_a_reader_could_not_see_are_not_taken_for_gone(
+    database: Any, console_database: str, connect: Connect, driver: Callable[..., BatchLoop]
+) -> None:
+    """Their table was rewritten while a COPY waited for it: it keeps the snapshot that it began with, in which none of
+    the rewritten rows is."""
+    source = three(database)
+    turning = threading.Thread(target=turn, args=(driver(),))
+    lockers = connect(console_database), connect(console_database)
+    holding = copy_waits(database, *lockers, begin=turning.start)
+    holding.run("alter table audit add column more uuid default gen_random_uuid()")
+    holding.run("commit")
+    turning.join(PATIENCE)
+    assert not turning.is_alive()
+    assert driver().turn() == 1
+    given_up, done = given_up_and_read(source)
+    assert "its table was rewritten" in given_up.error
+    assert done.kept == 3
+
+
+def turn(driver: BatchLoop) -> None:
+    driver.turn()
+    connections.close_all()
+
+
+def copy_waits(database: Any, holding: Any, next_one: Any, begin: Callable[[], None]) -> Any:
+    """Whoever holds the lock that a COPY waits for. Before it the reader asks what columns there are, and waits for it
+    then: it is let through for each statement alone, by two who take turns in holding the table."""
+    lock(holding)
+    begin()
+    for statement in waiting(database):
+        if statement.startswith("COPY"):
+            return holding
+        queued = threading.Thread(target=lock, args=(next_one,))
+        queued.start()
+        until(lambda: database.value(QUEUED), what="the next one is behind the reader")
+        holding.run("commit")
+        queued.join(PATIENCE)
+        holding, next_one = next_one, holding
+    raise AssertionError
+
+
+def lock(connection: Any) -> None:
+    connection.run("begin")
+    connection.run("lock table audit in access exclusive mode")
+
+
+def waiting(database: Any) -> Iterator[str]:
+    """What the reader waits with, each time that it does."""
+    while True:
+        yield until(lambda: database.value(READER), what="Spark waits for the table")
+
+
+READER = """select query from pg_stat_activity where application_name like 'pgqueue-admin history %'
+    and wait_event_type = 'Lock'"""
+QUEUED = """select exists (select from pg_locks where relation = 'audit'::regclass and not granted
+    and mode = 'AccessExclusiveLock')"""

@@ -1,0 +1,206 @@
+"""Numbers that say nothing, or began anew: nothing is read by them before somebody says how to go on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.history import ledger
+from pgqueue_admin.history.plan import planning
+from pgqueue_admin.history.sources.tables import sources
+from pgqueue_admin.models import HistoryBatch, HistorySource, Queue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from tests.history.tables import audit, put, read, told
+
+Connect = Callable[[str], Any]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("alter sequence audit_seq_seq cache 20", "hands 20 numbers at once"),
+        ("with gone as (delete from audit) select setval('audit_seq_seq', 1)", "its numbers began anew"),
+        ("truncate audit restart identity", "its sequence was restarted"),
+    ],
+)
+def test_numbers_that_say_nothing_are_not_gone_by(change: str, why: str, database: Any) -> None:
+    """Rather a warning that it stands still than rows that are missing, and nobody told."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    assert read(database, source) == [1, 2, 3]
+    source.refresh_from_db()
+    before = source.complete_to
+    database.run(change)
+    put(database)
+    assert planning.plan_batch(database, source) is None
+    source.refresh_from_db()
+    assert why in source.note
+    assert source.complete_to == before
+
+
+def made_anew(database: Any) -> None:
+    database.run("drop table audit")
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+
+
+def emptied(database: Any) -> None:
+    database.run("truncate audit restart identity")
+
+
+@pytest.mark.parametrize(
+    ("begin_anew", "why"),
+    [
+        (made_anew, "another table than the one that was read up to number 1"),
+        (emptied, "up to number 1 its sequence was restarted"),
+    ],
+)
+def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
+    begin_anew: Callable[[Any], None], why: str, database: Any
+) -> None:
+    """Between two looks, with more rows than there were: the first of them would never be read."""
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    begin_anew(database)
+    for _ in range(3):
+        put(database)
+    source.refresh_from_db()
+    assert planning.plan_batch(database, source) is None
+    source.refresh_from_db()
+    assert why in source.note
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+
+
+def rests_until_somebody_says(begin_anew: Callable[[Any], None], database: Any, source: HistorySource) -> None:
+    """Its numbers begin anew with three rows; none is read before somebody says that all are new, then each is."""
+    begin_anew(database)
+    for _ in range(3):
+        put(database)
+    assert planning.plan_batch(database, source) is None
+    assert "before somebody says which" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("begin_anew", [made_anew, emptied])
+def test_a_batch_that_was_planned_before_numbers_began_anew_is_planned_anew(
+    begin_anew: Callable[[Any], None], database: Any
+) -> None:
+    """Its range is of rows that are gone; rows of other messages have these numbers now."""
+    source = audit(database)
+    put(database)
+    left_open = planning.plan_batch(database, source)
+    assert left_open is not None
+    rests_until_somebody_says(begin_anew, database, source)
+    assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+@pytest.mark.parametrize("begin_anew", [made_anew, emptied])
+def test_a_number_that_was_seen_before_numbers_began_anew_is_looked_for_anew(
+    begin_anew: Callable[[Any], None], database: Any, console_database: str, connect: Connect
+) -> None:
+    slow, source = connect(console_database), audit(database)
+    with slow.transaction():
+        put(slow)
+        put(database)
+        assert planning.plan_batch(database, source) is None
+    assert told(source)
+    assert source.head == 2
+    rests_until_somebody_says(begin_anew, database, source)
+
+
+def test_what_the_operator_said_while_a_batch_was_read_stays_said(database: Any) -> None:
+    """The batch is of the table that was; from its start the one that is now is read."""
+    source = audit(database)
+    put(database)
+    batch = planning.plan_batch(database, source)
+    assert batch is not None
+    token = ledger.begin(batch, "test")
+    made_anew(database)
+    put(database)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    with pytest.raises(ledger.Superseded):
+        ledger.done(batch, token, 1, {}, [], [])
+    source.refresh_from_db()
+    assert (source.oid, source.seq_done) == (None, 0)
+    assert read(database, source) == [1]
+    assert [each.state for each in HistoryBatch.objects.order_by("pk")] == ["abandoned", "done"]
+
+
+def test_numbers_that_went_back_are_not_gone_on_with_when_they_are_past_what_was_read(database: Any) -> None:
+    """A standby that lagged was promoted, or somebody called setval: rows of low numbers came anew, and more since."""
+    source = audit(database)
+    for _ in range(3):
+        put(database)
+    assert read(database, source) == [1, 2, 3]
+    database.run("with gone as (delete from audit) select setval('audit_seq_seq', 1)")
+    put(database)  # 2
+    assert planning.plan_batch(database, source) is None
+    assert "its numbers began anew" in told(source)
+    for _ in range(3):
+        put(database)  # 3 to 5
+    assert planning.plan_batch(database, source) is None
+    assert "its numbers began anew" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    source.refresh_from_db()
+    assert read(database, source) == [2, 3, 4, 5]
+
+
+def test_a_sequence_that_was_set_back_to_its_start_is_noticed(database: Any) -> None:
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("with gone as (delete from audit) select setval('audit_seq_seq', 1, false)")
+    source.refresh_from_db()
+    assert planning.plan_batch(database, source) is None
+    assert "its numbers began anew" in told(source)
+
+
+@pytest.mark.parametrize("kept", ["vacuum full audit", "truncate audit", "select setval('audit_seq_seq', 7)"])
+def test_a_table_that_is_rewritten_or_emptied_is_gone_on_with(kept: str, database: Any) -> None:
+    """Its numbers go on, so nothing is missed."""
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run(kept)
+    put(database)
+    source.refresh_from_db()
+    assert len(read(database, source)) == 1
+
+
+def test_a_table_that_was_renamed_is_read_on_where_it_was(database: Any) -> None:
+    """As who puts an old audit queue aside does; and back, maybe. By its messages it is an audit queue yet."""
+    source = audit(database)
+    put(database)
+    put(database)
+    assert read(database, source) == [1, 2]
+    database.run("alter table audit rename to kept")
+    Queue.objects.create(schema="public", table="kept", kind="audit")
+    put(database, "kept")
+    kept = next(each for each in sources(database) if each.table == '"public"."kept"')
+    assert read(database, kept) == [3]
+    database.run("alter table kept rename to audit")
+    put(database)
+    source.refresh_from_db()
+    assert read(database, source) == [4]
+
+
+def test_one_that_is_made_in_place_of_a_renamed_one_has_its_own_numbers(database: Any) -> None:
+    source = audit(database)
+    put(database)
+    assert read(database, source) == [1]
+    database.run("alter table audit rename to kept")
+    TableQueue(postgresql(), Address("public", "audit")).create(database)
+    put(database)
+    source.refresh_from_db()
+    assert planning.plan_batch(database, source) is None
+    assert "another table" in told(source)
+    HistorySource.objects.update(oid=None, seq_done=0)
+    source.refresh_from_db()
+    assert read(database, source) == [1]

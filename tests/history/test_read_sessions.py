@@ -1,0 +1,172 @@
+"""A reader that stands still holds no snapshot for ever: its session is ended from outside, and no other one is."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import pytest
+
+from pgqueue_admin.history.sources.read_sessions import ReadOverdue, for_looking
+from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
+from tests.waiting import until
+
+Connect = Callable[[str], Any]
+LARGE = "create table public.large as select repeat(md5(n::text), 1000) as body from generate_series(1, 3000) n"
+READER = """
+import json, sys
+from pgqueue_admin.history.spark.source import QueuePartition, QueueReader
+reader = QueueReader({"uri": sys.argv[1], "selects": json.dumps(["select body from public.large"])})
+for batch in reader.read(QueuePartition("select body from public.large")):
+    print(batch.num_rows, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def read_from() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
+    """One that reads a large table, and has its first rows; it goes on a part for each line that it is told."""
+    readers: list[subprocess.Popen[str]] = []
+
+    def read(uri: str) -> "subprocess.Popen[str]":
+        pipe = subprocess.PIPE
+        readers.append(subprocess.Popen([sys.executable, "-c", READER, uri], stdin=pipe, stdout=pipe, text=True))
+        assert readers[-1].stdout
+        assert int(readers[-1].stdout.readline()) > 0
+        return readers[-1]
+
+    yield read
+    for reader in readers:
+        reader.kill()
+        reader.communicate()
+
+
+def session_of(database: Any, uri: str) -> Any:
+    """Of whoever reads by this name."""
+    return database.one(SESSION, {"name": dict(parse_qsl(urlsplit(uri).query))["application_name"]})
+
+
+def waits(database: Any, uri: str) -> bool:
+    """For its reader, and keeps vacuum back."""
+    session = session_of(database, uri)
+    return session is not None and session.wait_event == "ClientWrite" and session.backend_xmin is not None
+
+
+def without(limit: str, uri: str) -> str:
+    return re.sub(rf"%20-c%20{limit}%3D\w+", "", uri)
+
+
+SESSION = """select wait_event, backend_xmin, clock_timestamp() - query_start > interval '1.5 s' as is_late
+    from pg_stat_activity where application_name = %(name)s"""
+
+
+def test_over_tcp_the_kernel_ends_it(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Also where the driver that would end it is stopped with its reader, or gone."""
+    database.run(LARGE)
+    uri = without("statement_timeout", for_looking(console_database, limit=3))
+    os.kill(read_from(uri).pid, signal.SIGSTOP)
+    until(lambda: session_of(database, uri) is None, what="it keeps nothing back")
+
+
+def test_the_session_of_a_reader_that_stands_still_is_ended(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Over a socket of files no kernel ends it, and of its time limit it hears by luck alone. One that is within its
+    limit is left alone, however slow it is."""
+    database.run(LARGE)
+    still, slow = (without("tcp_user_timeout", for_looking(console_database)) for _ in range(2))
+    os.kill(read_from(still).pid, signal.SIGSTOP)
+    goes_on = read_from(slow)
+    until(lambda: waits(database, still) and session_of(database, still).is_late, what="it is overdue")
+    until(lambda: waits(database, slow), what="the other one waits for its reader, too")
+    assert not ReadOverdue(slow).ended()
+    assert until(ReadOverdue(still, limit=1.5).ended, what="the overdue one is ended")
+    until(lambda: session_of(database, still) is None, what="it keeps nothing back")
+    assert waits(database, slow)
+    goes_on.communicate("\n" * 1000)
+    assert goes_on.returncode == 0, "it reads to the end"
+
+
+@pytest.fixture
+def latin(database: Any, console_database: str) -> Iterator[str]:
+    """A DSN: of an empty database that has one byte a character."""
+    database.run("create database latin encoding 'LATIN1' locale 'C' template template0")
+    yield f"{console_database.rpartition('/')[0]}/latin"
+    database.run("drop database latin with (force)")
+
+
+def test_texts_are_utf_8_whatever_the_database_has(latin: str, connect: Connect) -> None:
+    """Files are read by others, and whoever reads Parquet takes its texts for UTF-8."""
+    headers = '{"Straße":"Zürich"}'
+    connect(latin).run("create table public.audit as select %(headers)s::text as headers", {"headers": headers})
+    select = "select headers from public.audit where headers like '%ü%'"
+    for asked in ("", "?client_encoding=latin1"):
+        options = {"uri": for_looking(f"{latin}{asked}"), "selects": json.dumps([select])}
+        (batch,) = QueueReader(options).read(QueuePartition(select))
+        assert batch.column("headers").to_pylist() == [headers]
+
+
+def test_no_batch_takes_workers_of_the_server(database: Any, console_database: str, connect: Connect) -> None:
+    """However many rows PostgreSQL expects: it is somebody's server, and a batch is read in parts as it is."""
+    database.run(LARGE)
+    free = ("parallel_setup_cost=0", "parallel_tuple_cost=0", "min_parallel_table_scan_size=0")
+    asked = f"{console_database}?options={quote(' '.join(f'-c {cost}' for cost in free))}"
+    plans = [connect(uri).all("explain select body from public.large") for uri in (asked, for_looking(asked))]
+    assert ["Gather" in str(plan) for plan in plans] == [True, False]
+
+
+def test_what_is_within_its_limit_is_left_alone(
+    database: Any, read_from: Callable[[str], "subprocess.Popen[str]"], console_database: str
+) -> None:
+    """Looked at by one whose time has come: its session has more of it, or is somebody else's."""
+    database.run(LARGE)
+    uri = for_looking(console_database)
+    read_from(uri)
+    until(lambda: waits(database, uri), what="it waits for its reader")
+    for mine, limit in ((uri, 3600.0), (for_looking(console_database), 0.0)):
+        overdue = ReadOverdue(mine, limit)
+        overdue._look_at = 0.0
+        assert not overdue.ended()
+    assert waits(database, uri)
+
+
+def asked(uri: str, statement: str) -> list[Any]:
+    """Through Arrow's driver, as a batch is read."""
+    reader = QueueReader({"uri": uri, "selects": json.dumps([statement])})
+    return [row for batch in reader.read(QueuePartition(statement)) for row in batch.to_pylist()]
+
+
+def test_a_batch_is_read_by_who_can_only_read(database: Any, console_database: str) -> None:
+    """The queues' tables are other people's."""
+    uri = for_looking(console_database)
+    names = ("default_transaction_read_only", "statement_timeout", "timezone")
+    ask = ", ".join(f"current_setting('{name}') as {name}" for name in names)
+    assert asked(uri, f"select {ask}") == [dict(zip(names, ("on", "10min", "UTC"), strict=True))]
+    written = "insert into messages.message (message) values ('{}') returning id"
+    with pytest.raises(Exception, match="read-only transaction"):
+        asked(uri, written)
+    assert database.value("select count(*) from messages.message") == 0
+
+
+def test_a_statement_of_a_batch_has_an_end(console_database: str) -> None:
+    with pytest.raises(Exception, match="statement timeout"):
+        asked(for_looking(console_database, limit=1), "select pg_sleep(60)::text as slept")
+
+
+def test_reading_locks_out_nobody(database: Any, console_database: str) -> None:
+    """While a batch is read its tables can be written to, and their rows taken."""
+    database.run("create table public.busy as select n, repeat('x', 10000) as body from generate_series(1, 2000) n")
+    reader = QueueReader({"uri": for_looking(console_database), "selects": "[]"})
+    batches = reader.read(QueuePartition("select n, body from public.busy"))
+    assert next(batches).num_rows
+    held = "select distinct mode from pg_locks where relation = 'busy'::regclass and pid <> pg_backend_pid()"
+    assert [row.mode for row in database.all(held)] == ["AccessShareLock"]
+    assert database.run("delete from public.busy where n = 7") == 1
+    assert sum(batch.num_rows for batch in batches) > 0

@@ -1,0 +1,64 @@
+"""What was retried: its headers say so, in files of today and in older ones."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from pgqueue_admin.history.spark.transforms.history import history
+from pgqueue_admin.history.spark.transforms.parse_headers import parsed
+from pgqueue_admin.history.spark.transforms.retries import told_of_old
+from pgqueue_admin.history.spark.transforms.retry_outcomes import stories
+from pgqueue_admin.history.spark.transforms.rollups import rollups
+from tests.history.raw_rows import AUDITED, failed, raw
+
+pytestmark = pytest.mark.spark
+
+NAMES = ["NServiceBus.Retries", "ServiceControl.Retry.UniqueMessageId", "Pgqueue.RetriedFrom"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_retried_has_no_delivery_time(spark: Any, name: str) -> None:
+    """It was sent before it lay in the archive, or waited for its next try; all else is as of any message."""
+    said = [AUDITED.replace("{", f'{{"{header}":"1",', 1) for header in (name, "Shop.RetriedFrom")]
+    early = said[0].replace("12:00:00:000000", "12:00:01:600000")
+    rows = [{"headers": text, "seq": place} for place, text in enumerate([*said, early])]
+    retried, other, skewed = history(parsed(raw(spark, *rows)), "audit", 7).orderBy("seq").collect()
+    assert (retried.critical_ms, retried.processing_ms, retried.delivery_ms, retried.skewed) == (1750, 250, None, False)
+    assert other.delivery_ms == 1500
+    assert (skewed.delivery_ms, skewed.skewed) == (None, True)
+    (day,) = (
+        row for row in rollups(history(parsed(raw(spark, *rows[:2])), "audit", 7)).collect() if row.grain == "day"
+    )
+    assert (day.messages, day.delivery_n, day.critical_n) == (2, [1], [2])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_was_retried_has_a_story(spark: Any, name: str) -> None:
+    said = AUDITED.replace("{", f'{{"{name}" : "1",', 1)
+    (found,) = stories(history(parsed(raw(spark, {"headers": said})), "audit", 7)).collect()
+    assert (found.message_id, found.failed, found.succeeded) == ("m-1", 0, 1)
+
+
+def test_older_files_tell_it_by_their_headers(spark: Any) -> None:
+    """They have no such column, which Spark reads as null."""
+    said = [AUDITED.replace("{", f'{{"{name}" : "1",', 1) for name in (*NAMES, "Shop.RetriedFrom")]
+    rows = [{"headers": text, "message_id": str(place)} for place, text in enumerate(said)]
+    now = history(parsed(raw(spark, *rows)), "audit", 7)
+    old = now.withColumn("retried", F.lit(None).cast("boolean"))
+    assert stories(old).count() == 0
+    assert sorted(stories(told_of_old(old)).collect()) == sorted(stories(now).collect())
+    assert {story.message_id for story in stories(now).collect()} == {"0", "1", "2"}
+
+
+def test_an_event_has_a_part_of_each_endpoint_that_received_it(spark: Any) -> None:
+    """All of them have one id: that it failed or succeeded at one is no figure of another."""
+    said = AUDITED.replace("{", '{"NServiceBus.Retries":"1",', 1)
+    succeeded = [{"headers": said.replace("Sales", name), "seq": place} for place, name in enumerate(("Sales", "Mail"))]
+    died = {"headers": AUDITED, "endpoint": "Billing", "seq": 3, "result": "failed", **failed("x", "")}
+    found = stories(history(parsed(raw(spark, *succeeded, died)), "audit", 7)).collect()
+    assert {(part.message_id, part.endpoint, part.failed, part.succeeded) for part in found} == {
+        ("m-1", "Sales", 0, 1),
+        ("m-1", "Mail", 0, 1),
+        ("m-1", "Billing", 1, 0),
+    }

@@ -1,0 +1,296 @@
+"""A console over a queue database of its own, both full of what hurts: each table, each row, each name."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.conf import settings
+from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.test import Client, override_settings
+from django.utils import timezone
+from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from django_celery_results.models import GroupResult, TaskResult
+
+from pgqueue_admin.archive import ingester
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import addressing, postgresql
+from pgqueue_admin.models import (
+    Alert,
+    AlertMail,
+    AuditEntry,
+    Endpoint,
+    FailedSignIn,
+    InFlightAtCrash,
+    MinimumTtbr,
+    Operation,
+    Process,
+    Queue,
+    queue_database,
+)
+from pgqueue_admin.monitor import delayed, discovery
+from pgqueue_admin.services.operations import service
+from tests.console.sampled import elsewhere, sample
+from tests.databases import Databases
+from tests.history.files import TEN, message, write
+from tests.hostile import change_detector
+from tests.hostile.payloads import BODIES, MARKUP, NAMES, SCHEMA, TURNED, UNREADABLE, headers
+
+SCHEMAS = ["public", "Legacy", SCHEMA, "not there"]
+
+
+@dataclass
+class World:
+    console: Connection  # sessions of the owner, outside Django
+    queues: Connection
+    console_dsn: str
+    queues_dsn: str
+    addresses: list[Address] = field(default_factory=list)
+    waiting: list[tuple[Address, str]] = field(default_factory=list)  # each hostile message
+
+    def state(self) -> dict[str, str]:
+        """The version of every row, but of people's sessions."""
+        return change_detector.versions(self.console, "django_session") | change_detector.versions(self.queues)
+
+    @property
+    def dead(self) -> list[int]:
+        """The archive ids of what was made here."""
+        asked = "select id from messages.message_archive where id > %(recorded)s order by id"
+        return [row.id for row in self.queues.all(asked, {"recorded": self.recorded})]
+
+    recorded: int = 0
+    finished: list[tuple[str, int, datetime]] = field(default_factory=list)  # of history: source, number, end
+
+    def client(self, name: str, **options: Any) -> Client:
+        client = Client(**options)
+        client.force_login(User.objects.get(username=name))
+        return client
+
+
+@contextmanager
+def made(databases: Databases) -> Iterator[World]:
+    """The one that others are copied from: nobody is connected to it any more."""
+    with databases.clone("console") as console, databases.clone("archived_console") as queues:
+        with _entered(databases, console, queues) as made:
+            _fill(made)
+        yield made
+
+
+@contextmanager
+def in_one(databases: Databases) -> Iterator[World]:
+    """All of it in one database, as where QUEUES_URL says no other."""
+    with databases.clone("archived_console") as dsn, _entered(databases, dsn, dsn) as made:
+        _fill(made)
+        yield made
+
+
+def _fill(made: World) -> None:
+    _fill_queues(made)
+    _people()
+    sample(2)
+    _fill_console(made)
+    _keep_history(made)
+
+
+@contextmanager
+def copied(databases: Databases, made: World) -> Iterator[World]:
+    console, queues = (dsn.rpartition("/")[2] for dsn in (made.console_dsn, made.queues_dsn))
+    facts = {"addresses": made.addresses, "waiting": made.waiting, "recorded": made.recorded}
+    facts["finished"] = made.finished
+    with (
+        databases.copy(console) as console,
+        databases.copy(queues) as queues,
+        _entered(databases, console, queues, **facts) as copied,
+    ):
+        yield copied
+
+
+@contextmanager
+def _entered(databases: Databases, console_dsn: str, queues_dsn: str, **facts: Any) -> Iterator[World]:
+    """Django looks at these two, and so do two sessions of the world's own."""
+    with (
+        override_settings(PGQUEUE={**settings.PGQUEUE, "SCHEMAS": SCHEMAS, "ENVIRONMENT": MARKUP}),
+        databases.as_django(console_dsn),
+        elsewhere("queues", **environ.Env.db_url_config(queues_dsn)),
+        postgresql().connect(console_dsn, for_handlers=True) as console,
+        postgresql().connect(queues_dsn, for_handlers=True) as queues,
+    ):
+        yield World(console, queues, console_dsn, queues_dsn, **facts)
+        queue_database.close()
+
+
+def _fill_queues(made: World) -> None:
+    queues = made.queues
+    made.recorded = queues.value("select max(id) from messages.message_archive")
+    queues.run(f"create schema {addressing.quote(SCHEMA)}")
+    for number, name in enumerate(NAMES):
+        address = Address((SCHEMA, "public")[number % 2], name)
+        queues.run(postgresql().queue.create(table=address))
+        made.addresses.append(address)
+        _send(made, address, headers(), BODIES[number % len(BODIES)])
+    for text in UNREADABLE:
+        _send(made, made.addresses[0], text, b"{}")
+    for body in BODIES:
+        _send(made, made.addresses[1], headers(), body)
+    _keep_back(made)
+    _kill(made)
+
+
+def _keep_back(made: World) -> None:
+    """Delayed messages that go where no queue can be, and some that cannot be read: due now, and in a month."""
+    table = Address(SCHEMA, f"{NAMES[4]}.Delayed")
+    texts = [headers(**{"NServiceBus.SqlServer.ForwardDestination": MARKUP}), *UNREADABLE]
+    made.queues.run(postgresql().delayed.create(table=table))
+    columns = {
+        "headers": texts,
+        "bodies": [BODIES[number % len(BODIES)] for number in range(len(texts))],
+        "ats": [None] * len(texts),
+        "delays_ms": [(number % 2) * 2_592_000_000 for number in range(len(texts))],
+    }
+    made.queues.run(postgresql().delayed.store(table=table), columns)
+    found = discovery.find_one(made.queues, table)
+    assert found is not None
+    made.waiting += [(table, str(each.id)) for each in delayed.page(made.queues, found).messages]
+
+
+def _send(made: World, address: Address, text: str, body: bytes | None) -> None:
+    row_id = uuid.uuid4()
+    made.queues.run(
+        postgresql().queue.send(table=address), {"id": row_id, "ttbr_ms": None, "headers": text, "body": body}
+    )
+    made.waiting.append((address, str(row_id)))
+
+
+def _kill(made: World) -> None:
+    """Into the archive, by way of an error queue: one for each name and each thing that cannot be read."""
+    errors = Address("public", "error")
+    send = postgresql().queue.send(table=errors)
+    texts = [headers(**{"NServiceBus.FailedQ": postgresql().canonical(address)}) for address in made.addresses]
+    texts += [headers(**{"NServiceBus.FailedQ": wrong}) for wrong in (MARKUP, TURNED, "", "\0", "x" * 5_000)]
+    rows = [(text, b"{}") for text in (*texts, *UNREADABLE)] + [(texts[0], body) for body in BODIES]
+    for text, body in rows:
+        made.queues.run(send, {"id": uuid.uuid4(), "ttbr_ms": None, "headers": text, "body": body})
+    while ingester.ingest(made.queues, errors).full:
+        pass
+
+
+def _keep_history(made: World) -> None:
+    """What queues forgot, as a batch would have kept it."""
+    named: dict[str, Any] = {"endpoint": MARKUP, "type": f"Shop.{MARKUP}", "message_id": MARKUP, "source": MARKUP}
+    wrong: dict[str, Any] = {"result": "failed", "queue": MARKUP, "exception_type": MARKUP, "exception_message": MARKUP}
+    kept = [(text, b"{}") for text in (headers(), *UNREADABLE)] + [(headers(), body) for body in BODIES]
+    sizes = [None if body is None else len(body) for _, body in kept]
+    rows = [
+        message(seq, headers=text, body=body, body_bytes=size, **named, **(wrong if seq % 2 else {}))
+        for seq, ((text, body), size) in enumerate(zip(kept, sizes, strict=True), 1)
+    ]
+    write(settings.PGQUEUE["HISTORY_DIR"], *rows)
+    made.finished = [(MARKUP, seq, TEN) for seq in range(1, len(rows) + 1)]
+
+
+def _people() -> None:
+    for name in ("viewer", "operator"):
+        person = User.objects.create_user(name, password="of the tests", is_staff=True, first_name=MARKUP)
+        if name == "operator":
+            person.user_permissions.set(Permission.objects.filter(content_type__app_label="pgqueue"))
+    User.objects.create_superuser("root", password="of the tests")
+
+
+def _fill_console(made: World) -> None:
+    now = timezone.now()
+    Queue.objects.filter(schema="public", table="Sales").update(reason=MARKUP)
+    queue = Queue.objects.get(schema="public", table="Sales")
+    for name in (MARKUP[:190], *NAMES):
+        place = {"schema": "public", "table": name[:63]}
+        Endpoint.objects.create(name=name, error_queue=MARKUP, ours=len(name) % 2 == 0, **place)
+    MinimumTtbr.objects.create(queue=queue, message_type=MARKUP, ttbr_ms=1, seen_at=now)
+    audit = {"who": MARKUP[:100], "verb": "set", "origin": "console", "reason": MARKUP + TURNED}
+    changed = {"before": {"error_queue": MARKUP}, "after": {"error_queue": LINKED, MARKUP: MARKUP}}
+    for noun, subject in (("endpoint", MARKUP[:190]), ("queue", '"public"."Sales"'), ("message", str(made.dead[0]))):
+        AuditEntry.objects.create(noun=noun, subject=subject, **audit, **changed)
+    _operations(made)
+    _processes(now)
+    _held(made, now)
+    _alerts(now)
+    _others(now)
+
+
+LINKED = "javascript:pwned()"
+
+
+def _operations(made: World) -> None:
+    person = User.objects.get(username="operator")
+    service.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    about = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "selection": MARKUP, "last_error": MARKUP}
+    for state in Operation.State.values[1:]:
+        Operation.objects.create(kind="retry", state=state, queues={MARKUP: 1}, count=1, **about)
+
+
+def _processes(now: Any) -> None:
+    log = Path(settings.PGQUEUE["VAR"]) / "log" / "hostile.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(f"{MARKUP}\n{TURNED}\0\n".encode() + b"\xff\xfe\n")
+    import socket
+
+    for number, state in enumerate(Process.State.values):
+        Process.objects.create(
+            role="endpoint", endpoint=MARKUP[:190], host=socket.gethostname(), pid=number, start_ticks=1, state=state,
+            code_version=MARKUP[:60], log=str(log), last_error=MARKUP, started_at=now, heartbeat_at=now,
+            ended_at=now if state in {"crashed", "back-off"} else None,
+        )  # fmt: skip
+    Process.objects.create(
+        role="supervisor",
+        host=MARKUP[:190],
+        pid=1,
+        start_ticks=1,
+        started_at=now,
+        heartbeat_at=now - timedelta(hours=1),
+    )
+
+
+def _held(made: World, now: Any) -> None:
+    """A message that was in hand at three deaths."""
+    address, row_id = made.waiting[0]
+    about = {"schema": address.schema, "table": address.table, "row_id": row_id, "seq": 1, "endpoint": MARKUP[:190]}
+    said = {"message_id": MARKUP[:100], "message_type": MARKUP[:120], "host": MARKUP, "how": MARKUP}
+    for pid in range(3):
+        InFlightAtCrash.objects.create(
+            held_since=now, died_at=now, pid=pid, start_ticks=1, exit_code=-9, beside=pid, **about, **said
+        )
+
+
+def _alerts(now: Any) -> None:
+    said = {"sentence": MARKUP, "meaning": MARKUP, "value": MARKUP[:90], "threshold": MARKUP[:90]}
+    kinds = {"dead_message": MARKUP, "peek_range": '"public"."Sales"', "no such kind": ""}
+    for number, (kind, queue) in enumerate(kinds.items()):
+        alert = Alert.objects.create(
+            kind=kind, subject=MARKUP, cause=MARKUP, severity="critical", queue=queue,
+            opened_at=now - timedelta(minutes=5), seen_at=now, resolved_at=now if number == 2 else None, **said,
+        )  # fmt: skip
+        AlertMail.objects.create(
+            alert=alert, message_id=f"{number}@{MARKUP}"[:200], to=MARKUP, subject=MARKUP, text=MARKUP, html=MARKUP,
+            state="failed", error=MARKUP,
+        )  # fmt: skip
+
+
+def _others(now: Any) -> None:
+    """What Django admin shows of its own and of Celery."""
+    Group.objects.create(name=MARKUP)
+    FailedSignIn.objects.create(name=MARKUP[:150], place=MARKUP[:60], address=MARKUP[:60])
+    interval = IntervalSchedule.objects.create(every=7, period="days")
+    CrontabSchedule.objects.create()
+    SolarSchedule.objects.create(event="sunset", latitude=1, longitude=1)
+    ClockedSchedule.objects.create(clocked_time=now + timedelta(days=1))
+    PeriodicTask.objects.create(name=MARKUP, task=MARKUP, interval=interval, description=MARKUP, enabled=False)
+    TaskResult.objects.create(task_id=MARKUP, task_name=MARKUP, result=f'"{LINKED}"', traceback=MARKUP)
+    GroupResult.objects.create(group_id=MARKUP, result=MARKUP)
+    root = User.objects.get(username="root")
+    kind = ContentType.objects.get_for_model(Group)
+    about = {"object_id": Group.objects.get().pk, "object_repr": MARKUP, "action_flag": ADDITION}
+    LogEntry.objects.create(user=root, content_type=kind, change_message=MARKUP, **about)

@@ -1,0 +1,71 @@
+"""A sign-in follows so many pages at once and no more; those that are open go on (L8)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest, StreamingHttpResponse
+
+from pgqueue_admin.live import sse, stream, stream_limit
+from pgqueue_admin.live.hub import Hub
+from pgqueue_admin.live.stream_limit import StreamLimit
+from tests.waiting import PATIENCE
+
+
+class Persons:
+    async def may(self, session: SessionBase) -> str:
+        return "all"
+
+
+@pytest.fixture(autouse=True)
+async def hub(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hub]:
+    hub = Hub(lambda: database)
+    for name, made in {"hub": hub, "persons": Persons(), "opened": StreamLimit()}.items():
+        monkeypatch.setattr(stream, name, made)
+    yield hub
+    await hub.close()
+
+
+def asked_by(key: str) -> HttpRequest:
+    request = HttpRequest()
+    request.session = SessionBase(f"the key of {key}")  # shorter ones are none
+    return request
+
+
+async def followed(key: str) -> Any:
+    """A page that is open: its stream, of which the first event came."""
+    answer = await stream.live(asked_by(key))
+    assert isinstance(answer, StreamingHttpResponse)
+    frames_of = aiter(answer.streaming_content)  # type: ignore[arg-type]
+    assert await anext(frames_of) == sse.HELLO
+    return frames_of
+
+
+async def test_one_page_too_many_is_refused_with_a_reason_and_the_others_go_on() -> None:
+    pages = [await followed("ana") for _ in range(stream_limit.MOST)]
+    refused: Any = await stream.live(asked_by("ana"))
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
+    assert b"12 pages of this sign-in are open" in refused.content
+    assert await anext(pages[0]) == sse.beat("all")
+    await followed("ivo")  # another sign-in
+    await pages.pop().aclose()
+    async with asyncio.timeout(PATIENCE):  # the server ends what it reads from by and by
+        while stream.opened.is_full(asked_by("ana").session.session_key or ""):
+            await asyncio.sleep(0)
+    await followed("ana")  # in its place
+
+
+async def test_streams_that_are_asked_for_together_are_counted_too() -> None:
+    """A stream begins after its answer does, and each of these was asked for while there was room."""
+    answers: list[Any] = [await stream.live(asked_by("ana")) for _ in range(stream_limit.MOST + 3)]
+    begun = [aiter(answer.streaming_content) for answer in answers]
+    assert [await anext(each, None) for each in begun] == [sse.HELLO] * stream_limit.MOST + [None] * 3
+
+
+async def test_nothing_is_kept_of_those_who_are_gone() -> None:
+    seen = StreamLimit()
+    with seen.one("ana"), seen.one("ana"):
+        assert not seen.is_full("ana")
+    assert not seen._streams

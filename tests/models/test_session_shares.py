@@ -1,0 +1,66 @@
+"""What one queue and one person may take of the sessions that read."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from pgqueue_admin.dialects import Address, deadline
+from pgqueue_admin.dialects.errors import Busy, TimedOut
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.postgresql.dialect import compose
+from pgqueue_admin.models.session_shares import Shares
+
+A, B = Address("public", "A"), Address("public", "B")
+
+
+def test_who_has_its_share_leaves_the_rest_to_others() -> None:
+    shares = Shares()
+    with ExitStack() as taken:
+        for _ in range(2):
+            taken.enter_context(shares.of({A: 2, "ivo": 4}))
+        with pytest.raises(Busy), shares.of({A: 2, "eva": 4}):
+            pass
+        taken.enter_context(shares.of({B: 2, "ivo": 4}))
+        taken.enter_context(shares.of({"ivo": 4}))
+        with pytest.raises(Busy), shares.of({"ivo": 4}):
+            pass
+        with shares.of({}):
+            """Of nobody and nothing: a process that looks by itself."""
+    with shares.of({A: 1, "ivo": 1}):
+        """All came back."""
+
+
+def test_who_waits_gets_the_share_that_comes_back() -> None:
+    shares, asked = Shares(), []
+
+    def take() -> None:
+        asked.append("asked")
+        with shares.of({A: 1}):
+            asked.append("had")
+
+    with ThreadPoolExecutor(1) as other:
+        with shares.of({A: 1}):
+            waits = other.submit(take)
+        waits.result()
+    assert asked == ["asked", "had"]
+
+
+def test_all_looks_of_a_page_have_one_time_limit(database: str) -> None:
+    pool = postgresql().pool(database, read_only=True, statement_timeout=60)
+    sleep = compose("select pg_sleep(60)", {})
+    deadline.begin(0.2)
+    try:
+        with pool.connection() as session:
+            with pytest.raises(TimedOut):
+                session.one(sleep)
+            with pytest.raises(TimedOut, match="All that a page may look at"):
+                session.one(sleep)
+            deadline.begin(0.2)
+            with pytest.raises(TimedOut), session.transaction():
+                session.one(sleep)
+            deadline.end()
+            assert session.value(compose("select 1", {})) == 1
+    finally:
+        deadline.end()
+        pool.close()

@@ -1,0 +1,121 @@
+"""A message is moved out, and the answer that says so never comes: what was done is not called undone."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.models import AuditEntry, crashing_messages
+from pgqueue_admin.services.operations import move_to_archive
+from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+from tests.crashing_messages import crashing_message
+from tests.databases import Databases
+from tests.hostile.proxy import Proxy
+from tests.lost_commit import WAITS, end_who_waits, nobody_stands_by, who_inserts_waits
+from tests.waiting import PATIENCE, until
+
+Connect = Callable[[str], Connection]
+WAITS_FOR_IT = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+
+
+@pytest.fixture
+def session(archived_console: str, connect: Connect, server: PostgreSQL) -> Iterator[Connection]:
+    connection = connect(archived_console)
+    who_inserts_waits(connection, "messages.archive_event")
+    with nobody_stands_by(connect(server.dsn())):
+        yield connection
+
+
+@pytest.fixture
+def row(session: Connection, archived_console: str) -> Any:
+    return crashing_message(session, archived_console, name="Deadly")
+
+
+@pytest.fixture
+def wire(archived_console: str, databases: Databases) -> Iterator[Proxy]:
+    """Between the console and the queues."""
+    proxy = Proxy(archived_console)
+    with databases.as_django(proxy.dsn, ("queues",)):
+        yield proxy
+    proxy.cut()
+
+
+@contextmanager
+def pressed(session: Connection, row: Any, person: User) -> Iterator[list[Any]]:
+    """Its COMMIT is durable and waits for its answer inside the block; behind it the list has what was said."""
+    said: list[Any] = []
+    pressing = threading.Thread(target=press, args=(row, person, said))
+    pressing.start()
+    until(lambda: session.one(WAITS) or said, what="COMMIT waits")
+    assert said == []
+    yield said
+    pressing.join(PATIENCE)
+    assert len(said) == 1
+
+
+def press(row: Any, person: User, said: list[Any]) -> None:
+    try:
+        said.append(move_to_archive.move_out(row.id, person, "console", "it segfaults"))
+    except Exception as error:
+        said.append(error)
+    connections.close_all()
+
+
+def assert_moved_and_audited(session: Connection, row: Any, said: Any) -> None:
+    assert isinstance(said, move_to_archive.MovedMessage), said
+    dead = store.get(session, said.archive_id)
+    assert (dead and dead.row_id) == row.id
+    [entry] = AuditEntry.objects.filter(verb="move out")
+    assert (entry.who, entry.reason) == ("ana", "it segfaults")
+    assert entry.after == {"archive_id": said.archive_id, "row_id": str(row.id), "deaths": 3}
+    assert crashing_messages.suspects() == []
+
+
+def test_one_whose_session_ended_behind_its_commit_is_moved(session: Connection, row: Any, ana: User) -> None:
+    with pressed(session, row, ana) as said:
+        end_who_waits(session)
+    assert_moved_and_audited(session, row, said[0])
+
+
+def test_one_whose_commit_is_under_way_is_waited_for(session: Connection, row: Any, ana: User, wire: Proxy) -> None:
+    with pressed(session, row, ana) as said:
+        wire.break_off()
+        until(lambda: session.one(WAITS_FOR_IT) or said, what="it is looked up")
+        end_who_waits(session)
+    assert_moved_and_audited(session, row, said[0])
+
+
+def test_what_cannot_be_looked_up_may_have_been_moved(session: Connection, row: Any, ana: User, wire: Proxy) -> None:
+    with pressed(session, row, ana) as said:
+        with wire.down():
+            until(lambda: said, what="it is said")
+        end_who_waits(session)
+    assert isinstance(said[0], OutcomeUnknown)
+    assert str(said[0]).startswith("It may have been moved")
+
+
+def test_one_whose_session_ended_before_its_commit_is_where_it_was(
+    session: Connection, row: Any, ana: User, connect: Connect, archived_console: str
+) -> None:
+    said: list[Any] = []
+    other = connect(archived_console)
+    with other.transaction():
+        other.run("lock table messages.archive_event")
+        pressing = threading.Thread(target=press, args=(row, ana, said))
+        pressing.start()
+        until(lambda: session.one(WAITS_FOR_IT), what="it waits in its act")
+        end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'"
+        session.run(f"{end} and datname = current_database()")
+        until(lambda: not session.one(WAITS_FOR_IT), what="it is gone")
+    pressing.join(PATIENCE)
+    assert isinstance(said[0], OperationRefused)
+    assert str(said[0]).startswith("Nothing was moved. The database does not answer.")
+    assert session.value('select count(*) from "Deadly"') == 1
+    assert not AuditEntry.objects.exists()

@@ -1,0 +1,22 @@
+"""Each act asks the right that its page names, and is given with that one alone."""
+
+from pgqueue_admin.services.permissions import PERMISSIONS, refusal_for
+from tests.archived_messages import person
+
+ASKED = {
+    "retry": "retry_message",
+    "discard": "discard_message",
+    "restore": "discard_message",
+    "move_out": "discard_message",
+    "run": "run_endpoint",
+    "log": "run_endpoint",
+    "set": "change_settings",
+    "acknowledge": "change_settings",
+}
+
+
+def test_an_act_asks_its_own_right_and_no_other() -> None:
+    """Who may only stop endpoints must not silence warnings, and who may only retry must not restore."""
+    holders = {right: person(right, right) for right in sorted(set(ASKED.values()))}
+    let = {verb: [right for right, holder in holders.items() if not refusal_for(holder, verb)] for verb in PERMISSIONS}
+    assert let == {verb: [right] for verb, right in ASKED.items()}

@@ -1,0 +1,57 @@
+"""How long to rest after receives that got nothing."""
+
+import threading
+
+from pgqueue_admin.transport.receiving.empty_receive_backoff import EmptyReceiveBackoff
+from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from tests.waiting import until
+
+
+def answered(*took):
+    receives = ReceiveQuota(threading.Condition(), 100, unless=lambda: False)
+    for each in took:
+        receives.start()
+        receives.answered(found=each, took=each)
+    return receives
+
+
+def test_at_once_after_the_first_and_then_longer_and_longer():
+    """T13 holds: the first is a race with another receiver."""
+    vain = EmptyReceiveBackoff("Sales")
+    assert [vain.after(answered(False), 1) for _ in range(9)] == [0, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1, 1]
+    assert vain.after(answered(True, False), 1) == 0
+    assert vain.after(answered(False), 1) == 0
+
+
+def test_what_was_never_asked_was_not_in_vain():
+    vain = EmptyReceiveBackoff("Sales")
+    assert [vain.after(answered(), 1) for _ in range(5)] == [0] * 5
+
+
+_REFUSE = """
+create sequence tries;
+create function refuse() returns trigger language plpgsql as
+    $$ begin perform nextval('tries'); raise insufficient_privilege; end $$;
+create trigger refuse before delete on "Sales" for each row execute function refuse()
+"""
+
+
+def test_a_receive_that_fails_was_not_in_vain(endpoint, connection, caplog):
+    """What failed it is told; nobody is sent to look for a trigger that keeps rows without a word."""
+    connection.run(_REFUSE)
+    endpoint.send("Sales", {}, type="Shop.Order")
+    endpoint.start()
+    until(lambda: connection.value("select last_value from tries") >= 7, what="receives that fail")
+    assert endpoint.breakers.troubles()
+    assert "cannot take them" not in caplog.text
+
+
+def test_it_says_so_once_until_it_is_over(caplog):
+    vain = EmptyReceiveBackoff("Sales")
+    for _ in range(20):
+        vain.after(answered(False), 1)
+    assert len(caplog.records) == 1
+    vain.after(answered(True), 1)
+    for _ in range(20):
+        vain.after(answered(False), 1)
+    assert len(caplog.records) == 2

@@ -1,0 +1,106 @@
+"""Tables that we make are tables that endpoints make (T1; wire sheet 1)."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import NotPermitted
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.transport import installer
+from pgqueue_admin.transport.delayed.table import DelayedTable
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.tables.table_checks import ExpectedTable
+from pgqueue_admin.transport.tables.table_queue import TableQueue
+from pgqueue_admin.transport.wire.addresses import Addressing
+from tests.transport.conftest import QUICK
+from tests.transport.table_catalog import catalog
+
+LONGEST = "Very.Long.Queue.Name.That.Is.Exactly.Fifty.Five.Bytes_X"
+SPELLED = 'Zażółć "gęślą" queue'
+
+
+@pytest.mark.parametrize("name", ["Mailer", "Shop.Web.node-1", "Shipping.eu-1", LONGEST, SPELLED])
+def test_a_queue_table_equals_a_recorded_one(name, connection, recording, connect):
+    address = Address("public", name)
+    TableQueue(postgresql(), address).create(connection)
+    assert catalog(connection, address) == catalog(connect(recording), address)
+
+
+@pytest.mark.parametrize("name", ["Mailer", "Shop.Web"])
+def test_a_delayed_table_equals_a_recorded_one(name, connection, recording, connect):
+    delayed = DelayedTable(postgresql(), Address("public", name))
+    delayed.create(connection)
+    assert catalog(connection, delayed.address) == catalog(connect(recording), delayed.address)
+
+
+def test_the_subscription_table_equals_the_recorded_one(connection, recording, connect):
+    subscriptions = Subscriptions(Addressing(postgresql(), "public"))
+    subscriptions.create(connection)
+    assert catalog(connection, subscriptions.address) == catalog(connect(recording), subscriptions.address)
+
+
+def test_tables_are_made_in_the_order_of_the_original(make_endpoint, connection):
+    """Wire sheet 1.5."""
+    make_endpoint("Sales", settings=replace(QUICK, audit_queue="audit"), instance="n1")
+    made = connection.all("""select relname from pg_class
+        where relkind = 'r' and relnamespace = 'public'::regnamespace order by oid""")
+    assert [table.relname for table in made] == [
+        "SubscriptionRouting", "error", "audit", "Sales", "Sales.n1", "Sales.Delayed",
+    ]  # fmt: skip
+
+
+def test_creating_twice_changes_nothing(connection):
+    queue = TableQueue(postgresql(), Address("public", "Sales"))
+    queue.create(connection)
+    before = catalog(connection, queue.address)
+    queue.create(connection)
+    assert catalog(connection, queue.address) == before
+
+
+def test_who_may_create_nothing_finds_what_is_there(endpoint, connection, connect, database):
+    """Production gives its endpoints no more than they need."""
+    connection.run("create role only_runs")
+    connection.run("revoke create on schema public from public")
+    session = connect(database)
+    session.run("set role only_runs")
+    tables = endpoint.subscriptions, endpoint.queues, endpoint.delayed
+    try:
+        installer.create(session, *tables)
+        connection.run('drop table "Sales.Delayed"')
+        with pytest.raises(NotPermitted):
+            installer.create(session, *tables)
+    finally:
+        session.run("reset role")
+        connection.run("drop role only_runs")
+
+
+def test_many_may_create_at_once(database, connect):
+    sessions = [connect(database) for _ in range(8)]
+    queues = [TableQueue(postgresql(), Address("public", f"Queue {number}")) for number in range(10)]
+    barrier = threading.Barrier(len(sessions))
+    errors = []
+
+    def create(session):
+        try:
+            for queue in queues:
+                barrier.wait(60)
+                queue.create(session)
+        except Exception as error:
+            errors.append(error)
+            barrier.abort()
+
+    threads = [threading.Thread(target=create, args=[session]) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    tables = [ExpectedTable(sessions[0], postgresql(), queue.address) for queue in queues]
+    assert [list(table.as_queue(readable=False)) for table in tables] == [[]] * len(queues)
+
+
+def test_an_endpoint_creates_what_it_needs(endpoint, connection):
+    tables = connection.all("select tablename from pg_tables where schemaname = 'public' order by 1")
+    assert [table.tablename for table in tables] == ["Sales", "Sales.Delayed", "SubscriptionRouting", "error"]

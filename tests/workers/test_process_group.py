@@ -1,0 +1,108 @@
+"""The processes of one role: one that cannot even be started, and one that started others and died."""
+
+import logging
+import os
+import re
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.workers.processes.memory_limit import MemoryLimit
+from pgqueue_admin.workers.reporting import run_directory
+from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
+from pgqueue_admin.workers.supervisor.managed_process import ManagedProcess
+from pgqueue_admin.workers.supervisor.process_group import ProcessGroup
+from pgqueue_admin.workers.supervisor.process_recorder import ProcessRecorder
+from pgqueue_admin.workers.supervisor.role import Role, RoleKey
+from tests.waiting import until
+from tests.workers.host import alive
+
+FORSAKING = """
+import os, subprocess
+print("started", subprocess.Popen(["sleep", "600"]).pid, flush=True)
+os._exit(3)
+"""
+
+EATING = """
+import signal
+eaten = []
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGUSR1, lambda *_: eaten.append(bytearray(400_000_000)))
+eaten.append(bytearray(200_000_000))
+while True:
+    signal.pause()
+"""
+
+
+def test_what_cannot_be_started_does_not_end_the_supervisor(caplog: pytest.LogCaptureFixture) -> None:
+    """No process left, a full disk, a log that cannot be written: all other children would die with it."""
+    unwritable = run_directory.log_file("unwritable", 1)
+    unwritable.mkdir()
+    group = ProcessGroup(Role(RoleKey("endpoint", "unwritable"), ("check",), want=2), ProcessRecorder())
+    with caplog.at_level(logging.WARNING):
+        group.reconcile(2)
+    assert (group.processes, group.backoff.waiting, group.backoff.crashes) == ([], True, 1)
+    assert "unwritable cannot be started" in caplog.text
+    unwritable.rmdir()
+
+
+def test_one_that_crashed_before_it_was_asked_to_end_is_told_with_what_it_had() -> None:
+    """Between two looks: to ask a dead one must not take it away."""
+    role = Role(RoleKey("endpoint", "crashed"), ("shell", "-c", "import signal; signal.pause()"), drain_seconds=60)
+    process = ManagedProcess(role, 1)
+    held = IncomingMessage(
+        Address("public", "Sales"), str(uuid4()), 7, False, "", b"", {"NServiceBus.MessageId": "m-1"}
+    )
+    InFlightFile(run_directory.in_hand_file(process.identity)).take(0, held)
+    os.kill(process.identity.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, process.identity.pid, os.WEXITED | os.WNOWAIT)
+    process.drain(60)
+    assert process.exit_code() == -signal.SIGKILL
+    assert [each.message_id for each in process.held] == ["m-1"]
+    assert not process.left_as_asked
+    process.drain(60)
+
+
+def test_what_a_dead_process_had_started_is_ended_with_it() -> None:
+    """A handler's own processes would be left behind, one more at each death."""
+    role = Role(RoleKey("endpoint", "forsaking"), ("shell", "-c", FORSAKING), settings_module="tests.settings")
+    group = ProcessGroup(role, ProcessRecorder())
+    group.reconcile(1)
+    (process,) = group.processes
+    until_reaped(group, lambda: not group.processes)
+    started = re.search(r"started (\d+)", process.log.read_text())
+    assert process.exit_code() == 3
+    assert started
+    until(lambda: not alive(int(started[1])), 5, "what it started has ended, too")
+
+
+def test_pauses_grow_where_each_process_breaks_one_limit_and_then_the_other() -> None:
+    """Above the first its successor starts; what ends above the second is the same crash, and no new one."""
+    role = Role(RoleKey("endpoint", "eating"), ("shell", "-c", EATING), settings_module="tests.settings")
+    group = ProcessGroup(replace(role, ceiling=MemoryLimit(200, 500), drain_seconds=600.0), ProcessRecorder())
+    before: ManagedProcess | None = None
+    for crashes in (1, 2, 3):
+        group.start_now()
+        group.reconcile(1)
+        eating = group.processes[-1]
+        if before:
+            os.kill(before.identity.pid, signal.SIGUSR1)
+            until_reaped(group, lambda: before not in group.processes)  # noqa: B023
+        until_reaped(group, lambda: eating.draining)  # noqa: B023
+        assert group.backoff.crashes == crashes
+        before = eating
+    eating.kill()
+    until_reaped(group, lambda: not group.processes)
+
+
+def until_reaped(group: ProcessGroup, condition: Callable[[], bool]) -> None:
+    def look() -> bool:
+        group.reap()
+        return condition()
+
+    until(look)

@@ -1,0 +1,104 @@
+"""manage.py endpoint: a new endpoint, from nothing to running."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry, Endpoint
+from pgqueue_admin.services import endpoints
+from pgqueue_admin.workers.processes import registry
+from pgqueue_admin.workers.processes.endpoint_settings import of_row
+
+
+def test_its_queues_are_made_and_the_supervisor_is_told(
+    console_database: str, connect: Callable[[str], Connection], capsys: Any
+) -> None:
+    call_command("endpoint", "Sales", "--new", "--processes", "2", "--as", "ana")
+    row = Endpoint.objects.get()
+    assert (row.name, row.schema, row.desired_processes, row.ours) == ("Sales", "public", 2, True)
+    look = connect(console_database)
+    assert look.value('select count(*) from "Sales"') == 0
+    assert look.value("select count(*) from error") == 0
+    entry = AuditEntry.objects.get()
+    assert (entry.who, entry.verb, entry.origin) == ("ana", "create", "command")
+    assert capsys.readouterr().out == "Sales receives from public.Sales, 2 wanted.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["x" * 48], "1 bytes too long"),
+        (["Sales", "--processes", "65"], "Processes is a whole number from 0 to 64"),
+        (["Sales", "--schema", "nowhere"], "The schema does not exist"),
+        (["Taken"], "There is an endpoint named Taken already"),
+    ],
+)
+def test_what_cannot_be_is_said_and_makes_nothing(
+    console_database: str, connect: Callable[[str], Connection], words: list[str], why: str
+) -> None:
+    Endpoint.objects.create(name="Taken", table="Taken")
+    look = connect(console_database)
+    before = look.value(TABLES, ["%"])
+    with pytest.raises(CommandError, match=why):
+        call_command("endpoint", "--new", *words)
+    assert Endpoint.objects.count() == 1
+    assert endpoints.history("Sales").count() == 0
+    assert look.value(TABLES, ["%"]) == before
+
+
+TABLES = "select count(*) from pg_tables where schemaname = 'public' and tablename like %s"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("Slaes", " Nearest: Sales."), ("sales", " Nearest: Sales."), ("Warehouse", "")]
+)
+def test_a_slip_of_the_keyboard_makes_nothing(
+    console_database: str, connect: Callable[[str], Connection], name: str, nearest: str
+) -> None:
+    look = connect(console_database)
+    look.run(postgresql().queue.create(table=Address("public", "Sales")))
+    with pytest.raises(CommandError) as refused:
+        call_command("endpoint", name)
+    assert str(refused.value) == (
+        f"Nothing was made. No application of HANDLER_APPS declares {name}, and public has no queue of that name."
+        f"{nearest} With --new its queues are made all the same."
+    )
+    assert look.value(TABLES, [f"{name}%"]) == 0
+    assert not Endpoint.objects.exists()
+
+
+def test_what_has_a_queue_or_handlers_is_known(console_database: str, connect: Callable[[str], Connection]) -> None:
+    connect(console_database).run(postgresql().queue.create(table=Address("public", "Foreign")))
+    call_command("endpoint", "Foreign")
+    registry.endpoint("Declared by a test")
+    call_command("endpoint", "Declared by a test")
+    assert Endpoint.objects.count() == 2
+
+
+def test_an_endpoint_of_another_schema_may_share_the_subscriptions(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    """A table of its own would keep its events from all others, and theirs from it."""
+    look = connect(console_database)
+    look.run('create schema "Legacy"')
+    look.run(postgresql().subscription.create(table=Address("public", "SubscriptionRouting")))
+    shared = '"public"."SubscriptionRouting"'
+    call_command("endpoint", "Invoicing", "--new", "--schema", "Legacy", "--subscription-table", shared)
+    where = "select schemaname from pg_tables where tablename = 'SubscriptionRouting'"
+    assert [row.schemaname for row in look.all(where)] == ["public"]
+    row = Endpoint.objects.get()
+    assert of_row(row).subscription_table == row.subscription_table == shared
+
+
+def test_the_queue_of_its_instance_is_made_and_bodies_are_readable_where_that_is_asked(
+    console_database: str, connect: Callable[[str], Connection]
+) -> None:
+    registry.endpoint("Asks").instance = "node-1"
+    call_command("endpoint", "Asks", "--bodystring")
+    readable = connect(console_database).all("""select attrelid::regclass::text as name from pg_attribute
+        where attname = 'bodystring' and attrelid::regclass::text ~ 'Asks|error' order by 1""")
+    assert [table.name for table in readable] == ['"Asks"', '"Asks.Delayed"', '"Asks.node-1"', "error"]

@@ -1,0 +1,50 @@
+"""The pipe that ends a wait."""
+
+import fcntl
+import os
+import resource
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
+
+HIGH = 1_100  # select() takes none above 1023
+
+
+class Pipe:
+    """Its reading end is a descriptor of a process that has many open."""
+
+    def __init__(self) -> None:
+        low, self.write = os.pipe()
+        self.read = fcntl.fcntl(low, fcntl.F_DUPFD, HIGH)
+        os.close(low)
+
+    def fileno(self) -> int:
+        return self.read
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], HIGH + 100), before[1]))
+    pipe = Pipe()
+    yield pipe
+    os.close(pipe.read)
+    os.close(pipe.write)
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_it_is_ended_by_whatever_has_something_to_read(pipe: Pipe) -> None:
+    waker = WakeupPipe()
+    os.write(pipe.write, b"1")
+    waker.wait(None, pipe)
+    os.read(pipe.read, 1)
+    waker.set()
+    waker.wait(None, pipe)
+    began = time.monotonic()
+    waker.wait(0.05, pipe)
+    assert time.monotonic() - began >= 0.05, "what was set is taken"
+    waker.wait(0)
+    waker.wait(-1)
