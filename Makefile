@@ -1,6 +1,6 @@
 # Two commands: make run, make test. What each variable does: docs/configuration.md.
 PYTHON ?= python3
-VAR := $(or $(PGQUEUE_VAR),var)
+VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
@@ -10,7 +10,7 @@ INSTALL = $(BIN)/python scripts/install.py --require-hashes
 setup: .venv/installed-history
 
 run: .venv/installed
-	@INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
+	@PGQUEUE_INSTALL_HISTORY=1 exec $(BIN)/python manage.py up
 
 test: .venv/installed-dev
 	@$(BIN)/pytest -q -m "not journey and not chaos and not spark and not fresh" -n 2 $(TESTS)

@@ -5,7 +5,7 @@
     .ci/run lint journeys   only these steps
 
 As root on Debian it installs chromium, nginx-light and postgresql-15 when they are missing; otherwise CHROMIUM= names a
-browser, NGINX= an nginx and PG_BIN= a folder of PostgreSQL binaries.
+browser, NGINX= an nginx and PGQUEUE_PG_BIN= a folder of PostgreSQL binaries.
 """
 
 import os
@@ -25,7 +25,7 @@ DEPLOYED = (
     "DATABASE_URL=postgresql://console@db.example.com/console?sslmode=verify-full "
     "QUEUES_URL=postgresql://reader@db.example.com/shop?sslmode=verify-full "
     "CELERY_BROKER_URL=rediss://broker.example.com/0 EMAIL_URL=smtp+tls://mail.example.com:587 "
-    "ALERT_TO=oncall@example.com"
+    "PGQUEUE_ALERT_TO=oncall@example.com"
 )
 
 QUICK = "not journey and not chaos and not spark and not fresh"
@@ -56,7 +56,7 @@ STEPS = [
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
-    pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PG_BIN="$PG_BIN" '),
+    pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" '),
     pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos -n 2 tests"),
     pytest("fresh", "-m fresh tests"),
@@ -157,12 +157,14 @@ def nginx() -> dict[str, str]:
 
 
 def postgresql() -> dict[str, str]:
-    folder = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
-    if not (folder / "postgres").exists() and "PG_BIN" not in os.environ:
+    folder = Path(os.environ.get("PGQUEUE_PG_BIN") or "/usr/lib/postgresql/15/bin")
+    if not (folder / "postgres").exists() and "PGQUEUE_PG_BIN" not in os.environ:
         installed("postgresql-15")
     if not (folder / "initdb").exists():
-        raise Missing("No other PostgreSQL: install Debian's package postgresql-15, or set PG_BIN= to a folder of one.")
-    return {"PG_BIN": str(folder)}
+        raise Missing(
+            "No other PostgreSQL: install Debian's package postgresql-15, or set PGQUEUE_PG_BIN= to a folder of one."
+        )
+    return {"PGQUEUE_PG_BIN": str(folder)}
 
 
 def installed(package: str) -> bool:

@@ -42,7 +42,7 @@ def measure(stack: ExitStack, server: PostgreSQL, folder: Path) -> list[Row]:
     port = ports.free()
     os.environ.update(
         DATABASE_URL=dsn,
-        PGQUEUE_VAR=str(folder / "var"),
+        PGQUEUE_STATE_DIR=str(folder / "var"),
         PORT=str(port),
         SECRET_KEY=secrets.token_hex(32),
         DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings",

@@ -42,7 +42,8 @@ def main() -> None:
         stack.callback(server.stop)
         dsn = server.dsn("bench")
         os.environ.update(
-            DATABASE_URL=dsn, PGQUEUE_VAR=str(folder / "var"), SECRET_KEY=secrets.token_hex(32), LOG_LEVEL="WARNING",
+            DATABASE_URL=dsn, PGQUEUE_STATE_DIR=str(folder / "var"),
+            SECRET_KEY=secrets.token_hex(32), PGQUEUE_LOG_LEVEL="WARNING",
             DJANGO_SETTINGS_MODULE="pgqueue_admin.config.settings", SPARK_MASTER="local[2,4]",
         )  # fmt: skip
         measure("history", parts(stack, server, folder))

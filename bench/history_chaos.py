@@ -117,14 +117,14 @@ class Drivers:
 
 
 def run(*arguments: str, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
-    log = (Path(environ["PGQUEUE_VAR"]) / "drivers.log").open("ab")
+    log = (Path(environ["PGQUEUE_STATE_DIR"]) / "drivers.log").open("ab")
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.Popen(command, cwd=_ROOT, env=environ, stdout=log, stderr=log, start_new_session=True)
 
 
 def finish(*arguments: str, environ: dict[str, str]) -> None:
     if run(*arguments, environ=environ).wait(900):
-        raise SystemExit(f"manage.py {' '.join(arguments)} failed: see {environ['PGQUEUE_VAR']}/drivers.log")
+        raise SystemExit(f"manage.py {' '.join(arguments)} failed: see {environ['PGQUEUE_STATE_DIR']}/drivers.log")
 
 
 @contextmanager
@@ -133,7 +133,11 @@ def world(folder: Path) -> Iterator[tuple[PostgreSQL, dict[str, str]]]:
     server = PostgreSQL(folder / "postgresql")
     server.start()
     environ = {**os.environ, "DATABASE_URL": server.dsn(), "QUEUES_URL": server.dsn(), "SPARK_MASTER": "local[2,4]"}
-    environ |= {"HISTORY_DIR": str(folder / "history"), "PGQUEUE_VAR": str(folder), "ARCHIVE_DAYS": "1"}
+    environ |= {
+        "PGQUEUE_HISTORY_DIR": str(folder / "history"),
+        "PGQUEUE_STATE_DIR": str(folder),
+        "PGQUEUE_ARCHIVE_RETENTION_DAYS": "1",
+    }
     environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
     try:
         finish("migrate", environ=environ)
@@ -258,7 +262,7 @@ def main() -> None:
             with postgresql().connect(server.dsn(), for_handlers=True) as connection:
                 given_up(connection, 0)
             finish("history", "run", environ=environ)
-            publish(told(server.dsn(), Path(environ["HISTORY_DIR"]), drivers))
+            publish(told(server.dsn(), Path(environ["PGQUEUE_HISTORY_DIR"]), drivers))
 
 
 def publish(outcome: dict[str, Any]) -> None:

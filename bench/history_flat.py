@@ -57,7 +57,7 @@ def world(stack: ExitStack, server: PostgreSQL, folder: Path, name: str) -> Worl
     with postgresql().connect(server.dsn(), for_handlers=True) as admin:
         admin.run(f"create database {name}")
     (folder / name).mkdir()
-    environ = {"DATABASE_URL": server.dsn(name), "PGQUEUE_VAR": str(folder / name)}
+    environ = {"DATABASE_URL": server.dsn(name), "PGQUEUE_STATE_DIR": str(folder / name)}
     for act in ("migrate", "engine_schema"):
         command = [sys.executable, "manage.py", act, "-v0"]
         subprocess.run(command, env={**os.environ, **environ}, check=True, timeout=TURN, stderr=subprocess.DEVNULL)

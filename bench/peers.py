@@ -24,7 +24,7 @@ from pgqueue_admin.transport import Endpoint
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-HOME = Path(os.environ.get("PGQUEUE_VAR", ROOT / "var")).resolve() / "bench-peers"
+HOME = Path(os.environ.get("PGQUEUE_STATE_DIR", ROOT / "var")).resolve() / "bench-peers"
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 JOBS = int(os.environ.get("JOBS", 5_000))
 ONE, BATCH = "one by one", "batches"

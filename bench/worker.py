@@ -18,7 +18,12 @@ MESSAGES = 1_000_000 if os.environ.get("LONG") else 3 * int(os.environ.get("MESS
 def memory(queues: Queues) -> list[Row]:
     """After a fifth of the messages and after all of them: what lies between is growth."""
     with tempfile.TemporaryDirectory(prefix="pgqueue-bench-") as folder:
-        environment = {**os.environ, "DATABASE_URL": queues.dsn, "HANDLER_APPS": "bench", "PGQUEUE_VAR": folder}
+        environment = {
+            **os.environ,
+            "DATABASE_URL": queues.dsn,
+            "PGQUEUE_HANDLER_APPS": "bench",
+            "PGQUEUE_STATE_DIR": folder,
+        }
         environment["SECRET_KEY"] = secrets.token_hex(32)
         for words in (["migrate", "-v0"], ["engine_schema", "-v0"], ["endpoint", "Engine"]):
             manage(*words, environment=environment).wait()

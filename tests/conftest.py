@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def var_folder() -> Iterator[Path]:
-    folder = Path(os.environ["PGQUEUE_VAR"])
+    folder = Path(os.environ["PGQUEUE_STATE_DIR"])
     folder.mkdir(exist_ok=True)
     yield folder
     shutil.rmtree(folder)
@@ -42,7 +42,7 @@ def var_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    """PostgreSQL of this run: the wheel's, or PG_BIN's. What a crash would lose does not matter here, and nobody
+    """PostgreSQL of this run: the wheel's, or PGQUEUE_PG_BIN's. It is not crash-safe (speed), and nobody
     vacuums or analyses a table behind a test's back."""
     stale_clusters.sweep()
     root = Path(tempfile.mkdtemp(prefix="pgqueue-cluster-", dir=server_location.folder()))

@@ -4,12 +4,20 @@ import os
 import tempfile
 from pathlib import Path
 
-for _name in ("DATABASE_URL", "QUEUES_URL", "CELERY_BROKER_URL", "EMAIL_URL", "ALERT_TO", "PUBLIC_URL", "SECRET_KEY"):
+for _name in (
+    "DATABASE_URL",
+    "QUEUES_URL",
+    "CELERY_BROKER_URL",
+    "EMAIL_URL",
+    "PGQUEUE_ALERT_TO",
+    "PUBLIC_URL",
+    "SECRET_KEY",
+):
     os.environ.pop(_name, None)
-for _name in ("QUEUE_SCHEMAS", "ENVIRONMENT", "ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
+for _name in ("PGQUEUE_QUEUE_SCHEMAS", "ENVIRONMENT", "PGQUEUE_ENVIRONMENT_COLOUR", "DEBUG", "ALLOWED_HOSTS"):
     os.environ.pop(_name, None)
 os.environ["SPARK_MASTER"] = ""  # whoever tests history says where
-os.environ["PGQUEUE_VAR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
+os.environ["PGQUEUE_STATE_DIR"] = str(Path(tempfile.gettempdir()) / f"pgqueue-tests-{os.getpid()}")
 
 from pgqueue_admin.config.settings import *  # noqa: E402, F403
 

@@ -82,7 +82,7 @@ class OperationAdmin(ReadOnlyAdmin):
             **self.admin_site.each_context(request),
             **_looked(operation),
             "title": confirmations.question(kind, operation.count, environment),
-            "effect": confirmations.effect(kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
+            "effect": confirmations.effect(kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
             "operation": operation,
             "verb": confirmations.VERBS[kind],
             "keep": confirmations.KEEP[kind],

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import django.db
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as CheckWarning
 
@@ -35,6 +36,15 @@ def environment(**options: Any) -> list[CheckMessage]:
     if not box.environment:
         found.insert(0, Finding("unnamed_environment", "ENVIRONMENT", warnings.unnamed_environment()))
     return [said(each) for each in found]
+
+
+@register("pgqueue")
+def renamed_variables(**options: Any) -> list[CheckMessage]:
+    """Variables of the environment that an unreleased version read by another name. Needs no database."""
+    return [
+        CheckWarning(f"{old} is set and does nothing: it is {new} now.", hint=f"Rename it to {new}.", id="pgqueue.W012")
+        for old, new in sorted(settings.PGQUEUE["RENAMED"].items())
+    ]
 
 
 @register("pgqueue")

@@ -49,7 +49,7 @@ def _databases() -> Iterator[Wire]:
         entry = settings.DATABASES[alias]
         yield _database(variable, {**entry["OPTIONS"], "host": entry["HOST"]})
     if standby := settings.PGQUEUE["HISTORY_URL"]:
-        yield _database("HISTORY_URL", said_by(standby))
+        yield _database("PGQUEUE_HISTORY_URL", said_by(standby))
 
 
 def _database(variable: str, asked: dict[str, Any]) -> Wire:

@@ -54,7 +54,7 @@ def _as_everybody_does(**options: Any) -> None:
     logging.config.dictConfig(settings.LOGGING)
 
 
-if os.environ.get("LOG_FORMAT") == "json":  # else Celery's own lines
+if os.environ.get("PGQUEUE_LOG_FORMAT") == "json":  # else Celery's own lines
     setup_logging.connect(_as_everybody_does, weak=False)
 
 

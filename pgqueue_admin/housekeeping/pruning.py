@@ -1,4 +1,4 @@
-"""The archive is kept for ARCHIVE_DAYS: decided messages go then, behind the history where it is kept."""
+"""Deletes decided messages older than PGQUEUE_ARCHIVE_RETENTION_DAYS, once history has read them where it is kept."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ SECONDS = 10.0  # then the worker is free for others; the next task goes on
 
 def prune_archive(seconds: float = SECONDS) -> int:
     """How many rows went."""
-    days, keeps_history = settings.PGQUEUE["ARCHIVE_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
+    days, keeps_history = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"], bool(settings.PGQUEUE["SPARK_MASTER"])
     if not (days or keeps_history):
         return 0
     with queue_database().writing() as connection:

@@ -59,7 +59,7 @@ def forget_sign_ins() -> int:
 
 @shared_task
 def prune_archive() -> int:
-    """Forget what was decided longer ago than ARCHIVE_DAYS, and is in history where that is kept."""
+    """Forget what was decided longer ago than PGQUEUE_ARCHIVE_RETENTION_DAYS, and is in history where that is kept."""
     return pruning.prune_archive()
 
 

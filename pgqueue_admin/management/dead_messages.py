@@ -83,7 +83,7 @@ def print_question(out: Any, operation: Operation, targets: Targets | None, name
     if targets:
         for line in _about(targets, parsed(named)):
             out.write(line)
-    out.write(confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]))
+    out.write(confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]))
 
 
 def _about(targets: Targets, named: Collection[Address]) -> Iterator[str]:

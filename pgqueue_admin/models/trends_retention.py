@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-_DAYS = {"minute": "TRENDS_MINUTE_DAYS", "hour": "TRENDS_HOUR_DAYS"}
+_DAYS = {"minute": "TRENDS_MINUTE_RETENTION_DAYS", "hour": "TRENDS_HOUR_RETENTION_DAYS"}
 
 
 def kept_for() -> dict[str, timedelta]:

@@ -193,7 +193,7 @@ def test_all_that_match_can_be_chosen_beyond_the_page(sign_in: SignIn) -> None:
 
 
 def test_the_way_back_is_said_as_on_the_pages(sign_in: SignIn, settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     page = ask(sign_in("operator"), "discard", [dead(exception=REFUSED)[0].id])
     assert "Each leaves the dead and is kept. Restore brings it back for 30 days." in text(page)
 

@@ -149,11 +149,11 @@ class Alerter:
 def alerter(console_database: str, smtp: Controller, port: int, tmp_path: Path, var_folder: Path) -> Iterator[Alerter]:
     environ = {
         "PATH": os.environ["PATH"],
-        "PGQUEUE_VAR": str(var_folder),
+        "PGQUEUE_STATE_DIR": str(var_folder),
         "DATABASE_URL": console_database,
         "EMAIL_URL": f"smtp://127.0.0.1:{port}",
-        "EMAIL_FROM": "pgqueue@ravenhill.example",
-        "ALERT_TO": "oncall@ravenhill.example",
+        "PGQUEUE_EMAIL_FROM": "pgqueue@ravenhill.example",
+        "PGQUEUE_ALERT_TO": "oncall@ravenhill.example",
         "ENVIRONMENT": "production",
         "PUBLIC_URL": "https://pgqueue.ravenhill.example",
         "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",

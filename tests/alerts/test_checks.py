@@ -10,6 +10,7 @@ from django.core.management import call_command
 from pgqueue_admin.alerts import peek_delay_rules
 from pgqueue_admin.formatting.numbers import NBSP
 from pgqueue_admin.models import Endpoint, MinimumTtbr, Queue
+from tests.architecture.test_deployment import run
 
 
 def ours(**options: Any) -> list[tuple[str, str]]:
@@ -29,6 +30,13 @@ def test_all_is_set(settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "ENVIRONMENT": "production", "ALERT_TO": ["ana@example.org"]}
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     assert ours() == []
+
+
+def test_a_variable_by_its_old_name_does_nothing_and_is_named() -> None:
+    said = run("manage.py", "check", SAMPLE_SECONDS="0.5", USUAL_ZONE="nonsense")
+    assert said.returncode == 0
+    assert "W012) SAMPLE_SECONDS is set and does nothing: it is PGQUEUE_SAMPLE_SECONDS now." in said.stderr
+    assert "USUAL_ZONE is set and does nothing: it is PGQUEUE_BASELINE_TIME_ZONE now." in said.stderr
 
 
 @pytest.mark.usefixtures("console_database")

@@ -134,8 +134,11 @@ def greeted(**said: str) -> str:
     ("said", "told"),
     [
         ({}, ""),
-        ({"PUBLIC_URL": "https://queues.example.com/q", "EMAIL_FROM": "q@mail.example.org"}, "queues.example.com"),
-        ({"PUBLIC_URL": "https://10.1.2.3", "EMAIL_FROM": "Q <q@mail.example.org>"}, "mail.example.org"),
+        (
+            {"PUBLIC_URL": "https://queues.example.com/q", "PGQUEUE_EMAIL_FROM": "q@mail.example.org"},
+            "queues.example.com",
+        ),
+        ({"PUBLIC_URL": "https://10.1.2.3", "PGQUEUE_EMAIL_FROM": "Q <q@mail.example.org>"}, "mail.example.org"),
         ({"PUBLIC_URL": "https://supervisor"}, ""),
         ({"PUBLIC_URL": "https://queues.example.com", "PGQUEUE_EMAIL_HELO": "out.example.net"}, "out.example.net"),
         ({"PGQUEUE_EMAIL_HELO": "[192.0.2.1]"}, "[192.0.2.1]"),

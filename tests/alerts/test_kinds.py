@@ -322,7 +322,7 @@ def test_sequence_near_end(last: int, end: int | None, expected: list[str]) -> N
     ("box", "subjects"),
     [
         (MailSettings(server=False), ["EMAIL_URL"]),
-        (MailSettings(server=True), ["ALERT_TO"]),
+        (MailSettings(server=True), ["PGQUEUE_ALERT_TO"]),
         (MailSettings(server=True, to=("ana@example.org",)), []),
     ],
 )

@@ -168,7 +168,7 @@ def test_test_mails_are_audited_and_one_a_minute(operator: Client, settings: Any
 def test_without_an_address_no_test_mail_is_pretended(operator: Client, settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     operator.post("/alerts/mail/")
-    assert "set ALERT_TO" in text(operator, "/alerts/mail/")
+    assert "set PGQUEUE_ALERT_TO" in text(operator, "/alerts/mail/")
     assert not AlertMail.objects.exists()
 
 

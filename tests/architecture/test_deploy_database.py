@@ -42,7 +42,7 @@ def run_script(server: PostgreSQL) -> None:
 
 
 def manage(command: str, dsn: str, var: Path) -> str:
-    given = {"DATABASE_URL": dsn, "PGQUEUE_VAR": str(var), "PATH": os.environ["PATH"], "SECRET_KEY": "x" * 60}
+    given = {"DATABASE_URL": dsn, "PGQUEUE_STATE_DIR": str(var), "PATH": os.environ["PATH"], "SECRET_KEY": "x" * 60}
     done = subprocess.run(
         [sys.executable, "manage.py", *command.split()], cwd=ROOT, env=given, capture_output=True, text=True
     )

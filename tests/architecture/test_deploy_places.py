@@ -55,7 +55,7 @@ def test_a_unit_stands_where_the_steps_put_things(path: Path) -> None:
 def test_a_unit_writes_in_the_state_folder_of_its_user(path: Path) -> None:
     found = unit(path)
     (folder,), (user,) = found["StateDirectory"], found["User"]
-    assert in_environment(path)["PGQUEUE_VAR"] == f"/var/lib/{folder}"
+    assert in_environment(path)["PGQUEUE_STATE_DIR"] == f"/var/lib/{folder}"
     assert re.search(rf"useradd .*--home-dir /var/lib/{folder} .*{user}$", DOCS, re.MULTILINE)
 
 
@@ -106,7 +106,7 @@ def test_the_image_has_a_python_that_is_asked_for() -> None:
 
 def test_containers_keep_their_state_where_the_image_writes_it() -> None:
     made = re.search(r"--home-dir (\S+) --create-home pgqueue-admin$", IMAGE, re.MULTILINE)
-    var = re.search(r"PGQUEUE_VAR=(\S+)", " ".join(in_image("ENV")))
+    var = re.search(r"PGQUEUE_STATE_DIR=(\S+)", " ".join(in_image("ENV")))
     assert made is not None
     assert var is not None
     assert made[1] == var[1], "a fresh volume takes the owner of the folder that it covers"
@@ -186,4 +186,4 @@ def test_the_user_of_the_image_is_a_number_and_owns_its_state() -> None:
     (made,) = re.findall(r"useradd --uid (\d+) --gid (\d+) --home-dir (\S+) --create-home", IMAGE)
     assert in_image("USER") == [f"{made[0]}:{made[1]}"]
     assert int(made[0]) >= 10_000, "no account of a host"
-    assert f"PGQUEUE_VAR={made[2]} " in in_image("ENV")[0]
+    assert f"PGQUEUE_STATE_DIR={made[2]} " in in_image("ENV")[0]

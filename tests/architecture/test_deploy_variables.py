@@ -16,12 +16,12 @@ DOCUMENTED = {
 DECIDED_THERE = {
     "DATABASE_URL": "the PostgreSQL beside the programs is the console's own",
     "CELERY_BROKER_URL": "the Valkey beside them",
-    "BIND": "each in its container listens everywhere; `ports` says where from it is reached",
-    "PORT": "as BIND",
-    "PGQUEUE_VAR": "the volume; the image sets it",
+    "PGQUEUE_BIND": "each in its container listens everywhere; `ports` says where from it is reached",
+    "PORT": "as PGQUEUE_BIND",
+    "PGQUEUE_STATE_DIR": "the volume; the image sets it",
     "PGQUEUE_HOST": "each service has a fixed `hostname`, and the console that of the supervisor",
-    "PG_BIN": "no embedded PostgreSQL",
-    "INSTALL_HISTORY": "the image has Spark",
+    "PGQUEUE_PG_BIN": "no embedded PostgreSQL",
+    "PGQUEUE_INSTALL_HISTORY": "the image has Spark",
     "JAVA_HOME": "the image has a Java; that of your shell is none of the container's",
     "DEBUG": "never where others reach the console",
 }

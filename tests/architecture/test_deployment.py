@@ -13,7 +13,7 @@ DEPLOYED = {
     "QUEUES_URL": "postgresql://reader@db.example.com/shop?sslmode=verify-full",
     "CELERY_BROKER_URL": "rediss://broker.example.com/0",
     "EMAIL_URL": "smtp+tls://mail.example.com:587",
-    "ALERT_TO": "oncall@example.com",
+    "PGQUEUE_ALERT_TO": "oncall@example.com",
     "ENVIRONMENT": "production",
 }
 RELAXED = [
@@ -28,7 +28,7 @@ RELAXED = [
 
 
 def run(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    plain = {"PATH": os.environ["PATH"], "PGQUEUE_VAR": "/nonexistent/var"}
+    plain = {"PATH": os.environ["PATH"], "PGQUEUE_STATE_DIR": "/nonexistent/var"}
     settings = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings"}
     return subprocess.run(
         [sys.executable, *argv], capture_output=True, text=True, cwd=ROOT, env=plain | settings | environment
@@ -59,12 +59,12 @@ def test_check_says_what_is_verified_on_each_wire_that_leaves_this_machine() -> 
     for wire in ("DATABASE_URL, db", "QUEUES_URL, db", "CELERY_BROKER_URL, broker", "EMAIL_URL, mail"):
         assert f"(pgqueue.I010) {wire}.example.com: {verified}." in said
     bare = {name: url.split("?")[0].replace("rediss", "redis").replace("+tls", "") for name, url in DEPLOYED.items()}
-    said = run("manage.py", "check", **bare, HISTORY_URL="postgresql://r@standby/shop?sslmode=require").stderr
+    said = run("manage.py", "check", **bare, PGQUEUE_HISTORY_URL="postgresql://r@standby/shop?sslmode=require").stderr
     assert said.count("pgqueue.W010") == 5
     assert (
         "DATABASE_URL, db.example.com: encrypted if the server offers it, nobody is verified (sslmode=prefer)." in said
     )
-    assert "HISTORY_URL, standby: encrypted, nobody is verified (sslmode=require)." in said
+    assert "PGQUEUE_HISTORY_URL, standby: encrypted, nobody is verified (sslmode=require)." in said
     assert "CELERY_BROKER_URL, broker.example.com: not encrypted (redis://)." in said
     assert "EMAIL_URL, mail.example.com: not encrypted (smtp://)." in said
 

@@ -53,7 +53,7 @@ def test_both_databases_hold_no_connection_between_requests() -> None:
 
 @pytest.mark.parametrize(("bind", "url"), [("0.0.0.0", "http://127.0.0.1:81"), ("::", "http://[::1]:81")])
 def test_people_are_led_where_it_listens(bind: str, url: str) -> None:
-    said = run("-c", "from pgqueue_admin.config import env; print(env.PUBLIC_URL)", BIND=bind, PORT="81")
+    said = run("-c", "from pgqueue_admin.config import env; print(env.PUBLIC_URL)", PGQUEUE_BIND=bind, PORT="81")
     assert said.stdout.strip() == url
 
 
@@ -103,7 +103,7 @@ def test_a_mail_server_that_is_none_is_refused_in_one_sentence(
 READ: dict[str, Callable[[str], object]] = {
     "DATABASE_URL": lambda url: env.database(url, "DATABASE_URL"),
     "QUEUES_URL": lambda url: env.database(url, "QUEUES_URL"),
-    "HISTORY_URL": lambda url: env.standby("HISTORY_URL"),
+    "PGQUEUE_HISTORY_URL": lambda url: env.standby("PGQUEUE_HISTORY_URL"),
     "CELERY_BROKER_URL": lambda url: env.broker("CELERY_BROKER_URL"),
     "EMAIL_URL": lambda url: env.mail_server(),
 }
@@ -116,9 +116,9 @@ MALFORMED = [(name, said.format(_OF.get(name, "postgresql"))) for name in READ f
     ("name", "said"),
     [
         *MALFORMED,
-        ("HISTORY_URL", "postgresql://looker:s3cret%zz@standby/db"),
-        ("HISTORY_URL", "postgresql://looker:s3cret@standby/db?sslmod=require"),
-        ("HISTORY_URL", "host=standby password=s3cret"),
+        ("PGQUEUE_HISTORY_URL", "postgresql://looker:s3cret%zz@standby/db"),
+        ("PGQUEUE_HISTORY_URL", "postgresql://looker:s3cret@standby/db?sslmod=require"),
+        ("PGQUEUE_HISTORY_URL", "host=standby password=s3cret"),
         ("EMAIL_URL", "smtp://u:s3[cret@host"),
         ("CELERY_BROKER_URL", "redis://host/0;redis://:s3cret/x@host/0"),
     ],
@@ -133,10 +133,14 @@ def test_a_url_that_is_none_is_refused_and_its_password_said_to_nobody(
     assert "s3c" not in told
 
 
-@pytest.mark.parametrize("name", ["DATABASE_URL", "QUEUES_URL", "HISTORY_URL"])
+@pytest.mark.parametrize("name", ["DATABASE_URL", "QUEUES_URL", "PGQUEUE_HISTORY_URL"])
 @pytest.mark.parametrize(
     ("parameter", "why"),
-    [("schema", "QUEUE_SCHEMAS says"), ("pgbouncer", "not those of a pooler"), ("sslmod", "libpq's documentation")],
+    [
+        ("schema", "PGQUEUE_QUEUE_SCHEMAS says"),
+        ("pgbouncer", "not those of a pooler"),
+        ("sslmod", "libpq's documentation"),
+    ],
 )
 def test_a_parameter_that_libpq_does_not_know_is_named(name: str, parameter: str, why: str) -> None:
     refused = run("-c", PRINTED, **{name: f"postgresql://u:s3cret@db.example.com/x?sslmode=require&{parameter}=s3c"})
@@ -191,9 +195,9 @@ def test_a_choice_of_certificate_that_is_none_is_refused() -> None:
     ("name", "said"),
     [
         ("DATABASE_URL", "postgresql://u:s3cret%25@one:5432,two:5433/db?sslmode=require"),
-        ("HISTORY_URL", "postgresql://u:s3cret%25@one:5432,two/db?sslmode=require"),
-        ("HISTORY_URL", "postgres://u@standby/db"),
-        ("HISTORY_URL", ""),
+        ("PGQUEUE_HISTORY_URL", "postgresql://u:s3cret%25@one:5432,two/db?sslmode=require"),
+        ("PGQUEUE_HISTORY_URL", "postgres://u@standby/db"),
+        ("PGQUEUE_HISTORY_URL", ""),
         ("CELERY_BROKER_URL", "sentinel://one:26379;sentinel://two:26379"),
         ("CELERY_BROKER_URL", "amqps://u:s3cret%2F@host:5671//"),
         ("EMAIL_URL", "consolemail://"),
@@ -214,25 +218,25 @@ def test_a_mail_server_is_taken_from_its_address(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("said", ["oncall@x.org;dev@x.org", "ana@x.org, dev@@x.org", "a@x.org b"])
 def test_addresses_that_no_mail_reaches_are_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    monkeypatch.setenv("ALERT_TO", said)
-    with pytest.raises(SystemExit, match="ALERT_TO must be addresses separated by commas"):
-        env.addresses("ALERT_TO")
+    monkeypatch.setenv("PGQUEUE_ALERT_TO", said)
+    with pytest.raises(SystemExit, match="PGQUEUE_ALERT_TO must be addresses separated by commas"):
+        env.addresses("PGQUEUE_ALERT_TO")
 
 
 @pytest.mark.parametrize("said", ["a@x.org;b@x.org", "a@x.org, b@x.org", "pgqueue@exämple.org", "a@@x.org"])
 def test_a_sender_that_is_no_address_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    monkeypatch.setenv("EMAIL_FROM", said)
-    with pytest.raises(SystemExit, match="EMAIL_FROM must be one address"):
-        env.address("EMAIL_FROM", "pgqueue@localhost")
+    monkeypatch.setenv("PGQUEUE_EMAIL_FROM", said)
+    with pytest.raises(SystemExit, match="PGQUEUE_EMAIL_FROM must be one address"):
+        env.address("PGQUEUE_EMAIL_FROM", "pgqueue@localhost")
 
 
 def test_addresses_are_taken_as_they_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALERT_TO", "ana@x.org, Ünal <dev@exämple.org>,root,")
-    assert env.addresses("ALERT_TO") == ["ana@x.org", "Ünal <dev@exämple.org>", "root"]
-    monkeypatch.setenv("EMAIL_FROM", "Queue watch <pgqueue@x.org>")
-    assert env.address("EMAIL_FROM", "pgqueue@localhost") == "Queue watch <pgqueue@x.org>"
-    monkeypatch.setenv("EMAIL_FROM", "")
-    assert env.address("EMAIL_FROM", "pgqueue@localhost") == "pgqueue@localhost"
+    monkeypatch.setenv("PGQUEUE_ALERT_TO", "ana@x.org, Ünal <dev@exämple.org>,root,")
+    assert env.addresses("PGQUEUE_ALERT_TO") == ["ana@x.org", "Ünal <dev@exämple.org>", "root"]
+    monkeypatch.setenv("PGQUEUE_EMAIL_FROM", "Queue watch <pgqueue@x.org>")
+    assert env.address("PGQUEUE_EMAIL_FROM", "pgqueue@localhost") == "Queue watch <pgqueue@x.org>"
+    monkeypatch.setenv("PGQUEUE_EMAIL_FROM", "")
+    assert env.address("PGQUEUE_EMAIL_FROM", "pgqueue@localhost") == "pgqueue@localhost"
 
 
 PRINTED = "from django.conf import settings; s = settings; print(s.PGQUEUE, s.LOGGING, s.ALLOWED_HOSTS, s.DATABASES)"
@@ -240,7 +244,7 @@ VARIABLES = re.findall(r"`([A-Z_]{4,})`", (ROOT / "docs/configuration.md").read_
 
 
 def test_a_variable_set_to_nothing_is_as_one_left_out() -> None:
-    without = {"PGQUEUE_VAR", "SPARK_MASTER"}  # a folder of tests; no history
+    without = {"PGQUEUE_STATE_DIR", "SPARK_MASTER"}  # a folder of tests; no history
     nothing = run("-c", PRINTED, **dict.fromkeys({*VARIABLES} - without, ""))
     assert nothing.stdout == run("-c", PRINTED).stdout, nothing.stderr
     assert "local[2,4]" in nothing.stdout
@@ -251,25 +255,37 @@ def test_no_history_is_kept_where_spark_has_nowhere_to_run() -> None:
 
 
 def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
-    assert "'HUNG_SECONDS': 0.0" in run("-c", PRINTED, HUNG_SECONDS="0").stdout
+    assert "'PGQUEUE_LIVENESS_TIMEOUT_SECONDS': 0.0" in run("-c", PRINTED, PGQUEUE_LIVENESS_TIMEOUT_SECONDS="0").stdout
 
 
 @pytest.mark.parametrize(
     ("name", "said", "why"),
     [
-        ("ARCHIVE_DAYS", "a month", "ARCHIVE_DAYS must be a number of days, or 0 for ever; it is a month."),
-        ("HISTORY_DAYS", "-1", "HISTORY_DAYS must be a number of days, or 0 for ever; it is -1."),
+        (
+            "PGQUEUE_ARCHIVE_RETENTION_DAYS",
+            "a month",
+            "PGQUEUE_ARCHIVE_RETENTION_DAYS must be a number of days, or 0 for ever; it is a month.",
+        ),
+        (
+            "PGQUEUE_HISTORY_RETENTION_DAYS",
+            "-1",
+            "PGQUEUE_HISTORY_RETENTION_DAYS must be a number of days, or 0 for ever; it is -1.",
+        ),
         ("SPARK_MEMORY", "1t", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 1t."),
         ("SPARK_MEMORY", "256m", "SPARK_MEMORY must be MB or GB of memory, such as 1g, and 512m at least; it is 256m."),
         ("PGQUEUE_IDLE_MINUTES", "0", "PGQUEUE_IDLE_MINUTES must be a number of minutes above 0; it is 0."),
         ("PGQUEUE_SESSION_HOURS", "½", "PGQUEUE_SESSION_HOURS must be a number of hours above 0; it is ½."),
         ("PORT", "abc", "PORT must be a number from 1 to 65535; it is abc."),
         ("PORT", "65536", "PORT must be a number from 1 to 65535; it is 65536."),
-        ("SAMPLE_SECONDS", "0", "SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),
-        ("HUNG_SECONDS", "1m", "HUNG_SECONDS must be a number of seconds, or 0 for never; it is 1m."),
-        ("HISTORY_BODIES", "kept", "HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
-        ("LOG_LEVEL", "info", "LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
-        ("ENVIRONMENT_COLOUR", "red", f"ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
+        ("PGQUEUE_SAMPLE_SECONDS", "0", "PGQUEUE_SAMPLE_SECONDS must be a number of seconds above 0; it is 0."),
+        (
+            "PGQUEUE_LIVENESS_TIMEOUT_SECONDS",
+            "1m",
+            "PGQUEUE_LIVENESS_TIMEOUT_SECONDS must be a number of seconds, or 0 for never; it is 1m.",
+        ),
+        ("PGQUEUE_HISTORY_BODIES", "kept", "PGQUEUE_HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
+        ("PGQUEUE_LOG_LEVEL", "info", "PGQUEUE_LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
+        ("PGQUEUE_ENVIRONMENT_COLOUR", "red", f"PGQUEUE_ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_sentence(name: str, said: str, why: str) -> None:
@@ -279,7 +295,7 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(name: str, said: str, w
 
 def test_bodies_and_colours_are_those_that_the_page_names() -> None:
     page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    for name, words in (("HISTORY_BODIES", BODIES), ("ENVIRONMENT_COLOUR", COLOURS)):
+    for name, words in (("PGQUEUE_HISTORY_BODIES", BODIES), ("PGQUEUE_ENVIRONMENT_COLOUR", COLOURS)):
         (row,) = re.findall(rf"^\| `{name}` \| `(\w+)` \|(.*)", page, re.MULTILINE)
         assert set(re.findall(r"`(\w+)`", row[1])) == set(words)
         assert run("-c", PRINTED, **{name: [*words][-1]}).returncode == 0

@@ -58,7 +58,7 @@ def test_a_stretch_is_in_a_window_that_it_reaches_into_and_begins_where_it_began
 def test_the_zone_by_whose_clocks_hours_are_compared_is_named(as_viewer: Client, settings: Any) -> None:
     seen(NOON, 5)
     assert "against the same hour of the week (UTC) in the weeks before" in page(as_viewer)
-    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": "Europe/Berlin"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": "Europe/Berlin"}
     assert "against the same hour of the week (Europe/Berlin) in the weeks before" in page(as_viewer)
 
 

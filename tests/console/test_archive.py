@@ -191,7 +191,7 @@ def test_no_page_has_inline_style_or_script(looked_at: Recorded) -> None:
 def test_the_page_says_what_is_removed(looked_at: Recorded, settings: Any) -> None:
     client = looked_at.operator
     assert "Nothing is removed from the archive by itself." in page(client)
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     assert "What was decided more than 30 days ago is removed from the archive; what is dead stays." in page(client)
 
 

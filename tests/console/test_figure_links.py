@@ -40,7 +40,7 @@ def pruned(settings: Settings) -> Pruned:
 
     def prune(after: timedelta) -> None:
         days = (database_clock.now() - TEN - after) // DAY
-        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": days}
+        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": days}
 
     return prune
 

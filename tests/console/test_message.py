@@ -101,7 +101,7 @@ def test_the_retried_row_is_stripped(recorded: Recorded, refused: int) -> None:
 
 def test_who_did_the_last_thing_is_said_with_what_it_was(recorded: Recorded, refused: int, settings: Any) -> None:
     """Nobody makes a message dead, or succeed."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30}
     address, listed = f"/archive/{refused}/", "/archive/?q=op%3A{}"
     assert "is kept. Restore brings it back for 30 days." in shown(recorded.operator, address)
     for kind, state, said in (

@@ -156,9 +156,11 @@ def test_the_size_is_that_of_messages_and_all_else_is_named(
     HistoryBatch.objects.update(rejected={"its headers are no JSON object": 3})
     page = words(as_viewer.get("/history/").content.decode())
     assert "beside 3 files (7 kB) of rejected rows, depths and events" in page
-    assert "HISTORY_DAYS" not in page
-    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_DAYS": 30}
-    assert "those of the last 30 days only ( HISTORY_DAYS )" in words(as_viewer.get("/history/").content.decode())
+    assert "PGQUEUE_HISTORY_RETENTION_DAYS" not in page
+    settings.PGQUEUE = {**settings.PGQUEUE, "HISTORY_RETENTION_DAYS": 30}
+    assert "those of the last 30 days only ( PGQUEUE_HISTORY_RETENTION_DAYS )" in words(
+        as_viewer.get("/history/").content.decode()
+    )
 
 
 def test_before_figures_are_made_anew_it_says_of_which_days(as_operator: Client, batch: HistoryBatch) -> None:

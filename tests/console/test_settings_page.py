@@ -30,18 +30,18 @@ def error(console_database: str) -> Queue:
 def test_each_setting_names_who_decides_it(
     as_operator: Client, billing: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("QUEUE_SCHEMAS", "public")
+    monkeypatch.setenv("PGQUEUE_QUEUE_SCHEMAS", "public")
     html = shown(as_operator, "/settings/")
-    assert "environment: QUEUE_SCHEMAS" in html
-    assert "default; set ALERT_TO to change it" in html
+    assert "environment: PGQUEUE_QUEUE_SCHEMAS" in html
+    assert "default; set PGQUEUE_ALERT_TO to change it" in html
     assert "1 min" in html
 
 
 NOT_SHOWN = {
-    *("BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: who reads the page has reached it
+    *("PGQUEUE_BIND", "PORT", "ALLOWED_HOSTS", "DEBUG"),  # of this server: who reads the page has reached it
     *("SECRET_KEY", "CELERY_BROKER_URL"),  # secrets, or beside one
-    *("PGQUEUE_HOST", "CODE_VERSION"),  # of each process: on Workers
-    *("PG_BIN", "INSTALL_HISTORY", "JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"),  # of each machine
+    *("PGQUEUE_HOST", "PGQUEUE_CODE_VERSION"),  # of each process: on Workers
+    *("PGQUEUE_PG_BIN", "PGQUEUE_INSTALL_HISTORY", "JAVA_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"),  # of each machine
 }
 
 
@@ -57,7 +57,7 @@ def test_what_history_keeps_and_masks_is_shown(
     monkeypatch.setenv("SPARK_MASTER", "")
     given = {
         "MASKED_HEADERS": ["Customer", "Card"],
-        "ARCHIVE_DAYS": 30,
+        "ARCHIVE_RETENTION_DAYS": 30,
         "HISTORY_URL": "postgresql://me:secret@far/db",
     }
     settings.PGQUEUE = {**settings.PGQUEUE, **given}

@@ -34,7 +34,7 @@ def test_pages_load_the_count(recorded_console: str, page: str) -> None:
 def test_they_are_counted_by_schema(queues: Connection) -> None:
     client = signed_in()
     said = part(client)
-    assert "<b>4 more</b> in ops (3) and billing (1): add them to <code>QUEUE_SCHEMAS</code>" in said
+    assert "<b>4 more</b> in ops (3) and billing (1): add them to <code>PGQUEUE_QUEUE_SCHEMAS</code>" in said
     assert ",ops,billing</code>" in shown(client, "/queues/unwatched/")
 
 

@@ -125,7 +125,7 @@ def test_a_program_of_the_console_that_does_not_work_is_said(as_operator: Client
     html = text(as_operator)
     assert "The sampler does not work" in html
     assert "If it hangs, it is killed by" in html
-    with override_settings(PGQUEUE={**settings.PGQUEUE, "HUNG_SECONDS": 0}):
+    with override_settings(PGQUEUE={**settings.PGQUEUE, "LIVENESS_TIMEOUT_SECONDS": 0}):
         assert "it is killed" not in text(as_operator)
     assert 'class="n hot" data-live="nav.workers"' in html
     assert cells.live("")["workers.verdict.tone"] == "verdict crit"

@@ -22,7 +22,7 @@ ORDER = {"order": "t-1", "total": 95.25, "carrier": "Parcelways"}
 def shop_runs(console_database: str, tmp_path: Path) -> Iterator[Endpoint]:
     install.install()
     house = House(console_database, console_database, tmp_path / "var", apps="pgqueue_admin.demo")
-    house.environment["QUEUE_SCHEMAS"] = contracts.SCHEMA
+    house.environment["PGQUEUE_QUEUE_SCHEMAS"] = contracts.SCHEMA
     house.supervise("--without", "sampler", "--without", "alerter")
     for name in contracts.ENDPOINTS:
         house.running(1, name)

@@ -127,11 +127,11 @@ def test_messages_that_history_keeps_are_data_and_go_with_a_reset(tmp_path: Path
 def test_history_that_is_elsewhere_or_named_in_a_database_given_stays_and_is_said_to(tmp_path: Path) -> None:
     var, elsewhere = a_var_with_history(tmp_path), tmp_path / "elsewhere"
     assert stays(var, {}) is None
-    assert stays(var, {"HISTORY_DIR": str(elsewhere)}) is None, "it is not there"
+    assert stays(var, {"PGQUEUE_HISTORY_DIR": str(elsewhere)}) is None, "it is not there"
     elsewhere.mkdir()
-    assert stays(var, {"HISTORY_DIR": str(elsewhere)}) == elsewhere
-    assert stays(var, {"HISTORY_DIR": str(var / "history")}) is None
-    environ = {**os.environ, "DATABASE_URL": "postgresql://shop/console", "HISTORY_DIR": ""}
+    assert stays(var, {"PGQUEUE_HISTORY_DIR": str(elsewhere)}) == elsewhere
+    assert stays(var, {"PGQUEUE_HISTORY_DIR": str(var / "history")}) is None
+    environ = {**os.environ, "DATABASE_URL": "postgresql://shop/console", "PGQUEUE_HISTORY_DIR": ""}
     command = [sys.executable, "-m", "pgqueue_admin.embedded.reset", str(var)]
     said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
     assert f"Left: {var / 'history'}" in said

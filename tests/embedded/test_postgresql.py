@@ -126,8 +126,8 @@ def test_a_cluster_whose_programs_were_superusers_is_named_and_left_alone(server
 
 
 def test_a_binary_folder_without_binaries_is_named(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
-    monkeypatch.setenv("PG_BIN", "/usr/share")
-    with pytest.raises(ServerFailed, match="PG_BIN is /usr/share"):
+    monkeypatch.setenv("PGQUEUE_PG_BIN", "/usr/share")
+    with pytest.raises(ServerFailed, match="PGQUEUE_PG_BIN is /usr/share"):
         PostgreSQL(root).start()
 
 

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     """The archive that a driver's child makes; None where this Java can have none."""
-    scratch = tmp_path_factory.mktemp("classes of Spark")  # as PGQUEUE_VAR may be called
+    scratch = tmp_path_factory.mktemp("classes of Spark")  # as PGQUEUE_STATE_DIR may be called
     wanted = jvm_cds.place(scratch)
     if wanted is not None:
         child = jvm_cds.begin(scratch, wanted)
@@ -31,7 +31,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
 
 @pytest.fixture
 def var(tmp_path: Path, classes: Path | None) -> Path:
-    """PGQUEUE_VAR of drivers that start again and again, as on a machine where one has made its archive."""
+    """PGQUEUE_STATE_DIR of drivers that start again and again, as on a machine where one has made its archive."""
     scratch = tmp_path / "var/spark"
     scratch.mkdir(parents=True)
     lay_ready(classes, scratch)

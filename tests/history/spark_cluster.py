@@ -20,7 +20,7 @@ _HOME = Path(pyspark.__file__).parent
 
 @contextmanager
 def standalone(folder: Path) -> Iterator[str]:
-    """The master's address, once all workers are known to it. Its processes have PGQUEUE_VAR=``folder``.
+    """The master's address, once all workers are known to it. Its processes have PGQUEUE_STATE_DIR=``folder``.
 
     All is read from what they log: pages of theirs answer before they have all that they will show.
     """
@@ -40,7 +40,12 @@ def standalone(folder: Path) -> Iterator[str]:
 @contextmanager
 def _process(folder: Path, name: str, *words: str) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
-    environ = {**os.environ, "SPARK_HOME": str(_HOME), "SPARK_LOCAL_DIRS": str(folder), "PGQUEUE_VAR": str(folder)}
+    environ = {
+        **os.environ,
+        "SPARK_HOME": str(_HOME),
+        "SPARK_LOCAL_DIRS": str(folder),
+        "PGQUEUE_STATE_DIR": str(folder),
+    }
     if home := java.home(folder / "java"):
         environ["JAVA_HOME"] = str(home)
     command: list[str | Path] = [_HOME / "bin/spark-class", f"org.apache.spark.deploy.{name}", *words]

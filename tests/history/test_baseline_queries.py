@@ -102,7 +102,7 @@ def test_days_are_compared_with_days() -> None:
 @pytest.mark.parametrize(("zone", "found"), [("UTC", 7), ("Europe/Berlin", 100)])
 def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: str, found: int) -> None:
     """On 25 October 2026 they went back in Berlin: eight in the morning there was six in UTC, and is seven."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": zone}
+    settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": zone}
     seven = datetime(2026, 10, 28, 7, tzinfo=UTC)
     for week in range(1, 5):
         stepped(seven - week * WEEK - HOUR, 100)
@@ -115,7 +115,7 @@ def test_a_change_of_the_clocks_moves_no_hour_of_the_week(settings: Any, zone: s
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", LORD_HOWE])
 def test_each_hour_is_judged_again_by_which_it_is_compared(settings: Any, zone: str) -> None:
     """What a late batch changes is asked by the hour before, the rest by the hour after: also where clocks change."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": zone}
+    settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": zone}
     for begin in (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 9, 27, tzinfo=UTC)):
         at = [begin + hour * HOUR for hour in range(40 * 24)]
         asked = {"at": at, "zone": zone, "weeks": WEEKS}
@@ -127,7 +127,7 @@ def test_each_hour_is_judged_again_by_which_it_is_compared(settings: Any, zone: 
 
 def test_clocks_that_change_by_half_an_hour_leave_no_hour_without_weeks(settings: Any) -> None:
     """An hour is compared with the one in which it would have begun: else all of its weeks would be quiet ones."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "USUAL_ZONE": LORD_HOWE}
+    settings.PGQUEUE = {**settings.PGQUEUE, "BASELINE_TIME_ZONE": LORD_HOWE}
     noon = datetime(2026, 10, 7, 1, tzinfo=UTC)  # there, by clocks that were set forward on the fourth
     for week in range(1, 5):
         stepped(noon - week * WEEK, 100)
@@ -181,7 +181,7 @@ def test_an_hour_whose_rollups_were_forgotten_stays_as_it_was_summed(settings: A
     read_up_to(NOON + HOUR)
     HistoryBatch.objects.update(summed_at=None)
     Rollup.objects.update(messages=1)
-    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_HOUR_DAYS": 30}
+    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_HOUR_RETENTION_DAYS": 30}
     HistorySource.objects.update(complete_to=NOON + HOUR)
     assert hourly_totals.see(NOON + timedelta(days=31)) == 0
     assert BaselineBucket.objects.get(endpoint="Sales", type="Bill", grain="hour").messages == 100

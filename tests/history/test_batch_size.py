@@ -61,7 +61,9 @@ def test_a_row_that_is_larger_by_itself_is_a_batch(
     assert sizes() == [1, 1, 1]
 
 
-@pytest.mark.parametrize(("bodies", "counted"), [("cut", 4096), ("keep", BODY_KEPT_MOST), ("hash", 32), ("drop", 0)])
+@pytest.mark.parametrize(
+    ("bodies", "counted"), [("truncate", 4096), ("keep", BODY_KEPT_MOST), ("hash", 32), ("drop", 0)]
+)
 def test_of_a_body_counts_what_leaves_its_database(
     database: Any, archive: HistorySource, settings: Any, bodies: str, counted: int
 ) -> None:

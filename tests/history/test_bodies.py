@@ -20,7 +20,7 @@ HEADERS = h.dump({h.PROCESSING_ENDED: "2026-11-14 10:00:00:000000 Z", h.PROCESSI
 SHORT, LONG = b"\x00short", bytes(range(256)) * 20
 KEPT: dict[str, Callable[[bytes], bytes | None]] = {
     "keep": lambda body: body,
-    "cut": lambda body: body[:4096],
+    "truncate": lambda body: body[:4096],
     "hash": lambda body: hashlib.sha256(body).digest(),
     "drop": lambda body: None,
 }
@@ -46,7 +46,7 @@ def test_what_is_too_large_to_be_kept_whole_is_cut_and_counted(
     database: Any, driver: Callable[..., BatchLoop], history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audit_queue(database)
-    for setting, said in (("cut", {}), ("keep", {"its body is larger than 4 MB": 1})):
+    for setting, said in (("truncate", {}), ("keep", {"its body is larger than 4 MB": 1})):
         monkeypatch.setitem(settings.PGQUEUE, "HISTORY_BODIES", setting)
         database.run(
             "insert into audit (id, headers, body) values (gen_random_uuid(), %s, convert_to(repeat('x', %s), 'utf8'))",

@@ -77,7 +77,11 @@ def started(dsn: str, master: str, folder: Path) -> Iterator["subprocess.Popen[b
     own.mkdir(exist_ok=True)
     (own / "spark-defaults.conf").write_text(f"spark.executor.memory {MEMORY}\n")
     environ = {**os.environ, "SPARK_CONF_DIR": str(own), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_MASTER": master}
-    environ |= {"DATABASE_URL": dsn, "HISTORY_DIR": str(folder / "shared"), "PGQUEUE_VAR": str(folder / "var")}
+    environ |= {
+        "DATABASE_URL": dsn,
+        "PGQUEUE_HISTORY_DIR": str(folder / "shared"),
+        "PGQUEUE_STATE_DIR": str(folder / "var"),
+    }
     environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
     command = [sys.executable, "manage.py", "history", "run"]
     child = subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True)
@@ -119,7 +123,7 @@ def test_a_folder_that_others_do_not_see_is_told_before_anything_is_read(spark: 
     high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 900)
     os.close(low)
     try:
-        with pytest.raises(cluster_check.ClusterNotReady, match=r"HISTORY_DIR .* must be one folder"):
+        with pytest.raises(cluster_check.ClusterNotReady, match=r"PGQUEUE_HISTORY_DIR .* must be one folder"):
             cluster_check.all_see(spark, Path(f"/proc/self/fd/{high}"))
     finally:
         os.close(high)

@@ -22,7 +22,7 @@ def test_the_archive_waits_until_it_is_in_a_file_what_became_of_a_message(
     database: Connection, settings: Any, tmp_path: Path
 ) -> None:
     """Once a row is gone nobody knows which number its events are of."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30, "SPARK_MASTER": "local[2]"}
     (archive,) = sources(database)
     died = database_clock.now() - 40 * DAY
     buried(database, result="success", died_at=died)
@@ -49,7 +49,7 @@ def test_a_late_commit_keeps_its_message_in_the_archive(
     database: Connection, console_database: str, connect: Callable[[str], Any],
     settings: Any, tmp_path: Path,
 ) -> None:  # fmt: skip
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 1, "SPARK_MASTER": "local[2]"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 1, "SPARK_MASTER": "local[2]"}
     (archive,) = sources(database)
     one = buried(database, result="success", died_at=database_clock.now() - 40 * DAY)
     slow = connect(console_database)

@@ -86,7 +86,7 @@ def test_what_commits_between_two_looks_of_the_sweep_stays(console_database: str
 def test_an_empty_ledger_takes_nothing_away(
     console_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """DATABASE_URL says another database, and HISTORY_DIR the folder of years."""
+    """DATABASE_URL says another database, and PGQUEUE_HISTORY_DIR the folder of years."""
     years = [written(of_attempt(tmp_path, number, uuid4())) for number in (7, 8)]
     other = written(of_attempt(tmp_path, 7, uuid4(), "rejected-v1"))
     assert sweep(tmp_path) == 0

@@ -112,7 +112,7 @@ def test_beat_has_all_of_it_done() -> None:
 
 
 def test_zero_is_for_ever(settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_MINUTE_DAYS": 0, "TRENDS_HOUR_DAYS": 0}
+    settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_MINUTE_RETENTION_DAYS": 0, "TRENDS_HOUR_RETENTION_DAYS": 0}
     counted(NOW - 4000 * DAY)
     assert forgetting.forget(NOW) == 0
 

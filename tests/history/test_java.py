@@ -80,7 +80,7 @@ def test_without_the_wheel_it_is_said_what_to_install(bare: Path, monkeypatch: p
 
 @pytest.mark.spark
 def test_spark_runs_on_the_one_of_the_wheel(bare: Path) -> None:
-    """Also where the name of PGQUEUE_VAR has spaces."""
+    """Also where the name of PGQUEUE_STATE_DIR has spaces."""
     scratch = bare / "it's a b/spark"
     command = [sys.executable, "-c", JOB, str(scratch)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=4 * PATIENCE, check=False)
@@ -106,7 +106,7 @@ def absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(installation, "PARTS", ("pgqueue_probe",))
     monkeypatch.setattr(installation, "_PINS", ("--no-index", "--target", str(there), str(wheel)))
     monkeypatch.syspath_prepend(str(there))
-    monkeypatch.setenv("INSTALL_HISTORY", "1")
+    monkeypatch.setenv("PGQUEUE_INSTALL_HISTORY", "1")
     yield wheel
     sys.modules.pop("pgqueue_probe", None)
 
@@ -131,7 +131,7 @@ def test_where_pip_fails_it_is_said_with_what_to_do(absent: Path) -> None:
 
 
 def test_whoever_installs_by_themselves_is_told_what_is_missing(absent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("INSTALL_HISTORY")
+    monkeypatch.delenv("PGQUEUE_INSTALL_HISTORY")
     assert Installation().wanted() == "Not installed: pgqueue_probe. `make setup` brings them."
 
 
@@ -169,7 +169,7 @@ adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection 
         (WRITES, "java.io.IOException: No space left on device"),
         (MAKES, "org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/history/v3"),
         (READS, "adbc_driver_manager.OperationalError: IO: [libpq] Failed to connect: Connection refused"),
-        ("HISTORY_DIR must be one folder\nof all machines", "HISTORY_DIR must be one folder"),
+        ("PGQUEUE_HISTORY_DIR must be one folder\nof all machines", "PGQUEUE_HISTORY_DIR must be one folder"),
         ("it ends so:", "it ends so:"),
         ("", ""),
     ],

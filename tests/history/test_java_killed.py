@@ -34,8 +34,8 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def start(console_database: str, var: Path, tmp_path: Path, log: Path) -> Iterator[Start]:
     """``start(patience)``: a driver, with that in hung.py in place of its minutes; with the test it ends."""
-    environ = {**os.environ, "DATABASE_URL": console_database, "HISTORY_DIR": str(tmp_path / "history")}
-    environ |= {"PGQUEUE_VAR": str(var), "SPARK_MASTER": "local[2,4]"}
+    environ = {**os.environ, "DATABASE_URL": console_database, "PGQUEUE_HISTORY_DIR": str(tmp_path / "history")}
+    environ |= {"PGQUEUE_STATE_DIR": str(var), "SPARK_MASTER": "local[2,4]"}
     environ |= {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings"}
     with ExitStack() as ends:
 

@@ -35,7 +35,12 @@ WRITERS = 2
 
 
 def start(dsn: str, folder: Path) -> "subprocess.Popen[bytes]":
-    environ = {**os.environ, "DATABASE_URL": dsn, "HISTORY_DIR": str(folder), "PGQUEUE_VAR": str(folder / "var")}
+    environ = {
+        **os.environ,
+        "DATABASE_URL": dsn,
+        "PGQUEUE_HISTORY_DIR": str(folder),
+        "PGQUEUE_STATE_DIR": str(folder / "var"),
+    }
     environ["SPARK_MASTER"] = "local[2,4]"
     environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.worker_settings"
     command = [sys.executable, "manage.py", "history", "run"]

@@ -99,7 +99,7 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
 
     def not_ready(_: Any, folder: Path) -> None:
         asked.append(folder)
-        raise cluster_check.ClusterNotReady("HISTORY_DIR must be one folder")
+        raise cluster_check.ClusterNotReady("PGQUEUE_HISTORY_DIR must be one folder")
 
     monkeypatch.setattr(session, "session", lambda *_, **__: SimpleNamespace(stop=lambda: stopped.append(True)))
     monkeypatch.setattr(cluster_check, "ready", not_ready)
@@ -110,7 +110,7 @@ def test_a_cluster_that_was_not_ready_is_asked_again_by_whoever_comes_next(
         one.turn()
     assert (asked, stopped) == ([history], [True]), "it is waited for once a turn"
     notes = HistorySource.objects.values_list("note", flat=True)
-    assert set(notes) == {"HISTORY_DIR must be one folder"}
+    assert set(notes) == {"PGQUEUE_HISTORY_DIR must be one folder"}
     assert RecomputeRequest.objects.get().is_wanted, "it is no fault of the day"
     with pytest.raises(cluster_check.ClusterNotReady):
         one.turn()

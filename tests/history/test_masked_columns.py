@@ -1,4 +1,4 @@
-"""What MASKED_HEADERS names stays in the queues' database also where the archive has a column of its own for it."""
+"""PGQUEUE_MASKED_HEADERS also holds for headers that have a column of their own in the archive."""
 
 import json
 from datetime import UTC, datetime

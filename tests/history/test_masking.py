@@ -1,4 +1,4 @@
-"""What MASKED_HEADERS names stays in the queues' database, however it is written there: asked of the SELECTs alone."""
+"""PGQUEUE_MASKED_HEADERS: masked values never leave the queues' database, however the header is written."""
 
 import json
 from typing import Any

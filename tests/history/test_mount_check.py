@@ -25,7 +25,7 @@ def test_where_the_volume_is_not_mounted_nothing_is_read_until_it_is(database: A
     volume = history.rename(history.parent / "volume")
     history.mkdir()
     assert BatchLoop().turn() == 0
-    assert f"HISTORY_DIR ({history}) has none of the 1 newest files" in told(archive)
+    assert f"PGQUEUE_HISTORY_DIR ({history}) has none of the 1 newest files" in told(archive)
     assert list(history.iterdir()) == []
     assert (HistoryBatch.objects.count(), DataFile.objects.count()) == (0, 1)
     database.run("delete from messages.message_archive")
@@ -45,7 +45,9 @@ def test_a_day_that_is_to_be_made_anew_is_not_waited_for(database: Any, history:
     said, troubled = StringIO(), StringIO()
     call_command("history", "run", stdout=said, stderr=troubled)
     assert said.getvalue() == "Batches read and days recomputed: 0.\n"
-    assert troubled.getvalue().startswith(f"messages.message_archive: HISTORY_DIR ({history}) has none of the 1 newest")
+    assert troubled.getvalue().startswith(
+        f"messages.message_archive: PGQUEUE_HISTORY_DIR ({history}) has none of the 1 newest"
+    )
     assert RecomputeRequest.objects.get().is_wanted
 
 

@@ -63,7 +63,7 @@ def test_from_a_dump_of_another_server(
     restarted: PostgreSQL, database: Any, console_database: str, connect: Connect, settings: Any, tmp_path: Path
 ) -> None:
     """By their ids its rows were read long ago, and none was: nothing goes before it is in history."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 1, "SPARK_MASTER": "local[2]"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 1, "SPARK_MASTER": "local[2]"}
     other = connect(restarted.dsn("postgres"))
     schema.install(other)
     for days, verb in ((-3, "discarded"), (-2, "retried")):

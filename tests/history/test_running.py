@@ -21,7 +21,7 @@ MORE = "insert into audit (id, headers, body) select gen_random_uuid(), headers,
 
 
 def test_history_fills_and_heals(tmp_path: Path) -> None:
-    product = Product(tmp_path / "var", free_port(), SPARK_MASTER="local[2,4]", CODE_VERSION="2026.11-rc1")
+    product = Product(tmp_path / "var", free_port(), SPARK_MASTER="local[2,4]", PGQUEUE_CODE_VERSION="2026.11-rc1")
     product.start()
     try:
         dsn = json.loads((product.var / "state.json").read_text())["dsn"]

@@ -41,7 +41,7 @@ TRIED = {
 def site(world: World) -> Iterator[SimpleNamespace]:
     console, queues = Proxy(world.console_dsn), Proxy(world.queues_dsn)
     LatestSample.objects.update(at=timezone.now() - timedelta(seconds=30))
-    with serve(console.dsn, QUEUES_URL=queues.dsn, ENVIRONMENT="production", SAMPLE_SECONDS="1") as served:
+    with serve(console.dsn, QUEUES_URL=queues.dsn, ENVIRONMENT="production", PGQUEUE_SAMPLE_SECONDS="1") as served:
         browser = served.browser(User.objects.get(username="root"))
         yield SimpleNamespace(console=console, queues=queues, browser=browser, world=world)
         browser.close()

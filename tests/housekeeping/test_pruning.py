@@ -32,7 +32,7 @@ def database(console_database: str, connect: Callable[[str], Connection]) -> Con
 
 @pytest.fixture(autouse=True)
 def thirty_days(settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30, "SPARK_MASTER": "local[2]"}
 
 
 def ended(connection: Connection, days: int = 40, result: str = "success") -> int:
@@ -192,5 +192,5 @@ def test_without_history_age_decides(database: Connection, settings: Any) -> Non
 
 def test_nothing_goes_unasked(database: Connection, settings: Any) -> None:
     ended(database)
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0, "SPARK_MASTER": ""}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 0, "SPARK_MASTER": ""}
     assert tasks.prune_archive() == 0

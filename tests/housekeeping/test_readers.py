@@ -35,7 +35,12 @@ def database(console_database: str, connect: Callable[[str], Connection]) -> Con
 
 @pytest.fixture(autouse=True)
 def thirty_days(settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": "local[2]", "ENVIRONMENT": "plant 2"}
+    settings.PGQUEUE = {
+        **settings.PGQUEUE,
+        "ARCHIVE_RETENTION_DAYS": 30,
+        "SPARK_MASTER": "local[2]",
+        "ENVIRONMENT": "plant 2",
+    }
 
 
 @pytest.fixture
@@ -78,12 +83,12 @@ def test_what_another_console_has_not_read_stays(database: Connection, other: Ot
 def test_it_waits_for_a_console_that_prunes_nothing_whether_it_keeps_history_or_not(
     database: Connection, other: Other, settings: Any, history: str
 ) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 0}
     with other():
         begun(database)
     late = ended(database)
     read(planned(database))
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": history}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30, "SPARK_MASTER": history}
     assert tasks.prune_archive() == 0
     assert left(database) == [late]
 
@@ -134,10 +139,10 @@ def test_what_was_said_of_the_table_before_holds_all_back(
     with other():
         read(planned(database))
         planning.plan_batch(database, HistorySource.objects.get())
-        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 0}
+        settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 0}
         assert tasks.prune_archive() == 0
     restored(database, console_database, dumped(console_database, tmp_path))
-    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_DAYS": 30, "SPARK_MASTER": ""}
+    settings.PGQUEUE = {**settings.PGQUEUE, "ARCHIVE_RETENTION_DAYS": 30, "SPARK_MASTER": ""}
     assert tasks.prune_archive() == 0
     assert left(database) == [old]
 

@@ -28,7 +28,7 @@ def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
     broker = Valkey(tmp_path / "valkey")
     broker.start()
     given = {"DATABASE_URL": archived_console, "QUEUES_URL": archived_console, "CELERY_BROKER_URL": broker.url}
-    given |= {"QUEUE_SCHEMAS": "public,Legacy", "PGQUEUE_VAR": str(tmp_path), "PATH": os.environ["PATH"]}
+    given |= {"PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PGQUEUE_STATE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
     given["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.settings"
     started: list[subprocess.Popen[bytes]] = []
 

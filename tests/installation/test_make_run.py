@@ -45,7 +45,7 @@ class Made(Product):
         shutil.copytree(ROOT, self.root, ignore=LEFT_BEHIND)
         super().__init__(self.root / "var", free_port())
         self.output = folder / "make.log"
-        for name in ("PGQUEUE_VAR", "SPARK_MASTER", "DJANGO_SETTINGS_MODULE"):
+        for name in ("PGQUEUE_STATE_DIR", "SPARK_MASTER", "DJANGO_SETTINGS_MODULE"):
             del self._environment[name]
 
     def stop(self, seconds: float = 90) -> int:

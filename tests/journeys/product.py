@@ -26,7 +26,7 @@ class Product:
         self.output = var.parent / f"{var.name}.up.log"
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "PYTEST_"))},
-            "PGQUEUE_VAR": str(var),
+            "PGQUEUE_STATE_DIR": str(var),
             "PORT": str(port),
             "SPARK_MASTER": "",
             "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",

@@ -41,7 +41,7 @@ def below() -> Iterator[Below]:
     folder = Path(tempfile.mkdtemp(prefix="pgqueue-journey-"))
     folder.chmod(0o755)
     origin = f"https://127.0.0.1:{(front := ports.free())}"
-    more = {"PUBLIC_URL": f"{origin}/queues/", "ALERT_TO": "oncall@example.org"}
+    more = {"PUBLIC_URL": f"{origin}/queues/", "PGQUEUE_ALERT_TO": "oncall@example.org"}
     product = Product(folder / "var", ports.free(), **more)
     (documented,) = DOCUMENTED
     locations = documented.replace(":8000", f":{product.port}") + STRIPPED.format(port=product.port)

@@ -20,7 +20,7 @@ from pgqueue_admin.embedded import ports
 from tests.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-QUICK = {"SAMPLE_SECONDS": "0.5", "QUEUE_SCHEMAS": "public,Legacy,shop", "LOG_LEVEL": "WARNING"}
+QUICK = {"PGQUEUE_SAMPLE_SECONDS": "0.5", "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy,shop", "PGQUEUE_LOG_LEVEL": "WARNING"}
 
 
 @dataclass

@@ -36,7 +36,7 @@ def site(databases: Databases) -> Iterator[Site]:
     with databases.clone("recorded_console") as dsn, databases.as_django(dsn):
         for table in ("Sales", "Billing"):
             Queue.objects.get_or_create(schema="public", table=table, defaults={"kind": "input"})
-        with serve(dsn, SPARK_MASTER="", SAMPLE_SECONDS="5") as site, site.command("supervise"):
+        with serve(dsn, SPARK_MASTER="", PGQUEUE_SAMPLE_SECONDS="5") as site, site.command("supervise"):
             until(lambda: httpx.get(f"{site.url}/readyz").status_code == 200, what="the site is ready")
             yield site
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def run(var: Path, *argv: str, **environment: str) -> tuple[int, str]:
     here = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "QUEUES_URL"}}
-    here |= {"PGQUEUE_VAR": str(var), "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", **environment}
+    here |= {"PGQUEUE_STATE_DIR": str(var), "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", **environment}
     command = [sys.executable, "manage.py", *argv]
     ran = subprocess.run(command, cwd=ROOT, env=here, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stderr

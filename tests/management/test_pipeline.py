@@ -14,7 +14,7 @@ SAID = "This is the driver, as the supervisor keeps one: it goes on until Ctrl-C
 
 def test_at_a_terminal_the_driver_says_what_it_is(console_database: str, tmp_path: object) -> None:
     hand, terminal = pty.openpty()
-    about = {"DATABASE_URL": console_database, "PGQUEUE_VAR": str(tmp_path), "SECRET_KEY": "k" * 64}
+    about = {"DATABASE_URL": console_database, "PGQUEUE_STATE_DIR": str(tmp_path), "SECRET_KEY": "k" * 64}
     environment = {**os.environ, **about, "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings"}
     command = [sys.executable, "manage.py", "history"]
     driver = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=terminal, stderr=subprocess.DEVNULL)

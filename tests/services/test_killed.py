@@ -32,8 +32,12 @@ runner.run_chunk(int(sys.argv[1]), 30)
 
 
 def run_and_kill(operation: Operation, dsn: str, where: str) -> None:
-    url = {"DATABASE_URL": dsn, "QUEUES_URL": dsn, "QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"]}
-    environment = {**url, "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings", "PGQUEUE_VAR": "/nonexistent/var"}
+    url = {"DATABASE_URL": dsn, "QUEUES_URL": dsn, "PGQUEUE_QUEUE_SCHEMAS": "public,Legacy", "PATH": os.environ["PATH"]}
+    environment = {
+        **url,
+        "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.settings",
+        "PGQUEUE_STATE_DIR": "/nonexistent/var",
+    }
     died = subprocess.run([sys.executable, "-c", KILLED, str(operation.pk), where], env=environment, cwd=ROOT)
     assert died.returncode == -signal.SIGKILL
 

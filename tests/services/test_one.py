@@ -84,7 +84,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
 def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
     outcome = service.act("retry", dead(queue='"Legacy"."Invoicing"')[0].id, ana, "console")
-    assert (outcome.result, "QUEUE_SCHEMAS" in str(outcome.why)) == ("failed", True)
+    assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in str(outcome.why)) == ("failed", True)
 
 
 def test_what_fails_now_is_not_done_later(ana: User) -> None:

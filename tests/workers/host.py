@@ -23,8 +23,8 @@ class House:
             "DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings",
             "DATABASE_URL": console,
             "QUEUES_URL": queues,
-            "HANDLER_APPS": apps,
-            "PGQUEUE_VAR": str(var),
+            "PGQUEUE_HANDLER_APPS": apps,
+            "PGQUEUE_STATE_DIR": str(var),
             "PGQUEUE_HOST": host,
             "SECRET_KEY": "of the tests",
         }

@@ -12,7 +12,7 @@ from tests.waiting import within
 
 
 def processes(var: Path) -> dict[int, str]:
-    """Command line by pid, zombies left out: whoever has PGQUEUE_VAR of this product, or works in its folders."""
+    """Command line by pid, zombies left out: whoever has PGQUEUE_STATE_DIR of this product, or works in its folders."""
     numbered = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit() and int(entry.name) != os.getpid()]
     return {int(entry.name): command for entry in numbered if (command := _command(entry, var))}
 
@@ -21,7 +21,9 @@ def _command(entry: Path, var: Path) -> str:
     """Empty for a process of somebody else. PostgreSQL writes over its environment, but stays in its data folder."""
     try:
         environment = (entry / "environ").read_bytes().split(b"\0")
-        if f"PGQUEUE_VAR={var}".encode() not in environment and not (entry / "cwd").readlink().is_relative_to(var):
+        if f"PGQUEUE_STATE_DIR={var}".encode() not in environment and not (entry / "cwd").readlink().is_relative_to(
+            var
+        ):
             return ""
         return (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:

@@ -55,5 +55,5 @@ def test_an_installed_package_has_its_version() -> None:
 
 
 def test_the_deployment_knows_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CODE_VERSION", "release-7")
+    monkeypatch.setenv("PGQUEUE_CODE_VERSION", "release-7")
     assert code_version.of_modules(["django"]) == "release-7"

@@ -96,7 +96,7 @@ def test_a_disk_that_takes_no_file_at_all_ends_nobody(tmp_path: Path, monkeypatc
 @pytest.mark.chaos
 def test_a_stopped_sampler_and_a_stopped_endpoint_are_killed_and_replaced(house: House, sales: Any, look: Any) -> None:
     """What the endpoint had in hand for as long as it liked is handled by the next process."""
-    house.environment["HUNG_SECONDS"] = "8"
+    house.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "8"
     want(1)
     house.supervise("--without", "ingester", "--without", "alerter")
     stopped = [until(partial(one, role, state="running"), what=f"{role} runs") for role in LIMITS]
@@ -126,8 +126,8 @@ def plain(said: str) -> str:
 @pytest.fixture
 def keep(tmp_path: Path, settings: Any) -> Iterator[Callable[[str], SupervisedProgram]]:
     """``keep(code)``: a program that may be silent for a second."""
-    settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path, "HUNG_SECONDS": 1.0}
-    worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "PGQUEUE_VAR": str(tmp_path)}
+    settings.PGQUEUE = {**settings.PGQUEUE, "VAR": tmp_path, "LIVENESS_TIMEOUT_SECONDS": 1.0}
+    worker = {"DJANGO_SETTINGS_MODULE": "pgqueue_admin.config.worker_settings", "PGQUEUE_STATE_DIR": str(tmp_path)}
     started: list[SupervisedProgram] = []
 
     def keep(code: str) -> SupervisedProgram:
@@ -184,7 +184,7 @@ def test_who_shows_no_signs_is_not_judged_by_them() -> None:
 def test_nobody_is_looked_at_where_that_is_switched_off(
     keep: Callable[[str], SupervisedProgram], settings: Any
 ) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "HUNG_SECONDS": 0.0, "SPARK_MASTER": "local"}
+    settings.PGQUEUE = {**settings.PGQUEUE, "LIVENESS_TIMEOUT_SECONDS": 0.0, "SPARK_MASTER": "local"}
     assert not any(role.hung_after for role in singletons())
     kept = keep("import signal; signal.pause()")
     kept._silence = Silent()
@@ -193,6 +193,11 @@ def test_nobody_is_looked_at_where_that_is_switched_off(
 
 
 def test_the_limit_leaves_room_for_a_slow_turn(settings: Any) -> None:
-    settings.PGQUEUE = {**settings.PGQUEUE, "SAMPLE_SECONDS": 300.0, "HUNG_SECONDS": 60.0, "SPARK_MASTER": "local"}
+    settings.PGQUEUE = {
+        **settings.PGQUEUE,
+        "SAMPLE_SECONDS": 300.0,
+        "LIVENESS_TIMEOUT_SECONDS": 60.0,
+        "SPARK_MASTER": "local",
+    }
     limits = {role.key.kind: role.hung_after for role in singletons() if role.hung_after}
     assert limits == {"sampler": 660, "ingester": 60, "alerter": 60, "history": 60}

@@ -62,7 +62,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
     def start(command: str) -> First:
         file = tmp_path / "orphan"
         nowhere = f"postgresql://nobody@127.0.0.1:{ports.free()}/nothing"
-        given = {"DATABASE_URL": nowhere, "PGQUEUE_VAR": str(tmp_path), "SPARK_MASTER": ""}
+        given = {"DATABASE_URL": nowhere, "PGQUEUE_STATE_DIR": str(tmp_path), "SPARK_MASTER": ""}
         shell = ["sh", "-c", LEAVE_ONE.format(file=file, command=command)]
         begun.append(
             subprocess.Popen(

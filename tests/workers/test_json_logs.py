@@ -1,4 +1,4 @@
-"""LOG_FORMAT=json: whatever a process logs is a JSON object a line, an endpoint's with the message it is about."""
+"""PGQUEUE_LOG_FORMAT=json: each log line is a JSON object; an endpoint's names the message it handles."""
 
 import json
 import os
@@ -25,7 +25,7 @@ LOGGERS = {"manage.py": "pgqueue_admin.workers", "celery": "celery.worker", "uvi
 def lines(program: str, format: str, logger: str = "") -> list[str]:
     here = {
         **os.environ,
-        "LOG_FORMAT": format,
+        "PGQUEUE_LOG_FORMAT": format,
         "SECRET_KEY": "of the tests",
         "DATABASE_URL": "postgresql://a@127.0.0.1:1/b",
     }
@@ -55,11 +55,11 @@ def test_no_line_is_written_for_each_request(format: str) -> None:
 
 
 def test_a_word_that_is_none_is_refused() -> None:
-    assert lines("manage.py", "xml") == ["LOG_FORMAT must be line or json; it is xml."]
+    assert lines("manage.py", "xml") == ["PGQUEUE_LOG_FORMAT must be line or json; it is xml."]
 
 
 def test_a_worker_and_its_supervisor(house: House, sales: Endpoint) -> None:
-    house.environment["LOG_FORMAT"] = "json"
+    house.environment["PGQUEUE_LOG_FORMAT"] = "json"
     want(1, immediate_retries=0)
     supervisor = house.supervise()
     house.running(1)

@@ -36,7 +36,7 @@ def dead(*message_ids: str) -> list[InFlightAtCrash]:
 
 
 def test_a_text_longer_than_its_column_costs_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CODE_VERSION", "registry.example/shop/handlers@sha256:" + "4f" * 32)
+    monkeypatch.setenv("PGQUEUE_CODE_VERSION", "registry.example/shop/handlers@sha256:" + "4f" * 32)
     process_stats.code_version.cache_clear()
     record(ME, {"role": "alerter", "log": "/" + "deep/" * 100, "last_error": "e" * 5000, **process_stats.facts()})
     process_stats.code_version.cache_clear()

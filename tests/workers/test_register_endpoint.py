@@ -64,7 +64,8 @@ def test_a_slip_of_the_keyboard_makes_nothing(
     with pytest.raises(CommandError) as refused:
         call_command("endpoint", name)
     assert str(refused.value) == (
-        f"Nothing was made. No application of HANDLER_APPS declares {name}, and public has no queue of that name."
+        f"Nothing was made. No application of PGQUEUE_HANDLER_APPS declares {name}, "
+        f"and public has no queue of that name."
         f"{nearest} With --new its queues are made all the same."
     )
     assert look.value(TABLES, [f"{name}%"]) == 0

@@ -41,7 +41,7 @@ def test_a_signal_that_an_application_handles_does_not_end_its_process(
 
 def test_one_that_is_done_and_cannot_leave_is_replaced(deadly: House, sales: Endpoint, look: Connection) -> None:
     """A thread of a handler's that is no daemon keeps an ended process for ever."""
-    deadly.environment["HUNG_SECONDS"] = "4"
+    deadly.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "4"
     want(1)
     deadly.supervise()
     (child,) = deadly.running(1)

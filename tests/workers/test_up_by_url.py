@@ -77,7 +77,9 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(var: Path
 def test_queues_by_url_are_sampled_and_nothing_is_written_there(var: Path, queues: str, databases: Databases) -> None:
     before = state_of(queues)
     with databases.clone("console") as console:
-        product = Product(var, free_port(), DATABASE_URL=console, QUEUES_URL=queues, QUEUE_SCHEMAS="public,Legacy")
+        product = Product(
+            var, free_port(), DATABASE_URL=console, QUEUES_URL=queues, PGQUEUE_QUEUE_SCHEMAS="public,Legacy"
+        )
         try:
             product.start()
             until(lambda: samples(console) >= 20, what="the recorded queues are sampled")

@@ -13,7 +13,7 @@ def missing(mail: MailSettings) -> Iterator[Finding]:
     if not mail.server:
         yield Finding("mail_not_configured", "EMAIL_URL", warnings.mail_not_configured(mail.folder))
     elif not mail.to:
-        yield Finding("mail_not_configured", "ALERT_TO", warnings.nobody_is_mailed())
+        yield Finding("mail_not_configured", "PGQUEUE_ALERT_TO", warnings.nobody_is_mailed())
 
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ def ask(person: User | AnonymousUser, origin: str) -> str:
     """ "" when it waits for the alerter, else the sentence that says why no mail was sent."""
     box, who = mailbox.configured(), person.get_username()
     if not box.takes_mail:
-        return "No mail was sent. No address is configured: set ALERT_TO."
+        return "No mail was sent. No address is configured: set PGQUEUE_ALERT_TO."
     with transaction.atomic():
         list(User.objects.select_for_update().filter(username=who))  # who presses twice at once waits for the first
         now = database_clock.now()

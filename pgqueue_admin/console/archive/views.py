@@ -53,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "restore": query.filter.state in {"", "discarded"},
         "retry_refusal": permissions.refusal_for(request.user, "retry"),
         "discard_refusal": permissions.refusal_for(request.user, "discard"),
-        "removed": retention.removed(settings.PGQUEUE["ARCHIVE_DAYS"]),
+        "removed": retention.removed(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         "alert_to": settings.PGQUEUE["ALERT_TO"],
     }
     return render(request, "pgqueue_admin/archive/page.html", about)

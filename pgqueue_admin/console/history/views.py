@@ -53,7 +53,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "then": _then(history_requests.going_on()),
         "days": RecomputeRequest.objects.order_by("-asked_at", "-day")[:RECOMPUTED],
         "rejected": rejections(),
-        "days_kept": settings.PGQUEUE["HISTORY_DAYS"],
+        "days_kept": settings.PGQUEUE["HISTORY_RETENTION_DAYS"],
         "files": history_requests.files().aggregate(number=Count("id"), rows=Sum("rows"), bytes=Sum("bytes")),
         "others": history_requests.other_files().aggregate(number=Count("id"), bytes=Sum("bytes")),
         "folder": folder(),

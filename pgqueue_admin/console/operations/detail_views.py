@@ -44,7 +44,7 @@ def _preview(request: HttpRequest, operation: Operation, fault: str = "") -> Htt
         "plan": confirmation.plan(operation),
         "lapses_at": operation.created_at + LAPSES_AFTER,
         "fault": fault,
-        "effect": confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_DAYS"]),
+        "effect": confirmations.effect(operation.kind, settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         "button": labels.button(operation, settings.PGQUEUE["ENVIRONMENT"]),
         "keep": confirmations.KEEP[operation.kind],
         "refusal": permissions.refusal_for(request.user, operation.kind),

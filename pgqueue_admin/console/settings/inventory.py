@@ -72,7 +72,7 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         "Environment",
         [
             ("Name", "ENVIRONMENT", lambda: _given("ENVIRONMENT") or "unnamed", "on every page, in every mail"),
-            ("Colour", "ENVIRONMENT_COLOUR", lambda: _given("ENVIRONMENT_COLOUR")),
+            ("Colour", "PGQUEUE_ENVIRONMENT_COLOUR", lambda: _given("ENVIRONMENT_COLOUR")),
             ("Address in mails", "PUBLIC_URL", lambda: _given("PUBLIC_URL")),
         ],
     ),
@@ -85,12 +85,12 @@ _GROUPS: list[tuple[str, list[Any]]] = [
     ),
     (
         "Discovery",
-        [("Schemas watched", "QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none")],
+        [("Schemas watched", "PGQUEUE_QUEUE_SCHEMAS", lambda: ", ".join(_given("SCHEMAS")) or "none")],
     ),
     (
         "Sampling",
         [
-            ("A sample every", "SAMPLE_SECONDS", lambda: plain(_given("SAMPLE_SECONDS"))),
+            ("A sample every", "PGQUEUE_SAMPLE_SECONDS", lambda: plain(_given("SAMPLE_SECONDS"))),
             (
                 "Counted exactly up to",
                 "",
@@ -104,20 +104,24 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         [
             (
                 "Hung after",
-                "HUNG_SECONDS",
-                lambda: plain(_given("HUNG_SECONDS")) if _given("HUNG_SECONDS") else "never",
+                "PGQUEUE_LIVENESS_TIMEOUT_SECONDS",
+                lambda: plain(_given("LIVENESS_TIMEOUT_SECONDS")) if _given("LIVENESS_TIMEOUT_SECONDS") else "never",
                 "without a sign of life: killed",
             ),
             (
                 "Given up without an answer after",
-                "ANSWER_SECONDS",
+                "PGQUEUE_ANSWER_SECONDS",
                 lambda: plain(_given("ANSWER_SECONDS")),
                 "a database session in which a short statement waits",
             ),
-            ("Applications with handlers", "HANDLER_APPS", lambda: os.environ.get("HANDLER_APPS") or "none"),
-            ("Folder of logs", "PGQUEUE_VAR", lambda: str(_given("VAR") / "log")),
-            ("Log level", "LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),
-            ("Log format", "LOG_FORMAT", lambda: settings.LOG_FORMAT),
+            (
+                "Applications with handlers",
+                "PGQUEUE_HANDLER_APPS",
+                lambda: os.environ.get("PGQUEUE_HANDLER_APPS") or "none",
+            ),
+            ("Folder of logs", "PGQUEUE_STATE_DIR", lambda: str(_given("VAR") / "log")),
+            ("Log level", "PGQUEUE_LOG_LEVEL", lambda: logging.getLevelName(logging.getLogger().level)),
+            ("Log format", "PGQUEUE_LOG_FORMAT", lambda: settings.LOG_FORMAT),
         ],
     ),
     (
@@ -125,8 +129,8 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         [
             (
                 "Decided messages stay",
-                "ARCHIVE_DAYS",
-                lambda: kept(_given("ARCHIVE_DAYS")),
+                "PGQUEUE_ARCHIVE_RETENTION_DAYS",
+                lambda: kept(_given("ARCHIVE_RETENTION_DAYS")),
                 "dead ones are never removed",
             )
         ],
@@ -136,22 +140,31 @@ _GROUPS: list[tuple[str, list[Any]]] = [
         [
             ("Spark runs", "SPARK_MASTER", lambda: _given("SPARK_MASTER") or "nowhere: no history is kept"),
             ("Spark's memory", "SPARK_MEMORY", lambda: _given("SPARK_MEMORY")),
-            ("Folder of files", "HISTORY_DIR", lambda: str(_given("HISTORY_DIR"))),
-            ("Rows are read from", "HISTORY_URL", _read_from),
-            ("Files stay", "HISTORY_DAYS", lambda: kept(_given("HISTORY_DAYS"))),
-            ("Figures by the minute stay", "TRENDS_MINUTE_DAYS", lambda: kept(_given("TRENDS_MINUTE_DAYS"))),
-            ("Figures by the hour stay", "TRENDS_HOUR_DAYS", lambda: kept(_given("TRENDS_HOUR_DAYS")), "failures, too"),
-            ("Bodies", "HISTORY_BODIES", lambda: _given("HISTORY_BODIES"), "cut: their first 4,096 bytes"),
-            ("Headers masked", "MASKED_HEADERS", lambda: ", ".join(_given("MASKED_HEADERS")) or "none"),
-            ("Hours are compared in", "USUAL_ZONE", lambda: _given("USUAL_ZONE")),
+            ("Folder of files", "PGQUEUE_HISTORY_DIR", lambda: str(_given("HISTORY_DIR"))),
+            ("Rows are read from", "PGQUEUE_HISTORY_URL", _read_from),
+            ("Files stay", "PGQUEUE_HISTORY_RETENTION_DAYS", lambda: kept(_given("HISTORY_RETENTION_DAYS"))),
+            (
+                "Figures by the minute stay",
+                "PGQUEUE_TRENDS_MINUTE_RETENTION_DAYS",
+                lambda: kept(_given("TRENDS_MINUTE_RETENTION_DAYS")),
+            ),
+            (
+                "Figures by the hour stay",
+                "PGQUEUE_TRENDS_HOUR_RETENTION_DAYS",
+                lambda: kept(_given("TRENDS_HOUR_RETENTION_DAYS")),
+                "failures, too",
+            ),
+            ("Bodies", "PGQUEUE_HISTORY_BODIES", lambda: _given("HISTORY_BODIES"), "truncate: their first 4,096 bytes"),
+            ("Headers masked", "PGQUEUE_MASKED_HEADERS", lambda: ", ".join(_given("MASKED_HEADERS")) or "none"),
+            ("Hours are compared in", "PGQUEUE_BASELINE_TIME_ZONE", lambda: _given("BASELINE_TIME_ZONE")),
         ],
     ),
     (
         "Mail",
         [
             ("Server", "EMAIL_URL", _mail),
-            ("Warnings go to", "ALERT_TO", lambda: ", ".join(_given("ALERT_TO")) or "nobody"),
-            ("From", "EMAIL_FROM", lambda: settings.DEFAULT_FROM_EMAIL),
+            ("Warnings go to", "PGQUEUE_ALERT_TO", lambda: ", ".join(_given("ALERT_TO")) or "nobody"),
+            ("From", "PGQUEUE_EMAIL_FROM", lambda: settings.DEFAULT_FROM_EMAIL),
             ("Greets the server as", "PGQUEUE_EMAIL_HELO", lambda: _given("EMAIL_HELO") or "its address in brackets"),
         ],
     ),

@@ -130,7 +130,7 @@ class Anomalies:
     @property
     def zone(self) -> str:
         """By whose clocks hours of the week are told."""
-        return str(settings.PGQUEUE["USUAL_ZONE"])
+        return str(settings.PGQUEUE["BASELINE_TIME_ZONE"])
 
     @property
     def least_weeks(self) -> int:

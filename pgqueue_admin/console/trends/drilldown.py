@@ -33,7 +33,7 @@ def pruned_pattern(asked: TrendQuery) -> str:
 
 def kept_from() -> datetime | None:
     """From when on the archive has all that died; None: it keeps everything."""
-    days = settings.PGQUEUE["ARCHIVE_DAYS"]
+    days = settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]
     return database_clock.now() - timedelta(days=days) if days else None
 
 

@@ -78,7 +78,7 @@ class ProcessRow:
     @property
     def ended_by(self) -> datetime | None:
         """When a silent one is killed, and then started again, at the latest; None: it is not."""
-        after = settings.PGQUEUE["HUNG_SECONDS"]
+        after = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
         if not after or self.process.role == "supervisor" or not self.process.heartbeat_lost:
             return None
         return self.process.heartbeat_at + timedelta(seconds=after)

@@ -119,7 +119,7 @@ def _later(hour: datetime) -> Iterator[datetime]:
     shown alike when they are set back; where they are set forward, the first stands for the one that is skipped; and
     where that is by half an hour, those that begin within this one.
     """
-    zone = ZoneInfo(settings.PGQUEUE["USUAL_ZONE"])
+    zone = ZoneInfo(settings.PGQUEUE["BASELINE_TIME_ZONE"])
     local, skipped = _shown(hour, zone), _shown(hour, zone) - _shown(hour - HOUR, zone) - HOUR
     begins = {local, local - max(skipped, NONE)}
     for week in range(1, WEEKS + 1):

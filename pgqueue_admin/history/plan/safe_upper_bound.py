@@ -82,7 +82,7 @@ def _why_short(connection: Connection, batch: HistoryBatch, read: int) -> str:
         return ""
     return (
         f"{read} rows of it came to the files, and {there} of the {batch.rows} planned are still there: some were lost"
-        " on their way. On a cluster all machines must see one HISTORY_DIR."
+        " on their way. On a cluster all machines must see one PGQUEUE_HISTORY_DIR."
     )
 
 

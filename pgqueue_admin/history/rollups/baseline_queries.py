@@ -59,7 +59,7 @@ def _ask(of: Any, grain: str, at: Iterable[datetime], measure: str, values: dict
 
 def _weeks(grain: str, at: Iterable[datetime]) -> dict[str, Any]:
     """Days are those of UTC, whatever the zone: so they were counted."""
-    zone = settings.PGQUEUE["USUAL_ZONE"] if grain == "hour" else "UTC"
+    zone = settings.PGQUEUE["BASELINE_TIME_ZONE"] if grain == "hour" else "UTC"
     return {"grain": grain, "at": list(at), "zone": zone, "weeks": WEEKS}
 
 

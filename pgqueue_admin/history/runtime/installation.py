@@ -32,7 +32,7 @@ class Installation:
         """Why history cannot be read yet; empty when it can. Call it from the main thread, again and again."""
         absent = missing()
         importlib.invalidate_caches()  # what came since is imported next
-        if not absent or os.environ.get("INSTALL_HISTORY") != "1":
+        if not absent or os.environ.get("PGQUEUE_INSTALL_HISTORY") != "1":
             return absent
         if self._child is None:
             self._child = spawn([*_PIP, *_PINS], umask=0o022)  # ours keeps messages from others

@@ -24,7 +24,7 @@ _LAYOUTS = {
 
 def option(scratch: Path, log_format: str) -> str:
     """For Java: where it is told so. Without a file of ours Spark says six lines at each start. ``log_format``:
-    LOG_FORMAT."""
+    PGQUEUE_LOG_FORMAT."""
     told = scratch / f"log4j2-{log_format}.properties"
     scratch.mkdir(parents=True, exist_ok=True)
     told.write_text(_properties(log_format), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which values of headers stay in the queues' database: those of MASKED_HEADERS, as expressions of PostgreSQL."""
+"""SQL expressions that keep the values of PGQUEUE_MASKED_HEADERS in the queues' database."""
 
 import re
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from pgqueue_admin.history.sources.size_limits import HEADERS_MOST, MESSAGE_MOST
 from pgqueue_admin.history.sources.tables import ARCHIVE, SNAPSHOTS
 from pgqueue_admin.models import HistoryBatch
 
-BODIES = {"keep": "body_kept", "cut": "body_cut", "hash": "body_hashed", "drop": "body_dropped"}
+BODIES = {"keep": "body_kept", "truncate": "body_cut", "hash": "body_hashed", "drop": "body_dropped"}
 
 
 def selects(connection: Connection, batch: HistoryBatch, parts: int) -> list[str]:

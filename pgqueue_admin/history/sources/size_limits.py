@@ -8,10 +8,10 @@ BODY_KEPT_MOST = 4_000_000  # where bodies are kept whole: several of more have 
 
 
 def body_most(bodies: str) -> int:
-    """In bytes. ``bodies``: HISTORY_BODIES."""
+    """In bytes. ``bodies``: PGQUEUE_HISTORY_BODIES."""
     return BODY_KEPT_MOST if bodies == "keep" else BODY_MOST
 
 
 def body_read(bodies: str) -> int:
     """How many bytes of one body leave its database at most."""
-    return {"keep": BODY_KEPT_MOST, "cut": 4096, "hash": 32, "drop": 0}[bodies]
+    return {"keep": BODY_KEPT_MOST, "truncate": 4096, "hash": 32, "drop": 0}[bodies]

@@ -1,4 +1,4 @@
-"""Where rows are read: the queues' database, or a standby of it (HISTORY_URL) that has all of what was planned."""
+"""Where rows are read: the queues' database, or a standby of it (PGQUEUE_HISTORY_URL) that has replayed the plan."""
 
 import time
 from typing import Any
@@ -39,7 +39,7 @@ def _wait(standby: Connection, written: Any) -> None:
     while (there := standby.all(postgresql().history.replayed(), {"lsn": written.lsn})[0]).behind != 0:
         if there.behind is None or there.cluster != written.cluster:
             raise StandbyUnreachable(
-                "HISTORY_URL is no standby of the database with the queues: nothing is read from it."
+                "PGQUEUE_HISTORY_URL is no standby of the database with the queues: nothing is read from it."
             )
         if time.monotonic() > deadline:
             raise StandbyUnreachable(

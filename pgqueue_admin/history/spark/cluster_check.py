@@ -32,7 +32,7 @@ def all_see(spark: Any, folder: Path) -> None:
         shutil.rmtree(place)
     if lacking := sorted(told - {""}):
         raise ClusterNotReady(
-            f"HISTORY_DIR ({folder}) must be one folder that all machines of the cluster see, and each needs "
+            f"PGQUEUE_HISTORY_DIR ({folder}) must be one folder that all machines of the cluster see, and each needs "
             f"pyarrow and adbc_driver_postgresql. {'; '.join(lacking)}."
         )
 

@@ -63,13 +63,13 @@ class FinishedMessage:
         if self.body_bytes is None:
             return "It had none: NULL."
         if self.body is None:
-            return "History keeps none of it (HISTORY_BODIES)."
+            return "History keeps none of it (PGQUEUE_HISTORY_BODIES)."
         is_whole = len(self.body) == self.body_bytes
         if len(self.body) == _HASH and (not is_whole or settings.PGQUEUE["HISTORY_BODIES"] == "hash"):
-            return "History keeps its SHA-256 only (HISTORY_BODIES)."
+            return "History keeps its SHA-256 only (PGQUEUE_HISTORY_BODIES)."
         if is_whole:
             return ""
-        return f"History keeps its first {len(self.body):,} bytes (HISTORY_BODIES)."
+        return f"History keeps its first {len(self.body):,} bytes (PGQUEUE_HISTORY_BODIES)."
 
 
 class LookupResult(NamedTuple):

@@ -1,4 +1,4 @@
-"""Whether HISTORY_DIR holds what the manifest names: where a volume is not mounted, its folder is there and empty."""
+"""Refuses an empty PGQUEUE_HISTORY_DIR that should hold files of the manifest: its volume may not be mounted."""
 
 from pathlib import Path
 
@@ -13,6 +13,7 @@ def why_not(folder: Path) -> str:
     if not newest or any((folder / path).exists() for path in newest):
         return ""
     return (
-        f"HISTORY_DIR ({folder}) has none of the {len(newest)} newest files of history, e.g. {newest[0]}: is its volume"
-        " mounted, or does HISTORY_DIR say another folder? Nothing is read before they are there (docs/history.md)."
+        f"PGQUEUE_HISTORY_DIR ({folder}) has none of the {len(newest)} newest files of history, e.g. {newest[0]}: "
+        "is its volume mounted, or does PGQUEUE_HISTORY_DIR say another folder? "
+        "Nothing is read before they are there (docs/history.md)."
     )

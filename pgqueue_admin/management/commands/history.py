@@ -10,7 +10,8 @@ from pgqueue_admin.workers.processes import history_process
 
 DRIVER = "This is the driver, as the supervisor keeps one: it goes on until Ctrl-C. To read once: manage.py history run"
 HELP = (
-    "run: read what is there now, and end; tidy: remove files that are too old (HISTORY_DAYS) or belong to no batch. "
+    "run: read what is there now, and end; tidy: remove files that are too old (PGQUEUE_HISTORY_RETENTION_DAYS) "
+    "or belong to no batch. "
     "Without either it is the driver, which goes on until it is ended."
 )
 

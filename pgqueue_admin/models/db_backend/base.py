@@ -20,7 +20,7 @@ _probes: ContextVar[bool] = ContextVar("probes", default=False)
 
 
 def only_short_ones_here() -> None:
-    """What this thread asks through Django from now on is given up without an answer for ANSWER_SECONDS."""
+    """What this thread asks through Django from now on is given up without an answer for PGQUEUE_ANSWER_SECONDS."""
     _here.seconds = settings.PGQUEUE["ANSWER_SECONDS"]
 
 

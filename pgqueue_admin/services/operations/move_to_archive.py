@@ -43,7 +43,7 @@ def move_out(row_id: UUID, person: Any, origin: str, reason: str = "") -> MovedM
         raise OperationNotAllowed(f"Nothing was moved: {refusal}.")
     if not queue_database().allows(found.address):
         raise OperationRefused(
-            f"Nothing was moved. The schema {found.address.schema} is not watched here (QUEUE_SCHEMAS)."
+            f"Nothing was moved. The schema {found.address.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
         )
     moved = MovedMessage(_move(found, name_of(person)), found)
     _note(moved, person, origin, reason)

@@ -81,7 +81,9 @@ def _address(text: str) -> Address | None:
 
 def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
     if not queue_database().allows(address):
-        return Target(address, f"Its queue is in schema {address.schema!r}, which is not watched here (QUEUE_SCHEMAS).")
+        return Target(
+            address, f"Its queue is in schema {address.schema!r}, which is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
+        )
     kind = _shape(row)
     if kind is None:
         gone = f"there is no queue table {address.table!r} in schema {address.schema!r}"

@@ -82,7 +82,7 @@ def _wanted() -> tuple[int, datetime] | None:
 
 def tidy() -> tuple[int, int]:
     """What is too old, and what belongs to nobody: two jobs that need no Spark; how many files or folders went."""
-    kept, most, today = folder(), settings.PGQUEUE["HISTORY_DAYS"], database_clock.now().date()
+    kept, most, today = folder(), settings.PGQUEUE["HISTORY_RETENTION_DAYS"], database_clock.now().date()
     went = retain(kept, most, today), sweep(kept)
     if any(went):
         log.info("History: %s files were older than %s days, %s belonged to no batch.", went[0], most, went[1])

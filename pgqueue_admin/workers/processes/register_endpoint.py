@@ -40,7 +40,8 @@ def refuse_unknown(name: str, schema: str) -> None:
     near = [folded[each] for each in get_close_matches(name.casefold(), sorted(folded), n=3, cutoff=ALIKE)]
     nearest = f" Nearest: {names.listed(near)}." if near else ""
     raise EndpointUnknown(
-        f"Nothing was made. No application of HANDLER_APPS declares {name}, and {schema} has no queue of that name."
+        f"Nothing was made. No application of PGQUEUE_HANDLER_APPS declares {name}, "
+        f"and {schema} has no queue of that name."
         f"{nearest} With --new its queues are made all the same."
     )
 

@@ -13,7 +13,7 @@ LONGEST = 64
 
 def of_modules(names: Iterable[str]) -> str:
     """``billing 1f0c22ab, shop 4.12.0`` of the packages these modules are in, as it was when first asked for."""
-    if said := os.environ.get("CODE_VERSION"):
+    if said := os.environ.get("PGQUEUE_CODE_VERSION"):
         return said[:LONGEST]
     tops = sorted({name.partition(".")[0] for name in names})
     return ", ".join(f"{top} {version}" for top in tops if (version := _of_package(top)))[:LONGEST]

@@ -21,8 +21,8 @@ def memory_bytes(pid: int | str = "self") -> int:
 
 @cache
 def code_version() -> str:
-    """``CODE_VERSION`` where a deployment sets it, else the checked-out commit, as it was when this process began."""
-    return os.environ.get("CODE_VERSION") or commit(Path(__file__))
+    """``PGQUEUE_CODE_VERSION`` if set, else the commit that was checked out when this process started."""
+    return os.environ.get("PGQUEUE_CODE_VERSION") or commit(Path(__file__))
 
 
 def facts() -> dict[str, Any]:

@@ -47,7 +47,7 @@ def endpoint_role(row: Endpoint, want: int, host: str) -> Role:
         ceiling=MemoryLimit(row.memory_mb, row.memory_kill_mb),
         rolling=rolling_restart.under_way(row),
         replace=rolling_restart.turn(row, host),
-        hung_after=settings.PGQUEUE["HUNG_SECONDS"],
+        hung_after=settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"],
     )
 
 

@@ -92,7 +92,7 @@ def _beat(row: QuerySet[Process], facts: Facts) -> bool:
 def _as_it_is_kept(name: str, fact: Any) -> Any:
     """Times by the one clock: a supervisor may not ask a database what time it is before it acts.
 
-    Texts without NUL, and cut to their column: one in an exception's message, or a CODE_VERSION of any length, would
+    Texts lose NUL and are cut to their column: an exception's message, or a long PGQUEUE_CODE_VERSION, would
     cost every later report.
     """
     if isinstance(fact, str):

@@ -35,7 +35,7 @@ class Role:
 
 def singletons() -> list[Role]:
     """One of each among all supervisors, however many hosts there are."""
-    hung = settings.PGQUEUE["HUNG_SECONDS"]
+    hung = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
     history = Role(RoleKey("history"), ("history",), drain_seconds=30, hung_after=hung)
     return [
         *([history] if settings.PGQUEUE["SPARK_MASTER"] else []),

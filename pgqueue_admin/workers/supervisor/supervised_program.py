@@ -52,7 +52,7 @@ class SupervisedProgram:
             child_process.end(self._child, (signal.SIGTERM, seconds))
 
     def _end_if_hung(self) -> None:
-        after = settings.PGQUEUE["HUNG_SECONDS"]
+        after = settings.PGQUEUE["LIVENESS_TIMEOUT_SECONDS"]
         if not (after and self.program.beats and self.running and self._child):
             return
         if hung := self._silence.broken(process_identity.of(self._child.pid), after):

@@ -9,7 +9,7 @@ from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.workers.processes.registry import endpoint
 
 sales = endpoint("Sales")
-signal.signal(signal.SIGUSR1, lambda *_: Path(os.environ["PGQUEUE_VAR"], "heard").touch())
+signal.signal(signal.SIGUSR1, lambda *_: Path(os.environ["PGQUEUE_STATE_DIR"], "heard").touch())
 
 
 @sales.handle("Shop.Do")

@@ -46,7 +46,7 @@ def of_archived(person: Any, facts: MessageSummary, judged: Target | None) -> Me
             row.why_no_retry or (judged and judged.why_not) or permissions.refusal_for(person, "retry") or ""
         ),
         discard_refusal=str(forbidden or ""),
-        discard_effect=confirmations.discards_one(settings.PGQUEUE["ARCHIVE_DAYS"]),
+        discard_effect=confirmations.discards_one(settings.PGQUEUE["ARCHIVE_RETENTION_DAYS"]),
         untended=untended([queue_database().dialect.canonical(target)]) if target and row.state == "dead" else (),
         other=judged.other if judged and not judged.why_not else "",
         runs=judged.runs if judged and not judged.why_not else (),
