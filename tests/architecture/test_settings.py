@@ -255,7 +255,7 @@ def test_no_history_is_kept_where_spark_has_nowhere_to_run() -> None:
 
 
 def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
-    assert "'PGQUEUE_LIVENESS_TIMEOUT_SECONDS': 0.0" in run("-c", PRINTED, PGQUEUE_LIVENESS_TIMEOUT_SECONDS="0").stdout
+    assert "'LIVENESS_TIMEOUT_SECONDS': 0.0" in run("-c", PRINTED, PGQUEUE_LIVENESS_TIMEOUT_SECONDS="0").stdout
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
             "1m",
             "PGQUEUE_LIVENESS_TIMEOUT_SECONDS must be a number of seconds, or 0 for never; it is 1m.",
         ),
-        ("PGQUEUE_HISTORY_BODIES", "kept", "PGQUEUE_HISTORY_BODIES must be cut or keep or hash or drop; it is kept."),
+        ("PGQUEUE_HISTORY_BODIES", "kept", "PGQUEUE_HISTORY_BODIES must be truncate or keep or hash or drop; it is kept."),
         ("PGQUEUE_LOG_LEVEL", "info", "PGQUEUE_LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
         ("PGQUEUE_ENVIRONMENT_COLOUR", "red", f"PGQUEUE_ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
     ],
@@ -299,4 +299,4 @@ def test_bodies_and_colours_are_those_that_the_page_names() -> None:
         (row,) = re.findall(rf"^\| `{name}` \| `(\w+)` \|(.*)", page, re.MULTILINE)
         assert set(re.findall(r"`(\w+)`", row[1])) == set(words)
         assert run("-c", PRINTED, **{name: [*words][-1]}).returncode == 0
-        assert f"'{name}': '{row[0]}'" in run("-c", PRINTED).stdout
+        assert f"'{name.removeprefix('PGQUEUE_')}': '{row[0]}'" in run("-c", PRINTED).stdout
