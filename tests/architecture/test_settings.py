@@ -283,7 +283,11 @@ def test_nobody_is_killed_for_silence_where_that_is_asked() -> None:
             "1m",
             "PGQUEUE_LIVENESS_TIMEOUT_SECONDS must be a number of seconds, or 0 for never; it is 1m.",
         ),
-        ("PGQUEUE_HISTORY_BODIES", "kept", "PGQUEUE_HISTORY_BODIES must be truncate or keep or hash or drop; it is kept."),
+        (
+            "PGQUEUE_HISTORY_BODIES",
+            "kept",
+            "PGQUEUE_HISTORY_BODIES must be truncate or keep or hash or drop; it is kept.",
+        ),
         ("PGQUEUE_LOG_LEVEL", "info", "PGQUEUE_LOG_LEVEL must be INFO or DEBUG or WARNING or ERROR; it is info."),
         ("PGQUEUE_ENVIRONMENT_COLOUR", "red", f"PGQUEUE_ENVIRONMENT_COLOUR must be {' or '.join(COLOURS)}; it is red."),
     ],

@@ -15,6 +15,7 @@ from pgqueue_admin.archive.messages import DeadMessage
 from pgqueue_admin.dialects import Address, Connection, Dialect
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statement
+from pgqueue_admin.models.raw_sql import console_sql
 from pgqueue_admin.monitor import browse, depth
 from pgqueue_admin.transport import Endpoint, Handlers, OutgoingMessage
 from pgqueue_admin.transport.delayed.table import DelayedTable
@@ -107,9 +108,19 @@ def test_each_statement_is_understood_by_this_server(
 
 
 OF_HISTORY = {
-    "usual": ["touched", "first_hour", "see", "usual", "names_endpoints", "usual_depth", "seen", "seen_depth", "alone"],
-    "cut_steps": ["due", "count", "cut", "doubt", "alone"],
-    "folding": ["due", "fold"],
+    "baseline": [
+        "touched",
+        "first_hour",
+        "see",
+        "usual",
+        "names_endpoints",
+        "usual_depth",
+        "seen",
+        "seen_depth",
+        "alone",
+    ],
+    "closed_periods": ["due", "count", "cut", "doubt", "alone"],
+    "rollup_compaction": ["due", "fold"],
     "trends": ["counts", "counts_of_cut", "timings_of_cut", "timings", "kinds", "retried"],
 }
 
@@ -122,11 +133,11 @@ def test_each_statement_of_history_is_understood_by_this_server(
     session = connect(console_database)
     session.run("set search_path = pg_catalog, pgqueue_console, pg_temp")  # as Django's sessions have it
     server = session.raw.pgconn
-    parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(postgresql(), other)}
+    parts = {each.name: each for other in (*OF_HISTORY, noun) for each in getattr(console_sql, other)}
     filled: dict[str, Any] = {**parts, "of": parts["of_one"], "measure": "critical"}
     filled |= {"steps": parts["steps_to_sum"], "buckets": "critical", "numbers": "critical_n"}
     filled |= {"counted": parts["counted_cut"], "doubted": parts["of_batch"]}
-    for statement in (getattr(getattr(postgresql(), noun), name) for name in OF_HISTORY[noun]):
+    for statement in (getattr(getattr(console_sql, noun), name) for name in OF_HISTORY[noun]):
         whole = statement(**{part: filled[part] for part in nested(statement.text, filled)}).as_string(None)
         assert server.prepare(b"", as_sent(whole).encode()).error_message == b"", statement.name
 

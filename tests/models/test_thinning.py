@@ -18,7 +18,6 @@ _FILL = """
 insert into pgqueue_console.pgqueue_sample (queue_id, at, depth, how, delayed_how, oldest_how, error)
 select queue, %(since)s + step * interval '10 s', step, 'counted', 'counted', 'exact', ''
 from generate_series(0, %(steps)s - 1) step, unnest(%(queues)s) queue
-from pgqueue_admin.models.raw_sql import console_sql
 """
 
 
