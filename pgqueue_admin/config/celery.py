@@ -20,7 +20,7 @@ STATEMENT_SECONDS = 300.0  # on the console's own tables: what takes longer hold
 app = Celery("pgqueue")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["pgqueue_admin.housekeeping"])
-app.autodiscover_tasks(["pgqueue_admin.housekeeping"], related_name="reporting")
+app.autodiscover_tasks(["pgqueue_admin.housekeeping"], related_name="celery_heartbeat")
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def write() -> None:
         queue = Queue.objects.create(schema="public", table=name, kind="input")
         Endpoint.objects.create(name=name, table=name)
         middle = ((at, depth(at, name)) for at in hours())
-        _copy("depthstep", DEPTH, (("hour", at, queue.pk, 0, each, 2 * each) for at, each in middle))
+        _copy("depthbucket", DEPTH, (("hour", at, queue.pk, 0, each, 2 * each) for at, each in middle))
 
 
 NOT_TIMED = ("processing", "processing_n", "delivery", "delivery_n")
