@@ -28,9 +28,30 @@ from pgqueue_admin.dialects.postgresql.connect_options import (
 )
 from pgqueue_admin.embedded import state_file
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
-VAR = Path(env("PGQUEUE_STATE_DIR", default="") or ROOT / "var").resolve()
+_PACKAGE = Path(__file__).resolve().parent.parent
+# Where templates/ and static/ lie: at the top of a checkout, in the package where it was installed from a wheel.
+INSTALLED = (_PACKAGE / "templates").is_dir()
+ROOT = _PACKAGE if INSTALLED else _PACKAGE.parent
+
+COMMAND_LINE = "pgqueue-admin" if INSTALLED else ".venv/bin/python manage.py"
+
+
+def _own_state() -> Path:
+    """Without PGQUEUE_STATE_DIR: in the checkout, or where an account's programs keep their state.
+
+    Never below the folder that a command is typed in: all programs of an installation have to agree on it.
+    """
+    if not INSTALLED:
+        return ROOT / "var"
+    said = Path(os.environ.get("XDG_STATE_HOME", ""))
+    try:
+        return (said if said.is_absolute() else Path.home() / ".local" / "state") / "pgqueue-admin"
+    except RuntimeError:
+        raise SystemExit("PGQUEUE_STATE_DIR must name a folder: this account has no home.") from None
+
+
+VAR = Path(env("PGQUEUE_STATE_DIR", default="") or _own_state()).resolve()
 STATE = state_file.read(VAR)
 # Variables by their names in unreleased versions: one that is still set does nothing, and `check` says so.
 RENAMED = {
@@ -58,7 +79,7 @@ def _program() -> str:
     file = Path(sys.argv[0])
     started = (file.parent if file.stem == "__main__" else file).stem
     words = [word for word in sys.argv[1:] if word.isidentifier()]
-    if started in {"manage", "django", "django-admin", "start"}:
+    if started in {"manage", "pgqueue-admin", "django", "django-admin", "start"}:
         return words[0] if words else started
     return f"celery {words[0]}" if started == "celery" and words else started
 

@@ -59,7 +59,7 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = f"{given.BELOW}static/"
-STATICFILES_DIRS = [given.ROOT / "static"]
+STATICFILES_DIRS = [] if given.INSTALLED else [given.ROOT / "static"]  # else they are the app's own
 STATIC_ROOT = given.VAR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -46,6 +46,7 @@ PGQUEUE = {
     "SESSION_HOURS": given.above_zero("PGQUEUE_SESSION_HOURS", 12, "hours"),
     "IDLE_MINUTES": given.above_zero("PGQUEUE_IDLE_MINUTES", 60, "minutes"),
     "VAR": given.VAR,
+    "COMMAND_LINE": given.COMMAND_LINE,
     "ARCHIVE_RETENTION_DAYS": given.days("PGQUEUE_ARCHIVE_RETENTION_DAYS", 0),
     "SPARK_MASTER": env("SPARK_MASTER", default="local[2,4]"),  # set to nothing: no history
     "SPARK_MEMORY": given.memory("SPARK_MEMORY", 512),

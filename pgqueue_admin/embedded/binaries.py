@@ -10,6 +10,7 @@ from pathlib import Path
 from pgqueue_admin.embedded.errors import ServerFailed
 from pgqueue_admin.embedded.os_account import OsAccount
 
+_BRINGS_IT = "`make setup` or `pip install 'pgqueue-admin[embedded]'` brings it"
 _DEBIAN = Path("/usr/lib/postgresql")
 
 
@@ -23,9 +24,7 @@ def postgresql() -> Path:
     installed = sorted(_DEBIAN.glob("*/bin/postgres"), key=lambda path: int(path.parent.parent.name))
     if installed:
         return installed[-1].parent
-    raise ServerFailed(
-        "No PostgreSQL binaries found: run `make setup`, or set PGQUEUE_PG_BIN to a folder that has them."
-    )
+    raise ServerFailed(f"No PostgreSQL binaries found: {_BRINGS_IT}. Or set PGQUEUE_PG_BIN to a folder that has them.")
 
 
 def valkey() -> Path:
@@ -33,7 +32,7 @@ def valkey() -> Path:
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     binary = (package or Path()) / "_binaries" / f"linux-{machine}" / "valkey-server"
     if not package or not binary.exists():
-        raise ServerFailed("No Valkey binary found: run `make setup`, or set CELERY_BROKER_URL to a broker of yours.")
+        raise ServerFailed(f"No Valkey binary found: {_BRINGS_IT}. Or set CELERY_BROKER_URL to a broker of yours.")
     return binary
 
 

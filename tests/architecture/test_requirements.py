@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,13 @@ def test_another_failure_keeps_the_words_of_pip(tmp_path: Path) -> None:
 def test_every_requirement_has_its_reason_and_no_reason_is_left_over() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| (\S.*) \|$", (ROOT / "docs/dependencies.md").read_text("utf-8"), re.MULTILINE)
     reasons = {normal(name) for name, _ in rows}
-    assert reasons == set().union(*map(required, ASKED))
+    assert reasons == set().union(*map(required, ASKED), builds_the_wheel())
+
+
+def builds_the_wheel() -> set[str]:
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
+    assert all(re.fullmatch(r"[a-z-]+==[0-9.]+", each) for each in asked)
+    return {normal(each.partition("==")[0]) for each in asked}
 
 
 def test_the_console_comes_up_before_anything_of_history_is_installed() -> None:

@@ -17,6 +17,7 @@ _NOT_OURS = {
     "DJANGO_SETTINGS_MODULE",  # Python's and Django's own, handed on to processes that are started
     "PGSSLMODE",
     "PGSSLROOTCERT",  # libpq's own: what it takes where a URL says nothing
+    "XDG_STATE_HOME",  # the desktop's own: where a person's programs keep their state
     "SPARK_USER",  # Spark's own: set for an account that has no name
 }
 _ROW = re.compile(r"^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|", re.MULTILINE)

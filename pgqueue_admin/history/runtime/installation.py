@@ -10,16 +10,17 @@ from pgqueue_admin.osproc.child_process import spawn
 
 PARTS = ("pyspark", "pyarrow", "pandas", "adbc_driver_postgresql")
 UNDER_WAY = "Spark is being installed (491 MB); history is read as soon as it is there."
-_ROOT = Path(__file__).resolve().parents[3]
+_LOCK = Path(__file__).resolve().parents[3] / "requirements-history.lock"  # only a checkout has it
+_BRINGS_THEM = "`make setup` brings them" if _LOCK.exists() else "`pip install 'pgqueue-admin[history]'` brings them"
 _PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-_PINS = ("--require-hashes", "-r", str(_ROOT / "requirements-history.lock"))
+_PINS = ("--require-hashes", "-r", str(_LOCK))
 
 
 def missing() -> str:
     """What is not installed, as a sentence; empty when all is. Looked for on the disk: a page may ask while another
     thread imports, and Python's own memory of folders cannot be renewed then."""
     absent = [part for part in PARTS if not any((Path(each) / part / "__init__.py").exists() for each in sys.path)]
-    return f"Not installed: {', '.join(absent)}. `make setup` brings them." if absent else ""
+    return f"Not installed: {', '.join(absent)}. {_BRINGS_THEM}." if absent else ""
 
 
 class Installation:

@@ -37,8 +37,8 @@ class Command(BaseCommand):
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             raise CommandError(
                 "The console's own tables are missing on DATABASE_URL, or older than this version. Nothing is made on "
-                "a database given by URL unasked: run `.venv/bin/python manage.py migrate`, then `make run` again. "
-                "A login: `.venv/bin/python manage.py createsuperuser`."
+                f"a database given by URL unasked: run `{_typed('migrate')}`, then start again. "
+                f"A login: `{_typed('createsuperuser')}`."
             )
 
     @transaction.atomic  # told, then kept: a login that was made and never told would be nobody's
@@ -46,4 +46,9 @@ class Command(BaseCommand):
         if login := first_login():
             self.stdout.write(f"\n  Login: {login.name}  password: {login.password}  (shown this once)\n")
         else:
-            self.stdout.write("  Login: as before. Forgotten: .venv/bin/python manage.py changepassword admin")
+            self.stdout.write(f"  Login: as before. Forgotten: {_typed('changepassword admin')}")
+
+
+def _typed(words: str) -> str:
+    """A command as it is typed here."""
+    return f"{settings.PGQUEUE['COMMAND_LINE']} {words}"

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pgqueue_admin import __version__
 from pgqueue_admin.workers.reporting.code_version import commit
 
 LOG = "PGQUEUE_LOG"  # set for a process whose output goes to a file
@@ -21,8 +22,8 @@ def memory_bytes(pid: int | str = "self") -> int:
 
 @cache
 def code_version() -> str:
-    """``PGQUEUE_CODE_VERSION`` if set, else the commit that was checked out when this process started."""
-    return os.environ.get("PGQUEUE_CODE_VERSION") or commit(Path(__file__))
+    """``PGQUEUE_CODE_VERSION``, else the commit that was checked out when this process started, else our version."""
+    return os.environ.get("PGQUEUE_CODE_VERSION") or commit(Path(__file__)) or __version__
 
 
 def facts() -> dict[str, Any]:

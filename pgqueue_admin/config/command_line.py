@@ -1,0 +1,39 @@
+"""The command line: ``manage.py`` in a checkout, ``pgqueue-admin`` where the package is installed."""
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["up"]:
+        _end_at_once_on_ctrl_c()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pgqueue_admin.config.settings")
+    try:
+        from django.core.management import execute_from_command_line
+        from django.db import OperationalError
+    except ModuleNotFoundError as error:
+        if error.name != "django":
+            raise
+        sys.exit("The console is not installed, only the engine: pip install 'pgqueue-admin[console]'")
+
+    from pgqueue_admin.dialects.errors import DatabaseDown
+
+    try:
+        execute_from_command_line(sys.argv)
+    except (OperationalError, DatabaseDown) as error:
+        sys.exit(f"The database does not answer{_what_starts_it()}.\n{error}")
+
+
+def _what_starts_it() -> str:
+    """Of databases of others nobody here knows."""
+    from pgqueue_admin.config.env import INSTALLED, OURS
+
+    starter = "pgqueue-admin up" if INSTALLED else "make run"
+    return f"; the embedded one runs while `{starter}` does" if OURS["console"] or OURS["queues"] else ""
+
+
+def _end_at_once_on_ctrl_c() -> None:
+    """Until ``up`` hears signals itself: nothing is started yet, and an exception may be lost while modules load,
+    because Python drops what is raised in a callback or a ``__del__``; the product would start all the same."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
