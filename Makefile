@@ -1,4 +1,4 @@
-# Two commands: make run, make test. What each variable does: docs/configuration.md.
+# Two commands: make run, make test. What each variable does: docs/reference/configuration.md.
 PYTHON ?= python3
 VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin

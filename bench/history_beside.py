@@ -13,7 +13,7 @@ from bench.table import Row, row
 
 ROOT = Path(__file__).resolve().parent.parent
 DUCKDB = "duckdb==1.4.4"
-# as docs/history.md shows them, of the archive alone and with processing times
+# as docs/how-to/history.md shows them, of the archive alone and with processing times
 SQL = """
 select date_trunc('minute', died_at) as minute, endpoint, message_type, result, count(*) as messages,
   percentile_disc(array[0.5, 0.95, 0.99]) within group (order by died_at - sent_at) as critical,

@@ -1,4 +1,4 @@
-"""Everything: the console's pages, Django admin, Celery and its schedule. Loopback relaxations: docs/deployment.md."""
+"""Everything: the console's pages, Django admin, Celery and its schedule. Loopback relaxations: SECURITY.md."""
 
 from urllib.parse import urlsplit
 
@@ -103,7 +103,7 @@ CSRF_COOKIE_NAME = f"csrftoken_{INSTALLATION}"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = given.BELOW
 SESSION_COOKIE_AGE = PGQUEUE["SESSION_HOURS"] * 3600
 MESSAGE_STORAGE = "pgqueue_admin.console.flash_cookie.Said"
-# What an address without https has to go without; docs/deployment.md lists these.
+# What an address without https has to go without; SECURITY.md lists these.
 SESSION_COOKIE_SECURE = not given.ON_LOOPBACK
 CSRF_COOKIE_SECURE = not given.ON_LOOPBACK
 SECURE_SSL_REDIRECT = not given.ON_LOOPBACK

@@ -11,7 +11,7 @@ from pgqueue_admin.console import responses
 STRANGERS = "pgqueue_admin/errors/nothing.html"
 SAYS_NOTHING = frozenset({"", "Resolver404", "Http404"})
 ELSEWHERE = """This console is below {0}, as PUBLIC_URL says, and the address that was asked for here is not.
-Where a proxy stands in front, it has to pass that part of the path on unchanged: docs/deployment.md.
+Where a proxy stands in front, it has to pass that part of the path on unchanged: docs/how-to/run-behind-a-proxy.md.
 """
 OLD_FORM = "Nothing was changed: the page was open from before you last signed in. It is fresh now: press it again."
 

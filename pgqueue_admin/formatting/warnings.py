@@ -299,7 +299,7 @@ def superuser(url: str, role: str, cure: str) -> WarningText:
         "superuser",
         "no superuser",
         f"Whoever gets code of theirs run by it has that whole server, its files included. {instead} "
-        "What it needs: docs/deployment.md, Roles and rights.",
+        "What it needs: docs/reference/database-access.md.",
     )
 
 

@@ -88,7 +88,7 @@ class LatencyBucket(TimeBucket):
 
 
 class FailureFields(models.Model):
-    """What failed in the same way in one step. Its fingerprint says that it did; docs/history.md says how."""
+    """What failed in the same way in one step, by its fingerprint (docs/reference/history-data.md)."""
 
     at = models.DateTimeField()
     fingerprint = models.CharField(max_length=16)

@@ -40,7 +40,7 @@ class SettingsRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """How an endpoint receives. docs/engine.md says what each setting does, docs/tuning.md which values to choose."""
+    """How an endpoint receives. Meaning: docs/reference/engine.md; which values to choose: docs/how-to/tune.md."""
 
     peek_delay: float = 1.0  # T14: seconds between two peeks of an empty queue
     max_records_to_peek: int | None = None  # T17: how many receives one peek may start; None: as many as it counted

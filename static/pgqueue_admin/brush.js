@@ -1,4 +1,4 @@
-// A stretch of time chosen on a chart: dragged, or with Shift and the arrow keys (see docs/console.md).
+// A stretch of time chosen on a chart: dragged, or with Shift and the arrow keys (see docs/reference/pages.md).
 (() => {
   "use strict";
   const iso = window.pgqueue.iso = (at) => `${new Date(at * 1000).toISOString().slice(0, 19)}Z`;

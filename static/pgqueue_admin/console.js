@@ -1,4 +1,4 @@
-// What moves on a page: live figures (rules L1–L11 of docs/console.md), ages, keys, copying. Pages work without it.
+// What moves on a page: live figures (rules L1–L11 of docs/reference/pages.md), ages, keys, copying. Pages work without it.
 (() => {
   "use strict";
   const body = document.body;

@@ -1,4 +1,4 @@
-// What all charts share: colours of the stylesheet, hairlines with labels, the keyboard (see docs/console.md).
+// What all charts share: colours of the stylesheet, hairlines with labels, the keyboard (see docs/reference/pages.md).
 (() => {
   "use strict";
   const time = (at) => window.pgqueue.clock(new Date(at * 1000)).slice(0, 5);

@@ -1,4 +1,4 @@
-// History over time, drawn by uPlot (see docs/console.md).
+// History over time, drawn by uPlot (see docs/reference/pages.md).
 (() => {
   "use strict";
   const source = document.getElementById("trends");

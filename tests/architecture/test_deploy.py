@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 KNOWN = {"PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE"} | set(
-    re.findall(r"`([A-Z_]{3,})`", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
+    re.findall(r"`([A-Z_]{3,})`", (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8"))
 )
 WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens is the deployment's to say
 NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
@@ -174,7 +174,7 @@ def test_units_are_well_formed(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_steps_are_documented() -> None:
-    page = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
     for path in [*UNITS, ROOT / "deploy/systemd/environment.example"]:
         assert path.name in page
     assert "docker compose up" in page

@@ -14,7 +14,7 @@ from pgqueue_admin.workers.supervisor.supervisor import TICK
 from tests.architecture.test_deploy import COMPOSE, NAMES, ROOT, UNITS, unit
 
 SERVICES = COMPOSE["services"]
-DOCS = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs/how-to/deploy.md").read_text(encoding="utf-8")
 IMAGE = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
 SUPERVISOR = unit(ROOT / "deploy/systemd/pgqueue-supervisor.service")
 WEB = unit(ROOT / "deploy/systemd/pgqueue-web.service")
@@ -42,7 +42,7 @@ def test_a_unit_stands_where_the_steps_put_things(path: Path) -> None:
     found, installed = unit(path), re.search(r"They expect the project in `(\S+)` with its `\.venv`", DOCS)
     assert installed is not None
     assert found["WorkingDirectory"] == [installed[1]]
-    assert found["Documentation"] == [f"file://{installed[1]}/docs/deployment.md"]
+    assert found["Documentation"] == [f"file://{installed[1]}/docs/how-to/deploy.md"]
     for started in found["ExecStart"] + found.get("ExecStartPre", []):
         assert started.startswith(f"{installed[1]}/.venv/bin/python ")
     (given,) = found["EnvironmentFile"]
@@ -164,7 +164,7 @@ def test_the_set_up_runs_the_steps_of_the_documentation() -> None:
 
 
 def test_an_upgrade_brings_both_kinds_of_tables_up_to_date() -> None:
-    upgrade = DOCS.partition("\nA new version: ")[2].partition("\n\n")[0]
+    upgrade = (ROOT / "docs/how-to/upgrade.md").read_text(encoding="utf-8")
     assert {"`manage.py migrate`", "`manage.py engine_schema`"} <= set(re.findall(r"`[^`]+`", upgrade))
 
 

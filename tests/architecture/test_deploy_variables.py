@@ -9,7 +9,9 @@ from tests.architecture.test_deploy import COMPOSE, NAMES, ROOT
 DOCUMENTED = {
     name
     for row in re.findall(
-        r"^\| ((?:`[A-Z_]+`(?:, )?)+) \|", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\| ((?:`[A-Z_]+`(?:, )?)+) \|",
+        (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     for name in re.findall("[A-Z_]+", row)
 }

@@ -83,5 +83,5 @@ def test_what_loopback_relaxes_is_what_the_documentation_lists() -> None:
     loopback, deployed = settings_of(), settings_of(**DEPLOYED)
     assert [name for name in RELAXED if loopback[name]] == []
     assert [name for name in RELAXED if not deployed[name]] == []
-    documented = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+    documented = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     assert [name for name in RELAXED if f"`{name}`" not in documented] == []

@@ -1,4 +1,4 @@
-"""The picture in docs/architecture.md is the folder listing, and each module says what lives in it."""
+"""The picture in docs/explanation/architecture.md is the folder listing, and each module says what lives in it."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ def modules() -> list[Path]:
 
 
 def test_the_picture_shows_the_rooms_that_are_there() -> None:
-    picture = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    picture = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
     drawn = set(re.findall(r"^  ([a-z]+)/ ", picture, re.MULTILINE))
     assert drawn == rooms()
 

@@ -240,7 +240,7 @@ def test_addresses_are_taken_as_they_are_said(monkeypatch: pytest.MonkeyPatch) -
 
 
 PRINTED = "from django.conf import settings; s = settings; print(s.PGQUEUE, s.LOGGING, s.ALLOWED_HOSTS, s.DATABASES)"
-VARIABLES = re.findall(r"`([A-Z_]{4,})`", (ROOT / "docs/configuration.md").read_text(encoding="utf-8"))
+VARIABLES = re.findall(r"`([A-Z_]{4,})`", (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8"))
 
 
 def test_a_variable_set_to_nothing_is_as_one_left_out() -> None:
@@ -298,7 +298,7 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(name: str, said: str, w
 
 
 def test_bodies_and_colours_are_those_that_the_page_names() -> None:
-    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
     for name, words in (("PGQUEUE_HISTORY_BODIES", BODIES), ("PGQUEUE_ENVIRONMENT_COLOUR", COLOURS)):
         (row,) = re.findall(rf"^\| `{name}` \| `(\w+)` \|(.*)", page, re.MULTILINE)
         assert set(re.findall(r"`(\w+)`", row[1])) == set(words)

@@ -80,7 +80,7 @@ def test_so_does_one_with_amqps(valkey: Valkey, trusted: str, host: str, why: st
 def test_postgresql_is_verified_as_far_as_its_url_asks(
     database: str, connect: Callable[..., Connection], mode: str, host: str, is_taken: bool
 ) -> None:
-    """As docs/configuration.md and ``manage.py check`` say it of each mode."""
+    """As docs/reference/configuration.md and ``manage.py check`` say it of each mode."""
     with tls_relay.before(urlsplit(database).port or 0, as_postgresql=True, host=host) as relay:
         url = f"{through(database, relay, 'postgresql', host)}?sslmode={mode}"
         if is_taken:

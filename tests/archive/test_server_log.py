@@ -1,4 +1,4 @@
-"""L2: the WARNING of a dead message, in a real server's log and at the client, as docs/log-patterns.md promises."""
+"""L2: the WARNING of a dead message, in a server's log and at the client, as docs/reference/log-lines.md promises."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from tests.waiting import until
 
-DOCUMENTED = Path(__file__).parents[2] / "docs" / "log-patterns.md"
+DOCUMENTED = Path(__file__).parents[2] / "docs/reference/log-lines.md"
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
+ENGINE = (ROOT / "docs/evidence/engine.md").read_text(encoding="utf-8")
 HEAD = "| mode | lost | dead | handled again | sent again |"
 FIGURES = {  # and what the page calls them
     "rollups": "rollups",
     "histograms": "buckets of histograms",
     "failures": "failures of a minute",
-    "stories": "stories",
+    "stories": "retry outcomes",
 }
 COUNTED = ("lost", "dead", "handled_again", "sent_again")
 
@@ -26,7 +26,7 @@ def test_the_table_of_chaos_is_its_last_run() -> None:
 
 def test_the_table_of_pages_is_the_last_run_of_the_console_s() -> None:
     measured = {each["name"]: each for each in json.loads((ROOT / "bench/results/console.json").read_text("utf-8"))}
-    said = (ROOT / "docs/console.md").read_text(encoding="utf-8")
+    said = (ROOT / "docs/evidence/console.md").read_text(encoding="utf-8")
     for page in ("Overview", "Queues", "Queue, 1,000,000 rows"):
         plain, dead = measured[f"{page}, p95"], measured[f"{page}, 600,000 dead rows held at its head, p95"]
         assert f"| {page} | {plain['value']:.0f} | {dead['value']:.0f} | {plain['target']} |" in said
@@ -38,7 +38,7 @@ def test_the_table_of_pages_is_the_last_run_of_the_console_s() -> None:
 def test_what_kills_cost_is_what_its_last_run_found() -> None:
     """All that can be wrong is none, and the page says of how much."""
     run = json.loads((ROOT / "bench/results/history_chaos.json").read_text("utf-8"))
-    said = " ".join((ROOT / "docs/history.md").read_text(encoding="utf-8").split())
+    said = " ".join((ROOT / "docs/evidence/history.md").read_text(encoding="utf-8").split())
     kills = f"{run['killed']} kills of drivers, among them at each of the {run['points']} points"
     assert f"{kills}, {run['restarts']} restarts of the server, {run['committed']:,} messages committed" in said
     compared = ", ".join(f"{run[name]:,} {told}" for name, told in FIGURES.items())
@@ -66,7 +66,7 @@ SPEED = {
 
 def test_how_fast_history_is_is_what_its_last_runs_found() -> None:
     measured = json.loads((ROOT / "bench/results/history.json").read_text("utf-8"))
-    page = (ROOT / "docs/history.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/evidence/history.md").read_text(encoding="utf-8")
     said = page[page.index("What two cores gave that server") :]
     for begin, words in SPEED.items():
         (found,) = (each for each in measured if each["name"].startswith(begin))

@@ -1,4 +1,4 @@
-"""Every setting and mode of the engine is documented, and the example in the page is the one that is tested."""
+"""Every setting, mode and call of the engine is documented, and what the page names exists."""
 
 import re
 from dataclasses import fields
@@ -12,9 +12,9 @@ from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.transport.settings import _CHOICES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-ENGINE = (DOCS / "engine.md").read_text(encoding="utf-8")
+ENGINE = (DOCS / "reference/engine.md").read_text(encoding="utf-8")
 BY_MODULE = re.compile(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)")
-TUNING = (DOCS / "tuning.md").read_text(encoding="utf-8")
+TUNING = (DOCS / "how-to/tune.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(EndpointSettings)])
@@ -48,10 +48,16 @@ def test_what_is_named_by_its_module_is_there(name: str) -> None:
 
 
 def test_a_row_has_the_engine_s_defaults_save_its_concurrency() -> None:
-    """docs/workers.md sends its reader here for them."""
-    row, engine, workers = Row(), EndpointSettings(), (DOCS / "workers.md").read_text(encoding="utf-8")
+    """docs/reference/managed-endpoints.md sends its reader to the engine's for them."""
+    row, engine, workers = (
+        Row(),
+        EndpointSettings(),
+        (DOCS / "reference/managed-endpoints.md").read_text(encoding="utf-8"),
+    )
     same = {field.name for field in fields(EndpointSettings)} & {field.name for field in Row._meta.fields}
     assert {name for name in same if getattr(row, name) != getattr(engine, name)} - {"concurrency"} == {"error_queue"}
     assert row.peek_delay_ms == engine.peek_delay * 1000
     assert row.delayed_retry_step_ms == engine.delayed_retry_step * 1000
-    assert f"concurrency of an endpoint that is run here is {row.concurrency} in each process" in workers
+    assert f"concurrency of an endpoint that is run here is {row.concurrency} in each process" in " ".join(
+        workers.split()
+    )

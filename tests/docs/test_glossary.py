@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/glossary.md"
+PAGE = ROOT / "docs/reference/glossary.md"
 ROWS = re.findall(r"^\| ([^|]+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 CITED = {
     "": re.compile(r"(?<![\w%])([TC]\d{1,2})\b"),  # not the bytes of %C0
@@ -40,5 +40,5 @@ def test_every_code_of_the_tree_has_its_row(tree: str, family: str) -> None:
 
 
 def test_no_word_and_no_code_has_two_rows() -> None:
-    names = [row for row in ROWS if row not in {"code", "---"}]
+    names = [row for row in ROWS if row not in {"Code", "---"}]
     assert sorted(names) == sorted(set(names))

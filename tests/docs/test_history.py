@@ -1,11 +1,11 @@
-"""The page of history names every column that its files have, and no other."""
+"""The page of History's files names every column that its files have, and no other."""
 
 import re
 from pathlib import Path
 
 from pgqueue_admin.history.storage import event_files
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/history-data.md").read_text(encoding="utf-8")
 
 
 def test_every_column_has_its_place() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.dialects.postgresql import postgresql
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/quickstart-engine.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/tutorials/engine-without-django.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"## ([^\n]+)\n+```python\n(.*?)```\n+```text\n(.*?)```", PAGE, re.DOTALL)
 DSN = "postgresql://user@host/database"
 NAMED = re.findall(r"`([a-z_]+)(?:\[\w+\])?`", PAGE.partition("##")[0])

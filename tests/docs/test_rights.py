@@ -1,4 +1,4 @@
-"""docs/deployment.md says who may do what, by the names that Django admin shows."""
+"""Permissions are documented by the names that Django admin shows, and documented grants suffice."""
 
 import re
 from collections.abc import Callable
@@ -18,11 +18,14 @@ from tests.archived_messages import REFUSED
 from tests.console.sampled import elsewhere, sample
 from tests.waiting import until
 
-PAGE = (Path(__file__).resolve().parent.parent.parent / "docs/deployment.md").read_text(encoding="utf-8")
+REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference"
+PERMISSIONS_PAGE, ACCESS_PAGE = (
+    (REFERENCE / name).read_text(encoding="utf-8") for name in ("permissions.md", "database-access.md")
+)
 
 
 def test_each_right_is_told_as_django_admin_lists_it(console_database: str) -> None:
-    told = PAGE.partition("## Who may do what")[2].partition("\n## ")[0]
+    told = PERMISSIONS_PAGE.partition("## Who may do what")[2].partition("\n## ")[0]
     codes = {code.removeprefix("pgqueue.") for code in PERMISSIONS.values()}
     listed = [str(each) for each in Permission.objects.filter(codename__in=codes)]
     assert len(listed) == len(codes) == 4
@@ -32,8 +35,8 @@ def test_each_right_is_told_as_django_admin_lists_it(console_database: str) -> N
 def test_the_role_that_is_told_may_do_what_acts_and_ingestion_need(
     archived_console: str, connect: Callable[[str], Connection]
 ) -> None:
-    told = PAGE.partition("### Rights in the queues' database")[2]
-    (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\n### ")[0], re.DOTALL)
+    told = ACCESS_PAGE.partition("## Rights in the queues' database")[2]
+    (grants,) = re.findall(r"```sql\n(.*?)```", told.partition("\n## ")[0], re.DOTALL)
     owner = connect(archived_console)
     owner.run("create role pgqueue_queues login password 'narrow'")
     try:

@@ -9,7 +9,7 @@ from pgqueue_admin.alerts.kinds import KINDS
 from pgqueue_admin.alerts.kinds.kind import HOVERING
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/warnings.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/warnings.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^\| `([a-z_]+)` \|(.*)$", PAGE.partition("## Mail")[0], re.MULTILINE)
 ROWS = dict(LISTED)
 
@@ -23,9 +23,9 @@ def test_the_rows_say_which_are_mailed() -> None:
 
 
 def test_the_page_says_which_warnings_outlive_their_cause() -> None:
-    said = PAGE.partition("\nFigures go up and down, so ")[2].partition(
-        " end only when their cause has been gone for 30 s."
-    )[0]
+    (said,) = re.findall(
+        rf"^Kinds that resolve only after {HOVERING.seconds} s without their cause: (.*)$", PAGE, re.MULTILINE
+    )
     assert set(re.findall(r"`(\w+)`", said)) == {kind.name for kind in KINDS if kind.linger == HOVERING}
 
 

@@ -1,4 +1,4 @@
-"""What docs/history.md shows beside Spark, run as it stands there."""
+"""What docs/how-to/history.md shows beside Spark, run as it stands there."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ import pytest
 from pgqueue_admin.history.rollups.histogram import percentile
 from pgqueue_admin.models import Rollup
 
-_PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
+_PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/history.md").read_text(encoding="utf-8")
 _SQL = dict(re.findall(r"```sql\n-- (PostgreSQL|DuckDB)\b(.*?)```", _PAGE, re.DOTALL))
 _SHARES = (0.5, 0.95, 0.99)
 _NONE = (None, None, None)

@@ -10,7 +10,7 @@ INSTANT = pyarrow.timestamp("us", "UTC")
 
 
 def are_as_documented(files: list[Path]) -> None:
-    """zstd, times in microseconds UTC and nothing of INT96, each sorted by endpoint and time (docs/history.md)."""
+    """zstd, times in microseconds UTC, no INT96, sorted by endpoint and time (docs/reference/history-data.md)."""
     assert files
     for file in files:
         known = pyarrow.parquet.ParquetFile(file)

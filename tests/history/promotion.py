@@ -8,7 +8,7 @@ from pgqueue_admin.history.plan import planning, xid_continuity
 from pgqueue_admin.models import HistorySource
 from tests.waiting import until
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/history.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/resume-history.md"
 
 
 def rests(database: Any, source: HistorySource, why: str) -> None:
@@ -17,7 +17,7 @@ def rests(database: Any, source: HistorySource, why: str) -> None:
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
     assert why in source.note
-    assert "docs/history.md" in source.note
+    assert "docs/how-to/resume-history.md" in source.note
 
 
 def lags_from_now_on(standby: Any) -> None:
@@ -34,7 +34,7 @@ def has_all_of(database: Any, standby: Any) -> None:
 
 
 def may_see_timelines(database: Any) -> None:
-    """As a superuser lets us: the very statements of docs/history.md."""
+    """As a superuser lets us: the very statements of docs/how-to/resume-history.md."""
     block = re.search(r"```sql\n([^`]*create function messages.timeline_history.*?)```", PAGE.read_text(), re.DOTALL)
     assert block
     for statement in re.split(r";(?: --.*)?\n", block[1])[:-1]:

@@ -145,7 +145,7 @@ def one_is_read_and_the_other_promoted(
 
 
 def going_on(way: str, database: Any) -> tuple[HistorySource, Callable[..., None], str]:
-    """A source, what comes to it, and what somebody says where nothing was lost, as docs/history.md has it."""
+    """A source, what comes to it, and what somebody says where nothing was lost (docs/how-to/resume-history.md)."""
     if way == "the archive":
         table, source = ARCHIVE, sources(database)[0]
     else:

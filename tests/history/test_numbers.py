@@ -71,7 +71,7 @@ def test_numbers_that_began_anew_and_are_past_what_was_read_are_noticed(
     assert planning.plan_batch(database, source) is None
     source.refresh_from_db()
     assert why in source.note
-    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/how-to/resume-history.md says
     source.refresh_from_db()
     assert read(database, source) == [1, 2, 3]
 
@@ -147,7 +147,7 @@ def test_numbers_that_went_back_are_not_gone_on_with_when_they_are_past_what_was
         put(database)  # 3 to 5
     assert planning.plan_batch(database, source) is None
     assert "its numbers began anew" in told(source)
-    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/how-to/resume-history.md says
     source.refresh_from_db()
     assert read(database, source) == [2, 3, 4, 5]
 

@@ -148,7 +148,7 @@ def test_one_that_was_made_anew_is_not_taken_for_it(original: HistorySource, dat
     adopted(database)
     assert planning.plan_batch(database, original) is None
     assert "another table than the one that was read up to number 2" in told(original)
-    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/history.md says
+    HistorySource.objects.update(oid=None, seq_done=0)  # as docs/how-to/resume-history.md says
     original.refresh_from_db()
     assert read(database, original) == [1, 2, 3]
 

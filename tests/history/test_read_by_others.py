@@ -1,4 +1,4 @@
-"""The four lines each that docs/history.md shows, run as they stand there, on files that a driver wrote."""
+"""The four lines each that docs/how-to/history.md shows, run as they stand there, on files that a driver wrote."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ from pgqueue_admin.history.batch_loop import BatchLoop
 from pgqueue_admin.models import DataFile, Queue
 
 pytestmark = pytest.mark.spark
-PAGE = (Path(__file__).resolve().parents[2] / "docs/history.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/history.md").read_text(encoding="utf-8")
 SNIPPETS = dict(re.findall(r"```python\n# (\w+)\n(.*?)```", PAGE, re.DOTALL))
 
 
@@ -40,7 +40,7 @@ def test_each_gives_what_the_files_say(
     for name, snippet in SNIPPETS.items():
         known: dict[str, Any] = {"paths": paths, "spark": spark}
         with works_in(tmp_path, spark):
-            exec(compile(snippet, f"docs/history.md, {name}", "exec"), known)
+            exec(compile(snippet, f"docs/how-to/history.md, {name}", "exec"), known)
             assert dict(COUNTED[name](known["history"])) == dict(numbers), name
         said = capsys.readouterr().out
         assert any(each[:12] in said for each in filter(None, numbers)), f"{name} shows some types"

@@ -31,7 +31,7 @@ def said(source: HistorySource, how: dict[str, Any]) -> HistorySource:
 
 
 def all_new(database: Any, source: HistorySource) -> HistorySource:
-    """The very statements of docs/history.md."""
+    """The very statements of docs/how-to/resume-history.md."""
     of_queues, of_console = re.findall(
         r"```sql\n-- on the database with the queues\n(begin;\nupdate .*?)\n\n-- on the console's database\n(.*?)```",
         PAGE.read_text(), re.DOTALL,

@@ -19,12 +19,12 @@ from tests.history.tables import audit, died, put, read
 from tests.waiting import until
 
 Connect = Callable[[str], Any]
-NOTHING_WAS_LOST = {"cluster": ""}  # as docs/history.md says
+NOTHING_WAS_LOST = {"cluster": ""}  # as docs/how-to/resume-history.md says
 MARKED = {"cluster": "", "snapshot": "", "ahead": "", "seq_done": 0}
 
 
 def marked(database: Any, source: HistorySource, at: Any) -> None:
-    """What was read, by the very statement of docs/history.md."""
+    """What was read, by the very statement of docs/how-to/resume-history.md."""
     source.refresh_from_db()
     mark = of_docs("update messages.message_archive set xid = case").replace("2026-11-25 03:00", str(at))
     mark = mark.replace("...snapshot...", source.snapshot).replace("...ahead...", source.ahead or source.snapshot)
@@ -202,7 +202,7 @@ def test_a_ledger_that_noted_no_timeline_goes_on(database: Any) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
 def test_events_that_are_in_files_are_marked_whatever_the_zone_of_who_marks_them(zone: str, database: Any) -> None:
-    """By the very statements of docs/history.md, in a session of somebody's own."""
+    """By the very statements of docs/how-to/resume-history.md, in a session of somebody's own."""
     for _ in range(2):
         event(database, 7)
     database.run("set session_replication_role = replica")

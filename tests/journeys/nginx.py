@@ -1,4 +1,4 @@
-"""A real nginx before the console, with TLS, configured as docs/deployment.md shows it."""
+"""A real nginx before the console, with TLS, configured as docs/how-to/run-behind-a-proxy.md shows it."""
 
 import os
 import shutil

@@ -17,7 +17,9 @@ from tests.journeys.product import ROOT, Product
 from tests.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.journey
-DOCUMENTED = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/deployment.md").read_text(encoding="utf-8"), re.DOTALL)
+DOCUMENTED = re.findall(
+    r"```nginx\n(.*?)```", (ROOT / "docs/how-to/run-behind-a-proxy.md").read_text(encoding="utf-8"), re.DOTALL
+)
 FOLLOWED = re.compile("^(Live|As of .+)$")  # not "Cut off"; on a busy machine figures may be seconds old
 STRIPPED = "location /stripped/ {{ proxy_pass http://127.0.0.1:{port}/; proxy_set_header Host $http_host; }}"
 ADDRESS = re.compile(

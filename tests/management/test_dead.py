@@ -1,4 +1,4 @@
-"""`manage.py dead`: frozen, confirmed, done; what it prints and how it exits (C4, docs/archive.md)."""
+"""`manage.py dead`: frozen, confirmed, done; what it prints and how it exits (C4, docs/reference/cli.md)."""
 
 import io
 import json
@@ -172,7 +172,7 @@ def test_without_the_engines_tables_it_names_the_command() -> None:
 
 
 def test_every_exit_code_is_documented() -> None:
-    table = (Path(__file__).parents[2] / "docs" / "archive.md").read_text()
+    table = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text()
     codes = {int(code) for code in re.findall(r"^\| (\d) \|", table, re.MULTILINE)}
     named: list[Any] = [command.NOT_ALL, command.WRONG, command.NOTHING, command.NOT_CONFIRMED, command.NO_DATABASE]
     assert codes == {0, *named}

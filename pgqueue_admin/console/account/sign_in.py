@@ -54,7 +54,7 @@ class SignInForm(AuthenticationForm):
 
     @property
     def attempt(self) -> login_throttle.SignInAttempt:
-        """The address is the proxy's where uvicorn was not told to trust it (docs/deployment.md)."""
+        """The address is the proxy's where uvicorn was not told to trust it (docs/how-to/run-behind-a-proxy.md)."""
         name = self.cleaned_data["username"]
         cookie = self.request.COOKIES.get(COOKIE, "") if self.request else ""
         address = self.request.META.get("REMOTE_ADDR") or "" if self.request else ""

@@ -13,7 +13,7 @@ select
     clock_timestamp() as at
 
 -- name: has_timelines
--- Whether a superuser has let us see where the timelines of the server's log began and ended (docs/history.md).
+-- Whether a superuser has let us see where the timelines of the server's log began and ended (docs/how-to/resume-history.md).
 select exists (
     select from pg_proc function join pg_namespace schema on schema.oid = function.pronamespace
     where schema.nspname = 'messages' and function.proname = 'timeline_history' and function.pronargs = 0

@@ -14,7 +14,7 @@ from pgqueue_admin.models import HistoryBatch, HistorySource
 
 PATIENCE, BETWEEN = 1.0, 0.05  # seconds: most who write have ended by then; the others are looked for in the next turn
 WENT_BACK = -1  # in place of its sequence's file: noticed once, it stays until somebody says what was read
-_SAY = "Nothing of it is read before somebody says which (docs/history.md)."
+_SAY = "Nothing of it is read before somebody says which (docs/how-to/resume-history.md)."
 
 
 class UpperBound(NamedTuple):

@@ -12,7 +12,7 @@ from pgqueue_admin.models import HistorySource
 BETWEEN = 0.05  # seconds
 WENT_BACK = "went back"  # in place of its server: noticed once, it stays until somebody says what was read
 _NOTHING_NEW = "it was made anew, or dumped on this very server"
-_SAY = "Nothing of it is read before somebody says how to go on (docs/history.md)."
+_SAY = "Nothing of it is read before somebody says how to go on (docs/how-to/resume-history.md)."
 
 
 def is_known(connection: Connection, source: HistorySource) -> bool:

@@ -15,5 +15,5 @@ def why_not(folder: Path) -> str:
     return (
         f"PGQUEUE_HISTORY_DIR ({folder}) has none of the {len(newest)} newest files of history, e.g. {newest[0]}: "
         "is its volume mounted, or does PGQUEUE_HISTORY_DIR say another folder? "
-        "Nothing is read before they are there (docs/history.md)."
+        "Nothing is read before they are there (docs/how-to/resume-history.md)."
     )

@@ -24,7 +24,8 @@ def sweep(folder: Path, now: float | None = None) -> int:
     if found := foreign_files.among(folder, places):
         log.warning(
             "History: no file is swept from %s, because this ledger knows nothing of %s in it (%s in all): the"
-            " console's database was restored or is another one, or another console writes there (docs/history.md).",
+            " console's database was restored or is another one, or another console writes there"
+            " (docs/how-to/resume-history.md).",
             folder, found[0].relative_to(folder), len(found),
         )  # fmt: skip
         return 0

@@ -21,7 +21,7 @@ NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
 
 
 class Command(BaseCommand):
-    help = "Lists, retries, discards and restores dead messages. Exit codes: docs/archive.md."
+    help = "Lists, retries, discards and restores dead messages. Exit codes: docs/reference/cli.md."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

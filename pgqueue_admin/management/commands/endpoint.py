@@ -15,7 +15,7 @@ from pgqueue_admin.workers.processes import register_endpoint
 
 
 class Command(BaseCommand):
-    help = "Makes the queue tables of a new endpoint and has the supervisor run it. Its handlers: docs/workers.md."
+    help = "Makes the queue tables of a new endpoint and has it run. Handlers: docs/reference/managed-endpoints.md."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
