@@ -23,7 +23,7 @@ from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
 from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
@@ -163,9 +163,9 @@ class ArchiveAdmin(ReadOnlyAdmin):
         try:
             with through_django():
                 ids = list(chosen.order_by().values_list("pk", flat=True))
-            operation = service.freeze(kind, ids, request.user, "admin")
+            operation = operations.freeze(kind, ids, request.user, "admin")
             return redirect("admin:pgqueue_operation_confirm", operation.pk)
-        except service.OperationRefused as error:
+        except operations.OperationRefused as error:
             why = str(error)
         except DatabaseError as error:
             why = f"Nothing was {kind_of(kind).past}: {_said(error)}"

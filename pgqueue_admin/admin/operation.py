@@ -20,7 +20,8 @@ from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.formatting.numbers import pluralize
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import confirmation, service
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import confirmation
 from pgqueue_admin.services.operations.kinds import kind_of
 from pgqueue_admin.services.permissions import database_lets, refusal_for
 
@@ -62,18 +63,18 @@ class OperationAdmin(ReadOnlyAdmin):
     def _answer(self, request: HttpRequest, operation: Operation) -> HttpResponse:
         try:
             self._decide(request, operation)
-        except service.OperationRefused as error:
+        except operations.OperationRefused as error:
             self.message_user(request, str(error), messages.ERROR)
         return redirect("admin:pgqueue_archivedmessage_changelist")
 
     def _decide(self, request: HttpRequest, operation: Operation) -> None:
         if "keep" in request.POST:
-            service.cancel(operation.pk, request.user)
+            operations.cancel(operation.pk, request.user)
             return self.message_user(request, "Nothing was done.", messages.INFO)
         if refusal := database_lets(operation.kind):
             return self.message_user(request, f"Nothing was {kind_of(operation.kind).past}: {refusal}.", messages.ERROR)
         reason = confirmation.reason(request.POST.get("reason", ""))
-        service.start(operation.pk, request.user, reason, request.POST.getlist("target"))
+        operations.start(operation.pk, request.user, reason, request.POST.getlist("target"))
         self.message_user(request, _started(operation), messages.SUCCESS)
 
     def _asked(self, request: HttpRequest, operation: Operation) -> dict[str, Any]:
@@ -86,7 +87,7 @@ class OperationAdmin(ReadOnlyAdmin):
             "operation": operation,
             "verb": confirmations.VERBS[kind],
             "keep": confirmations.KEEP[kind],
-            "minutes": round(service.lapses_in(operation).total_seconds() / 60),
+            "minutes": round(operations.lapses_in(operation).total_seconds() / 60),
             "opts": self.opts,
         }
 
@@ -104,11 +105,11 @@ def _looked(operation: Operation) -> dict[str, Any]:
     retry = operation.kind == "retry"
     try:
         with queue_database().reading() as connection:
-            samples = service.samples(connection, operation, SAMPLES)
-            kept, removed = service.header_changes(connection, samples) if retry else ([], [])
+            samples = operations.samples(connection, operation, SAMPLES)
+            kept, removed = operations.header_changes(connection, samples) if retry else ([], [])
             return {
-                "targets": service.targets(connection, operation) if retry else None,
-                "changed": service.changed(connection, operation),
+                "targets": operations.retry_targets(connection, operation) if retry else None,
+                "changed": operations.changed(connection, operation),
                 "samples": [list_cells.Sample.of(row) for row in samples],
                 "kept": pluralize(len(kept), "other header"),
                 "removed": removed,

@@ -7,7 +7,7 @@ import django.db
 
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 
 log = logging.getLogger(__name__)
 SECONDS = 10.0  # then the worker is free to stop; the next task goes on
@@ -16,9 +16,9 @@ SECONDS = 10.0  # then the worker is free to stop; the next task goes on
 def run_started(seconds: float = SECONDS) -> None:
     """Every started operation, oldest first, until all are done or the time is over."""
     deadline = time.monotonic() + seconds
-    for pk in Operation.objects.filter(state__in=service.UNFINISHED).order_by("pk").values_list("pk", flat=True):
+    for pk in Operation.objects.filter(state__in=operations.UNFINISHED).order_by("pk").values_list("pk", flat=True):
         try:
-            service.run(pk, until=lambda: time.monotonic() > deadline)
+            operations.run(pk, until=lambda: time.monotonic() > deadline)
         except DatabaseError as error:
             _trouble(pk, str(error))
         except django.db.Error:

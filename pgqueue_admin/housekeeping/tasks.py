@@ -10,8 +10,7 @@ from pgqueue_admin.history.anomalies import hourly_totals
 from pgqueue_admin.history.rollups import closed_periods, compaction, forgetting
 from pgqueue_admin.housekeeping import pruning, resume_operations
 from pgqueue_admin.models import database_clock, depth_history, samples
-from pgqueue_admin.services import login_throttle
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import login_throttle, operations
 
 A_WHILE = 10.0  # seconds; then the worker is free for others
 
@@ -25,8 +24,8 @@ def run_operations() -> None:
 @shared_task
 def lapse_operations() -> int:
     """Give up frozen sets that nobody started, and settle what given-up operations left behind."""
-    lapsed = service.lapse()
-    service.settle()
+    lapsed = operations.lapse()
+    operations.settle()
     return lapsed
 
 

@@ -18,7 +18,7 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 from pgqueue_admin.admin.list_cells import WIDEST
 from pgqueue_admin.models import AuditEntry, Operation, database_role
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.admin.conftest import VIEWER
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 from tests.waiting import until
@@ -155,7 +155,7 @@ def test_retry_asks_with_count_queues_and_environment(sign_in: SignIn, settings:
         f'<a href="/admin/pgqueue/operation/{operation.pk}/change/">Operation {operation.pk}</a>'
         in done.content.decode()
     )
-    service.run(operation.pk)
+    operations.run(operation.pk)
     assert number_in(BILLING) == before + 3
     entry = AuditEntry.objects.get()
     assert (entry.origin, entry.verb, entry.count) == ("admin", "retry", 3)
@@ -232,7 +232,7 @@ def test_who_may_only_look_has_no_acts(sign_in: SignIn) -> None:
     assert page.context["action_form"] is None
     ask(viewer, "retry", [message.id])
     assert not Operation.objects.exists()
-    frozen = service.freeze("retry", [message.id], "ana", "console")
+    frozen = operations.freeze("retry", [message.id], "ana", "console")
     confirm = reverse("admin:pgqueue_operation_confirm", args=[frozen.pk])
     assert viewer.post(confirm, {"go": "1"}).status_code == 403
     frozen.refresh_from_db()
@@ -255,7 +255,7 @@ def test_nobody_adds_changes_or_deletes(sign_in: SignIn) -> None:
 
 def test_the_object_page_opens_in_the_console_and_tells_its_history(sign_in: SignIn) -> None:
     message = dead(words=("<script>",))[0]
-    service.act("discard", message.id, "bob", "command")
+    operations.act("discard", message.id, "bob", "command")
     page = sign_in("ana").get(f"{LIST}{message.id}/change/")
     assert f'<a href="/archive/{message.id}/">Open in the console</a>' in page.content.decode()
     assert "bob: discarded" in text(page)
@@ -281,7 +281,7 @@ def test_every_noun_is_there_for_staff_that_may_view_it(sign_in: SignIn, noun: s
 
 def test_no_page_needs_more_than_the_strict_policy(sign_in: SignIn) -> None:
     client, message = sign_in("ana"), dead()[0]
-    operation = service.freeze("retry", [message.id], "ana", "console")
+    operation = operations.freeze("retry", [message.id], "ana", "console")
     pages = (LIST, f"{LIST}{message.id}/change/", f"/admin/pgqueue/operation/{operation.pk}/confirm/", "/admin/")
     for url in (*pages, f"/admin/pgqueue/operation/{operation.pk}/change/", "/admin/pgqueue/auditentry/"):
         page = client.get(url)

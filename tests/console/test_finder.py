@@ -8,7 +8,7 @@ from django.test import Client
 from pgqueue_admin.archive import store
 from pgqueue_admin.dialects.errors import TimedOut
 from pgqueue_admin.models import Queue
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.console.pages import shown
 from tests.console.recorded import Recorded
 from tests.console.sampled import signed_in
@@ -96,7 +96,7 @@ def test_an_id_may_have_a_colon(looked_at: Recorded) -> None:
 
 def test_several_sightings_are_listed(recorded: Recorded) -> None:
     card = recorded.refused_card()
-    service.act("retry", card, "ana", "console")
+    operations.act("retry", card, "ana", "console")
     message_id = recorded.connection.value("select message_id from messages.message_archive where id = %s", [card])
     recorded.connection.run(
         """insert into messages.message_archive (created_at, message, result, handled_by, message_id)

@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation
 from pgqueue_admin.models import queue_database as queue_databases
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.console.operating import choose, follow, start
 from tests.console.pages import Connect, matched, shown
 from tests.console.recorded import REFUSED, Recorded
@@ -36,7 +36,7 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
     assert "Cancel the remaining" in waiting
     assert "Refresh" in waiting
 
-    service.run(Operation.objects.get().pk)
+    operations.run(Operation.objects.get().pk)
     ended = shown(recorded.operator, frozen["Location"])
     assert "5 retried." in ended
     assert ended.count("into <span") == 5
@@ -46,10 +46,10 @@ def test_from_tick_to_outcome(recorded: Recorded, cards: list[int]) -> None:
 
 def test_a_frozen_set_skips_what_somebody_else_did(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
-    service.act("discard", cards[0], "tomas", "console")
+    operations.act("discard", cards[0], "tomas", "console")
     assert "1 changed since the freeze: tomas was quicker" in shown(recorded.operator, frozen["Location"])
     start(recorded.operator, frozen["Location"])
-    service.run(Operation.objects.earliest("pk").pk)
+    operations.run(Operation.objects.earliest("pk").pk)
     recorded.operator.cookies["zone"] = "Asia/Tokyo"
     html = shown(recorded.operator, f"{frozen['Location']}?o=skipped")
     assert "4 retried, 1 skipped" in html
@@ -61,7 +61,7 @@ def test_one_that_lost_its_set_says_so(recorded: Recorded, cards: list[int]) -> 
     start(recorded.operator, frozen["Location"])
     with queue_database().writing() as connection:
         connection.run("delete from messages.operation_item where place > 2")
-    service.run(Operation.objects.get().pk)
+    operations.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
     for said in ("It ended early.", "3 of its 5 messages are in its set no more", "cancelled by the console"):
         assert said in html
@@ -106,12 +106,12 @@ def test_many_ask_for_a_reason_and_discarding_hundreds_for_the_count(recorded: R
 def test_discards_of_an_operation_can_be_restored_together(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
-    service.run(Operation.objects.get().pk)
+    operations.run(Operation.objects.get().pk)
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore all 5" in html
     again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
     start(recorded.operator, again["Location"])
-    service.run(Operation.objects.latest("pk").pk)
+    operations.run(Operation.objects.latest("pk").pk)
     assert {recorded.state(each) for each in cards} == {"dead"}
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore" not in html
@@ -123,23 +123,23 @@ def test_those_alone_are_restored_that_are_as_the_operation_left_them(recorded: 
     """One was restored since, and another one discarded anew by somebody else."""
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
-    service.run(Operation.objects.get().pk)
+    operations.run(Operation.objects.get().pk)
     for card in cards[:2]:
-        service.act("restore", card, "tomas", "console")
-    service.act("discard", cards[1], "tomas", "console")
+        operations.act("restore", card, "tomas", "console")
+    operations.act("discard", cards[1], "tomas", "console")
     html = shown(recorded.operator, frozen["Location"])
     assert "Restore the 3 still discarded" in html
     again = choose(recorded.operator, "restore", all="matching", q=matched(r'name="q" value="([^"]+)"', html))
     assert Operation.objects.latest("pk").count == 3
     start(recorded.operator, again["Location"])
-    service.run(Operation.objects.latest("pk").pk)
+    operations.run(Operation.objects.latest("pk").pk)
     assert [recorded.state(each) for each in cards] == ["dead", "discarded", "dead", "dead", "dead"]
 
 
 def test_cancelling_leaves_the_rest_as_it_is(recorded: Recorded, cards: list[int]) -> None:
     frozen = choose(recorded.operator, "retry", cards)
     start(recorded.operator, frozen["Location"])
-    service.run_chunk(Operation.objects.get().pk, size=2)
+    operations.run_chunk(Operation.objects.get().pk, size=2)
     html = follow(recorded.operator, recorded.operator.post(f"{frozen['Location']}cancel/"))
     assert "2 retried, 3 not touched and still dead where they were" in html
     assert sorted(recorded.state(each) for each in cards) == ["dead"] * 3 + ["retried"] * 2
@@ -151,7 +151,7 @@ def test_the_result_of_a_cancel_waits_for_what_is_in_hand(
     frozen = choose(recorded.operator, "discard", cards)
     start(recorded.operator, frozen["Location"])
     operation = Operation.objects.get()
-    service.run_chunk(operation.pk, size=2)
+    operations.run_chunk(operation.pk, size=2)
     worker = connect(recorded_console)
     with worker.transaction():
         worker.run(postgresql().operation.begin_chunk(), {"operation_id": operation.pk})
@@ -177,10 +177,10 @@ def test_what_is_left_to_cancel_is_counted_on_an_open_page(
         in html
     )
     assert html.count(f'Cancel the remaining <span data-live="op.{number}.left">5</span>') == 2
-    service.run_chunk(int(number), size=2)
+    operations.run_chunk(int(number), size=2)
     told = progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("3", "b bad")
-    service.run(int(number))
+    operations.run(int(number))
     told = progress.live(number)
     assert (told[f"op.{number}.left"], told[f"op.{number}.acts"]) == ("0", "off")
 
@@ -227,7 +227,7 @@ def test_an_open_page_is_told_of_progress(recorded: Recorded, cards: list[int]) 
     number = str(Operation.objects.get().pk)
     start(recorded.operator, frozen["Location"])
     assert progress.live(number)["@say"] == ""
-    service.run(int(number))
+    operations.run(int(number))
     told = progress.live(number)
     assert "5 retried" in told["@say"]
     assert "5 retried" in told[f"op.{number}.progress"]

@@ -35,7 +35,7 @@ from pgqueue_admin.models import (
     queue_database,
 )
 from pgqueue_admin.monitor import delayed, discovery
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.console.sampled import elsewhere, sample
 from tests.databases import Databases
 from tests.history.files import TEN, message, write
@@ -226,7 +226,7 @@ LINKED = "javascript:pwned()"
 
 def _operations(made: World) -> None:
     person = User.objects.get(username="operator")
-    service.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
+    operations.freeze("retry", made.dead[:30], person, "console", MARKUP, MARKUP)
     about = {"who": MARKUP[:100], "origin": "console", "reason": MARKUP, "selection": MARKUP, "last_error": MARKUP}
     for state in Operation.State.values[1:]:
         Operation.objects.create(kind="retry", state=state, queues={MARKUP: 1}, count=1, **about)

@@ -9,7 +9,7 @@ from pgqueue_admin.config.celery import app
 from pgqueue_admin.housekeeping import resume_operations, tasks
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.archived_messages import BILLING, REFUSED, dead, number_in
 from tests.waiting import until
 
@@ -21,18 +21,18 @@ def archive(archived_console: str) -> None:
 
 def run_to_the_end() -> None:
     """A task may take so many seconds and no more: a busy machine needs several."""
-    until(lambda: tasks.run_operations() or not Operation.objects.filter(state__in=service.UNFINISHED).exists())
+    until(lambda: tasks.run_operations() or not Operation.objects.filter(state__in=operations.UNFINISHED).exists())
 
 
 def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None:
     before = number_in(BILLING)
-    frozen = service.freeze("retry", [dead()[0].id], "ana", "console")
+    frozen = operations.freeze("retry", [dead()[0].id], "ana", "console")
     started = [
-        service.freeze("retry", ArchiveFilter(exception=each), "ana", "console")
+        operations.freeze("retry", ArchiveFilter(exception=each), "ana", "console")
         for each in (REFUSED, "TimeoutException")
     ]
     for operation in started:
-        service.start(operation.pk, "ana")
+        operations.start(operation.pk, "ana")
     run_to_the_end()
     assert list(Operation.objects.order_by("pk").values_list("state", flat=True)) == ["frozen", "done", "done"]
     assert Operation.objects.get(pk=frozen.pk).done == 0
@@ -42,8 +42,8 @@ def test_a_started_operation_is_picked_up_without_any_message_about_it() -> None
 
 
 def test_one_in_trouble_says_so_and_is_tried_again() -> None:
-    operation = service.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
-    service.start(operation.pk, "ana")
+    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), "ana", "console")
+    operations.start(operation.pk, "ana")
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     tasks.run_operations()
@@ -58,11 +58,13 @@ def test_one_in_trouble_says_so_and_is_tried_again() -> None:
 
 
 def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    stuck, other = (service.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED))
+    stuck, other = (
+        operations.freeze("retry", [message.id], "ana", "console") for message in dead(2, exception=REFUSED)
+    )
     for operation in (stuck, other):
-        service.start(operation.pk, "ana")
-    run = service.run
-    monkeypatch.setattr(service, "run", lambda pk, until: 1 / 0 if pk == stuck.pk else run(pk, until))
+        operations.start(operation.pk, "ana")
+    run = operations.run
+    monkeypatch.setattr(operations, "run", lambda pk, until: 1 / 0 if pk == stuck.pk else run(pk, until))
     tasks.run_operations()
     for operation in (stuck, other):
         operation.refresh_from_db()
@@ -71,8 +73,8 @@ def test_one_that_a_fault_of_ours_stops_keeps_no_other_from_being_done(monkeypat
 
 
 def test_a_long_one_leaves_the_worker_free_to_stop() -> None:
-    operation = service.freeze("retry", ArchiveFilter(), "ana", "console")
-    service.start(operation.pk, "ana")
+    operation = operations.freeze("retry", ArchiveFilter(), "ana", "console")
+    operations.start(operation.pk, "ana")
     resume_operations.run_started(seconds=0)
     operation.refresh_from_db()
     assert (operation.state, operation.done + operation.failed) == ("running", 200)

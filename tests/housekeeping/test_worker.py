@@ -12,7 +12,7 @@ import pytest
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.embedded.valkey import Valkey
 from pgqueue_admin.models import Operation, Process
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.archived_messages import events_of
 from tests.waiting import until
 
@@ -48,8 +48,8 @@ def start(archived_console: str, tmp_path: Path) -> Iterator[Start]:
 def test_a_killed_worker_costs_seconds_and_nothing_else(start: Start, tmp_path: Path) -> None:
     start(*BEAT)
     first = start(*WORKER)
-    operation = service.freeze("retry", ArchiveFilter(), "ana", "console")
-    service.start(operation.pk, "ana")
+    operation = operations.freeze("retry", ArchiveFilter(), "ana", "console")
+    operations.start(operation.pk, "ana")
 
     def now() -> Operation:
         operation.refresh_from_db()

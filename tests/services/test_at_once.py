@@ -10,7 +10,8 @@ from django.db import connections, transaction
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import runner, service
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner
 from tests.archived_messages import BILLING, REFUSED, number_in
 from tests.waiting import PATIENCE, held_up, until
 
@@ -24,7 +25,7 @@ def other(archived_console: str, connect: Callable[[str], Connection]) -> Connec
 @pytest.fixture
 def operation(ana: User) -> Operation:
     """Started, of 88."""
-    return service.start(service.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console").pk, ana)
+    return operations.start(operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console").pk, ana)
 
 
 def begun(act: Callable[[int], object], operation: Operation) -> threading.Thread:
@@ -43,9 +44,9 @@ def test_a_chunk_looks_again_before_it_acts(operation: Operation, other: Connect
     with other.transaction():
         lock = "select pg_advisory_xact_lock(hashtext('pgqueue operation'), %s::integer)"
         other.run(lock, [operation.pk])
-        chunk = begun(service.run_chunk, operation)
+        chunk = begun(operations.run_chunk, operation)
         until(lambda: held_up(other), what="the chunk begins")
-        service.cancel(operation.pk, "bob")
+        operations.cancel(operation.pk, "bob")
     chunk.join(PATIENCE)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (Operation.State.CANCELLED, 0)
@@ -56,9 +57,9 @@ def test_who_counts_waits_before_counting(operation: Operation, other: Connectio
     """Else what was counted before a chunk is written over what was counted after it."""
     with transaction.atomic():
         Operation.objects.select_for_update().get(pk=operation.pk)
-        counting = begun(runner.reconcile, operation)
+        counting = begun(runner.recount, operation)
         until(lambda: held_up(other), what="it waits for its turn")
-        assert service.run_chunk(operation.pk, 40)
+        assert operations.run_chunk(operation.pk, 40)
     counting.join(PATIENCE)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (Operation.State.RUNNING, 40)

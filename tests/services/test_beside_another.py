@@ -17,7 +17,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.archived_messages import BILLING, REFUSED, dead, number_in, person
 from tests.console.sampled import elsewhere
 from tests.databases import Databases
@@ -34,16 +34,16 @@ def other(databases: Databases, archive: None) -> Iterator[Other]:
 
 
 def frozen(person: User | str) -> Operation:
-    return service.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console", "gateway is back")
+    return operations.freeze("retry", ArchiveFilter(exception=REFUSED), person, "console", "gateway is back")
 
 
 def cancel(operation: Operation) -> None:
-    service.cancel(operation.pk, "ana")
+    operations.cancel(operation.pk, "ana")
 
 
 def let_lapse(operation: Operation) -> None:
     Operation.objects.filter(pk=operation.pk).update(created_at=timezone.now() - timedelta(minutes=31))
-    assert service.lapse() == 1
+    assert operations.lapse() == 1
 
 
 @pytest.mark.parametrize("give_up", [cancel, let_lapse])
@@ -55,8 +55,8 @@ def test_a_number_that_one_console_gave_up_is_no_other_ones(other: Other, give_u
     with other():
         theirs = frozen("bob")
         assert (theirs.pk > ours.pk, theirs.count) == (True, 88)
-        service.start(theirs.pk, "bob")
-        service.run(theirs.pk)
+        operations.start(theirs.pk, "bob")
+        operations.run(theirs.pk)
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
     assert not dead(operation=ours.pk), "what keeps the number names no message"
@@ -102,7 +102,7 @@ def test_a_right_that_is_missing_is_told_as_that(ana: User) -> None:
 
 def left_of(operation: Operation) -> list[Any]:
     with queue_database().reading() as connection:
-        return service.items(connection, operation.pk)
+        return operations.items(connection, operation.pk)
 
 
 def as_older_versions_did() -> None:
@@ -120,8 +120,8 @@ def test_a_set_of_another_console_under_a_number_of_ours_stays(other: Other) -> 
         assert (theirs.pk, theirs.count) == (ours.pk, 88)
     tasks.lapse_operations()
     with other():
-        service.start(theirs.pk, "bob")
-        service.run(theirs.pk)
+        operations.start(theirs.pk, "bob")
+        operations.run(theirs.pk)
         theirs.refresh_from_db()
     assert (theirs.state, theirs.done, theirs.last_error) == (State.DONE, 88, "")
 
@@ -134,9 +134,9 @@ def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here
         as_older_versions_did()
     (message,) = dead(1, exception=REFUSED)
     with other():
-        theirs = service.freeze("discard", [message.id], "bob", "console")
-        service.start(theirs.pk, "bob")
-        service.run(theirs.pk)
+        theirs = operations.freeze("discard", [message.id], "bob", "console")
+        operations.start(theirs.pk, "bob")
+        operations.run(theirs.pk)
     client = Client()
     client.force_login(person("ivo"))
     told = client.get(f"/archive/{message.id}/").content.decode()
@@ -150,17 +150,17 @@ def test_what_another_console_did_is_told_as_its_own(other: Other, is_known_here
 @pytest.mark.parametrize("done", [0, 30])
 def test_one_whose_set_is_gone_is_not_called_done(ana: User, done: int) -> None:
     operation, before = frozen(ana), number_in(BILLING)
-    service.start(operation.pk, ana)
+    operations.start(operation.pk, ana)
     if done:
-        service.run_chunk(operation.pk, done)
+        operations.run_chunk(operation.pk, done)
     with queue_database().writing() as connection:
         connection.run("delete from messages.operation_item where outcome is null")
-    service.run(operation.pk)
-    service.settle()
+    operations.run(operation.pk)
+    operations.settle()
     operation.refresh_from_db()
     assert (operation.state, operation.cancelled_by, operation.done) == (State.CANCELLED, "the console", done)
     assert operation.last_error.startswith(f"{88 - done} of its 88 messages are in its set no more")
     assert number_in(BILLING) == before + done
     assert len(dead(100, exception=REFUSED)) == 88 - done
-    with pytest.raises(service.AlreadyDecided, match="the console cancelled operation"):
-        service.start(operation.pk, ana)
+    with pytest.raises(operations.AlreadyDecided, match="the console cancelled operation"):
+        operations.start(operation.pk, ana)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from tests.archived_messages import BILLING, REFUSED, archived, dead, events_of, number_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,12 +44,12 @@ def run_and_kill(operation: Operation, dsn: str, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("where", "done_by_the_killed"),
-    [("reconcile", 30), ("_record", 0)],  # after the commit on queues; inside that transaction
+    [("recount", 30), ("_record", 0)],  # after the commit on queues; inside that transaction
 )
 def test_nothing_is_lost_or_done_twice(archived_console: str, ana: User, where: str, done_by_the_killed: int) -> None:
     before = number_in(BILLING)
-    operation = service.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
-    service.start(operation.pk, ana)
+    operation = operations.freeze("retry", ArchiveFilter(exception=REFUSED), ana, "console")
+    operations.start(operation.pk, ana)
     run_and_kill(operation, archived_console, where)
 
     operation.refresh_from_db()
@@ -57,7 +57,7 @@ def test_nothing_is_lost_or_done_twice(archived_console: str, ana: User, where: 
     assert number_in(BILLING) == before + done_by_the_killed
     assert events_of(operation.pk) == done_by_the_killed
 
-    service.run(operation.pk)
+    operations.run(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done, operation.skipped) == (Operation.State.DONE, 88, 0)
     assert number_in(BILLING) == before + 88

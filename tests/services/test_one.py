@@ -11,16 +11,17 @@ from pgqueue_admin.archive.messages import RETRIED_FROM, retried_from
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
 from pgqueue_admin.models import AuditEntry, Endpoint, Operation
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import runner, service
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import runner
 from pgqueue_admin.transport.wire import headers as h
 from tests.archived_messages import BILLING, REFUSED, archived, dead, number_in
 
 
 def test_retry_discard_restore(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    assert service.act("discard", message.id, ana, "console").result == "done"
-    assert service.act("restore", message.id, ana, "console").result == "done"
-    outcome = service.act("retry", message.id, ana, "console")
+    assert operations.act("discard", message.id, ana, "console").result == "done"
+    assert operations.act("restore", message.id, ana, "console").result == "done"
+    outcome = operations.act("retry", message.id, ana, "console")
     assert outcome.operation
     operation = Operation.objects.get(pk=outcome.operation)
     assert (outcome.result, outcome.target) == ("done", BILLING)
@@ -35,8 +36,8 @@ def test_retry_discard_restore(ana: User) -> None:
 
 def test_the_second_press_is_told_and_makes_no_operation(ana: User) -> None:
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    service.act("retry", message.id, ana, "console")
-    second = service.act("retry", message.id, "bob", "console")
+    operations.act("retry", message.id, ana, "console")
+    second = operations.act("retry", message.id, "bob", "console")
     assert (second.result, second.who_before, second.operation) == ("skipped", "ana", None)
     assert second.when_before == archived(message.id).became_at
     assert number_in(BILLING) == before + 1
@@ -50,7 +51,7 @@ def test_two_presses_at_the_same_moment_send_once(ana: User) -> None:
 
     def press(who: str) -> None:
         barrier.wait(60)
-        outcomes.append(service.act("retry", message.id, who, "console"))
+        outcomes.append(operations.act("retry", message.id, who, "console"))
         connections.close_all()
 
     threads = [threading.Thread(target=press, args=[who]) for who in ("ana", "bob")]
@@ -64,9 +65,9 @@ def test_two_presses_at_the_same_moment_send_once(ana: User) -> None:
 
 def test_what_cannot_be_retried_says_why(ana: User) -> None:
     message = dead(exception="QueueNotFoundException")[0]
-    outcome = service.act("retry", message.id, ana, "console")
+    outcome = operations.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.why) == ("failed", message.why_no_retry)
-    assert service.act("retry", 999_999, ana, "console").why == "It is no longer in the archive."
+    assert operations.act("retry", 999_999, ana, "console").why == "It is no longer in the archive."
     assert not Operation.objects.exists()
 
 
@@ -74,7 +75,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
     Endpoint.objects.create(name="Billing", ours=True, schema="public", table="Billing")
     for exception, table in ((REFUSED, "Billing"), ("InvalidCouponException", "Sales")):
         message = dead(exception=exception)[0]
-        service.act("retry", message.id, ana, "console")
+        operations.act("retry", message.id, ana, "console")
         with queue_database().reading() as connection:
             headers = connection.value(f'select headers from "public"."{table}" order by seq desc limit 1')
         said = retried_from(h.parse(headers).get(RETRIED_FROM))
@@ -83,7 +84,7 @@ def test_only_our_endpoints_are_told_which_message_it_was(ana: User) -> None:
 
 def test_a_schema_that_is_not_watched_is_not_written_to(ana: User, settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
-    outcome = service.act("retry", dead(queue='"Legacy"."Invoicing"')[0].id, ana, "console")
+    outcome = operations.act("retry", dead(queue='"Legacy"."Invoicing"')[0].id, ana, "console")
     assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in str(outcome.why)) == ("failed", True)
 
 
@@ -92,11 +93,11 @@ def test_what_fails_now_is_not_done_later(ana: User) -> None:
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event add constraint full_disk check (verb <> 'retried')")
     with pytest.raises(DatabaseError):
-        service.act("retry", message.id, ana, "console")
+        operations.act("retry", message.id, ana, "console")
     with queue_database().writing() as connection:
         connection.run("alter table messages.archive_event drop constraint full_disk")
     operation = Operation.objects.get()
-    service.run(operation.pk)
+    operations.run(operation.pk)
     assert operation.state == Operation.State.CANCELLED
     assert (archived(message.id).state, number_in(BILLING)) == ("dead", before)
 
@@ -104,11 +105,11 @@ def test_what_fails_now_is_not_done_later(ana: User) -> None:
 def test_what_was_done_is_not_called_undone_when_only_its_counting_failed(ana: User, away_while_counting: None) -> None:
     """The act is committed beside the queues; the console's row is set a moment later, by whoever comes next."""
     message, before = dead(exception=REFUSED)[0], number_in(BILLING)
-    outcome = service.act("retry", message.id, ana, "console")
+    outcome = operations.act("retry", message.id, ana, "console")
     assert (outcome.result, outcome.target, number_in(BILLING)) == ("done", BILLING, before + 1)
     operation = Operation.objects.get()
     assert operation.state == Operation.State.RUNNING
-    runner.reconcile(operation.pk)
+    runner.recount(operation.pk)
     operation.refresh_from_db()
     assert (operation.state, operation.done) == (Operation.State.DONE, 1)
 

@@ -39,7 +39,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 def effect(request: HttpRequest, name: str) -> HttpResponse:
     """What the form would do as it is typed; nothing is saved."""
     endpoint = existing(Endpoint, f"No endpoint {name} is declared here.", name=name)
-    typed = Effect(health.service(endpoint), EndpointSettingsForm(endpoint, request.POST))
+    typed = Effect(health.health_of(endpoint), EndpointSettingsForm(endpoint, request.POST))
     return render(request, "pgqueue_admin/endpoints/effect.html", {"effect": typed, "endpoint": endpoint})
 
 
@@ -55,7 +55,7 @@ def save(request: HttpRequest, name: str) -> HttpResponse:
         return _again(request, endpoint, form, status=422)
     if "look" in request.POST:
         return _again(request, endpoint, form)
-    found = risks(health.service(endpoint), form.wanted)
+    found = risks(health.health_of(endpoint), form.wanted)
     if found and request.POST.get("seen") != seen(found):
         return _again(request, endpoint, form, found, status=422)
     return _save(request, endpoint, form)
@@ -83,7 +83,7 @@ def _saved(endpoint: Endpoint, form: EndpointSettingsForm) -> str:
     said = settings_words.change({name: getattr(endpoint, name) for name in form.changes}, form.changes)
     if not endpoint.ours:
         return f"{endpoint.name} is declared with {said}. It runs elsewhere: its own code decides."
-    have = health.service(endpoint).staff.have
+    have = health.health_of(endpoint).staff.have
     return f"{endpoint.name}: {said}. {pluralize(have, 'process takes', 'processes take')} it within a second."
 
 
@@ -111,7 +111,7 @@ def _page(
 ) -> HttpResponse:
     last = endpoints.last_changes(endpoint.name)
     about = {
-        "service": health.service(endpoint),
+        "service": health.health_of(endpoint),
         "taken": processes.taken(endpoint),
         "counts": COUNTS,
         "suspects": crashing_messages.suspects(endpoint.name),
@@ -119,7 +119,7 @@ def _page(
         "settings": endpoint_rows.groups(endpoint, last),
         "history": [(entry, _undo_path(endpoint, entry, last)) for entry in endpoints.history(endpoint.name)[:HISTORY]],
         "form": form,
-        "effect": Effect(health.service(endpoint), form) if form else None,
+        "effect": Effect(health.health_of(endpoint), form) if form else None,
         "risks": found,
         "seen": seen(found or []),
         "back_to": responses.came_from(request),

@@ -116,7 +116,7 @@ def verdict(standing: Sequence[Standing]) -> Verdict:
     return verdicts.of_endpoints(standing) or Verdict("good", fine, fine)
 
 
-def services() -> list[EndpointHealth]:
+def health_of_all() -> list[EndpointHealth]:
     """All of them, ours first, those with a problem before the rest."""
     queues = {(queue.schema, queue.table): queue for queue in Queue.objects.select_related("latest")}
     ttbrs = list(MinimumTtbr.objects.all())
@@ -125,7 +125,7 @@ def services() -> list[EndpointHealth]:
     return sorted(found, key=lambda each: (not each.endpoint.ours, not each.staff.missing, each.endpoint.name))
 
 
-def service(endpoint: Endpoint) -> EndpointHealth:
+def health_of(endpoint: Endpoint) -> EndpointHealth:
     queue = Queue.objects.select_related("latest").filter(schema=endpoint.schema, table=endpoint.table).first()
     staff = records.of_endpoint(endpoint.name) if endpoint.ours else records.EndpointProcesses(endpoint, [])
     return EndpointHealth(staff, queue, list(queue.ttbrs.all()) if queue else [])

@@ -21,7 +21,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: ExternalEndpointForm, status: int = 200) -> HttpResponse:
-    found = health.services()
+    found = health.health_of_all()
     verdict = health.verdict(endpoint_standings.of(each.staff for each in found if each.endpoint.ours))
     about = {
         "services": found,

@@ -27,7 +27,7 @@ from pgqueue_admin.models import database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse, discovery
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations.targets import Target, judge
 
 TEMPLATE = "pgqueue_admin/message/page.html"
@@ -74,7 +74,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "beside": found.beside,
         "done": [*timeline.done(known, found.events)],
         "reasons": audit_reasons.of(archive_id, found.events),
-        "started_here": service.started_here(event.operation for event in found.events),
+        "started_here": operations.started_here(event.operation for event in found.events),
     }
     return render(request, TEMPLATE, about)
 

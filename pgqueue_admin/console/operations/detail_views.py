@@ -12,7 +12,8 @@ from pgqueue_admin.console.shortcuts import existing
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import confirmation, service
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import confirmation
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER
 
 
@@ -60,8 +61,8 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
     if allowed and (fault := confirmation.plan(operation).fault(reason, request.POST.get("count", ""))):
         return _preview(request, operation, fault)
     try:
-        service.start(number, request.user, reason, request.POST.getlist("target"))
-    except service.OperationRefused as error:
+        operations.start(number, request.user, reason, request.POST.getlist("target"))
+    except operations.OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Nothing was started. {error}")
@@ -72,11 +73,11 @@ def start(request: HttpRequest, number: int) -> HttpResponse:
 def cancel(request: HttpRequest, number: int) -> HttpResponse:
     existing(Operation, f"There is no operation {number}.", pk=number)
     try:
-        operation = service.cancel(number, request.user)
+        operation = operations.cancel(number, request.user)
         finishing = progress.of(operation).finishing
         came = labels.FINISHING if finishing else f"Cancelled. {labels.ended(operation)}"
         responses.done(request, f"{came}.")
-    except service.OperationRefused as error:
+    except operations.OperationRefused as error:
         responses.refused(request, str(error))
     except DatabaseError as error:
         responses.failed(request, f"Its frozen set stays for now. {error}")

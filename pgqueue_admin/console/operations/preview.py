@@ -10,7 +10,7 @@ from pgqueue_admin.console.operations import labels
 from pgqueue_admin.console.queue_row import unattended
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations.queries import ChangedState, Targets
 from pgqueue_admin.transport.wire.headers import short_type
 
@@ -41,16 +41,16 @@ class OperationPreview:
 
 
 def read(connection: Connection, operation: Operation) -> OperationPreview:
-    parts = service.made_of(connection, operation.pk)
+    parts = operations.made_of(connection, operation.pk)
     whole = next(part for part in parts if part.what == "all")
-    samples = service.samples(connection, operation, SAMPLES)
+    samples = operations.samples(connection, operation, SAMPLES)
     retry = operation.kind == Operation.Kind.RETRY
-    kept, removed = service.header_changes(connection, samples) if retry else ([], [])
+    kept, removed = operations.header_changes(connection, samples) if retry else ([], [])
     return OperationPreview(
         _splits(operation, parts),
         samples,
-        service.changed(connection, operation),
-        service.targets(connection, operation) if retry else None,
+        operations.changed(connection, operation),
+        operations.retry_targets(connection, operation) if retry else None,
         unattended.untended(operation.queues) if retry else [],
         whole.oldest_at,
         whole.newest_at,

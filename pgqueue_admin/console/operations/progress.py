@@ -14,7 +14,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import audit_verbs, escape_invisible
 from pgqueue_admin.models import Operation, database_clock
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations.queries import CurrentState
 
 State = Operation.State
@@ -135,8 +135,8 @@ def of(operation: Operation) -> OperationProgress:
         return OperationProgress(operation)
     try:
         with queue_database().reading() as connection:
-            now = service.states(connection, operation.pk)
-        return OperationProgress(operation, service.in_hand(operation), now)
+            now = operations.states(connection, operation.pk)
+        return OperationProgress(operation, operations.in_hand(operation), now)
     except DatabaseError:  # what is known is shown
         return OperationProgress(operation)
 

@@ -9,7 +9,7 @@ from pgqueue_admin.archive.messages import ArchiveFilter
 from pgqueue_admin.console import pagination
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 
 ROWS = 50
 FILTERS = (("", "All"), ("done", "Done"), ("skipped", "Skipped"), ("failed", "Failed"), ("open", "To go"))
@@ -31,7 +31,7 @@ def read(connection: Connection, operation: Operation, asked: Mapping[str, str])
         return None
     outcome = next((name for name, _ in filters(operation) if name == asked.get("o")), "")
     start = pagination.integer(asked.get("after")) or 0
-    rows = service.items(connection, operation.pk, start, outcome, ROWS + 1)
+    rows = operations.items(connection, operation.pk, start, outcome, ROWS + 1)
     after = pagination.pack(rows[ROWS - 1].place) if len(rows) > ROWS else ""
     still = ArchiveFilter(state="discarded", last_operation=operation.pk)
     discarded = store.count(connection, still, operation.done).number if operation.kind == Operation.Kind.DISCARD else 0

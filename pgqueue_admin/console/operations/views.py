@@ -16,7 +16,7 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.formatting import confirmations
 from pgqueue_admin.formatting.audit_verbs import past
 from pgqueue_admin.models import Operation
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 
 ROWS = 50
 MOST_IDS = 10_000
@@ -48,7 +48,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         if request.POST.get("at_once") and len(ids) == 1:
             return _at_once(request, kind, ids[0])
         return _freeze(request, kind, ids)
-    except service.OperationRefused as error:
+    except operations.OperationRefused as error:
         responses.refused(request, str(error))
     except (DatabaseError, ProgrammingError) as error:  # or the console's own database lacks a right or a table
         responses.failed(request, f"Nothing was {past(kind)}. {error}")
@@ -56,7 +56,7 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 
 def _at_once(request: HttpRequest, kind: str, archive_id: int) -> HttpResponse:
-    outcome = service.act(kind, archive_id, request.user, "console", responses.reason(request))
+    outcome = operations.act(kind, archive_id, request.user, "console", responses.reason(request))
     said = labels.result(kind, outcome)
     if outcome.result == "done":
         responses.done(request, said, *_ways(kind, outcome))
@@ -83,15 +83,15 @@ def _freeze(request: HttpRequest, kind: str, ids: list[int]) -> HttpResponse:
         selection = request.POST.get("q", "")
         chosen = _matching(kind, selection)
     elif not ids:
-        raise service.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
-    operation = service.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
+        raise operations.EmptySelection(f"Nothing was {past(kind)}: no message was ticked.")
+    operation = operations.freeze(kind, chosen, request.user, "console", responses.reason(request), selection)
     return responses.SeeOther(reverse("operation", args=[operation.pk]))
 
 
 def _matching(kind: str, q: str) -> ArchiveFilter:
     query = search.read(q)
     if query.error:
-        raise service.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
+        raise operations.OperationRefused(f"Nothing was {past(kind)}: {query.error}")
     return query.filter
 
 

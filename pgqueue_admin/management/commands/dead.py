@@ -13,7 +13,8 @@ from pgqueue_admin.management.actor import caller
 from pgqueue_admin.management.database_errors import why
 from pgqueue_admin.models import Operation, notify, outage
 from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.services.operations import confirmation, service
+from pgqueue_admin.services import operations
+from pgqueue_admin.services.operations import confirmation
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
 UNCONFIRMED, YES = "Nothing was done. Confirm with y, or give --yes.", ("y", "Y", "yes", "Yes")
@@ -59,9 +60,9 @@ class Command(BaseCommand):
         except django.db.Error as error:  # the console's own
             said_by_it = f"The console's database {outage.describe(error)}. {error}".strip()
             raise CommandError(said_by_it, returncode=NO_DATABASE) from error
-        except service.EmptySelection as error:
+        except operations.EmptySelection as error:
             raise CommandError(str(error), returncode=NOTHING) from error
-        except (service.OperationRefused, AddressUnreadable) as error:
+        except (operations.OperationRefused, AddressUnreadable) as error:
             raise CommandError(str(error), returncode=WRONG) from error
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -71,12 +72,12 @@ class Command(BaseCommand):
         said.print_messages(self.stdout, page.messages, page.after is not None, options["json"])
 
     def _act(self, verb: str, options: dict[str, Any]) -> None:
-        operation = service.freeze(verb, self._chosen(verb, options), options["who"], "command", options["reason"])
+        operation = operations.freeze(verb, self._chosen(verb, options), options["who"], "command", options["reason"])
         reason = self._confirm(operation, options)
-        service.start(operation.pk, options["who"], reason, options.get("into", ()))
+        operations.start(operation.pk, options["who"], reason, options.get("into", ()))
         self._run(operation)
         with queue_database().reading() as connection:
-            notable = service.not_done(connection, operation.pk)
+            notable = operations.not_done(connection, operation.pk)
         said.print_result(self.stdout, operation, notable, options["json"])
         if operation.done != operation.count:
             sys.exit(NOT_ALL)
@@ -94,7 +95,9 @@ class Command(BaseCommand):
         if options["yes"]:
             return ""
         with queue_database().reading() as connection:
-            targets = service.targets(connection, operation) if operation.kind == Operation.Kind.RETRY else None
+            targets = (
+                operations.retry_targets(connection, operation) if operation.kind == Operation.Kind.RETRY else None
+            )
         said.print_question(self.stderr, operation, targets, options.get("into", ()))
         if not sys.stdin.isatty():
             self._leave(operation, options, UNCONFIRMED)
@@ -117,17 +120,17 @@ class Command(BaseCommand):
         return sys.stdin.readline().strip()
 
     def _leave(self, operation: Operation, options: dict[str, Any], why: str) -> NoReturn:
-        service.cancel(operation.pk, options["who"])
+        operations.cancel(operation.pk, options["who"])
         raise CommandError(why, returncode=NOT_CONFIRMED)
 
     def _run(self, operation: Operation) -> None:
         """Housekeeping may be at it as well: then this waits for what it has in hand."""
         with notify.listen(notify.OPERATION) as heard:
-            service.run(operation.pk)
+            operations.run(operation.pk)
             operation.refresh_from_db()
-            while operation.state in service.UNFINISHED:
+            while operation.state in operations.UNFINISHED:
                 list(heard.notifications(1.0))
-                service.run(operation.pk)
+                operations.run(operation.pk)
                 operation.refresh_from_db()
 
     def _wrong(self, why: str) -> NoReturn:

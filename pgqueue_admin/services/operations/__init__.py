@@ -1,1 +1,52 @@
-"""Retry, discard, restore: one message or thousands, frozen, looked at, run in chunks, resumable (C4)."""
+"""Acts on dead messages: page, Django admin and command line all come here (DESIGN decision 5)."""
+
+from pgqueue_admin.services.operations.errors import (
+    AlreadyDecided,
+    EmptySelection,
+    OperationNotAllowed,
+    OperationRefused,
+)
+from pgqueue_admin.services.operations.lifecycle import cancel, lapses_in, start
+from pgqueue_admin.services.operations.queries import (
+    changed,
+    header_changes,
+    items,
+    made_of,
+    not_done,
+    retry_targets,
+    samples,
+    started_here,
+    states,
+)
+from pgqueue_admin.services.operations.reconcile import settle
+from pgqueue_admin.services.operations.runner import UNFINISHED, in_hand, recount, run, run_chunk
+from pgqueue_admin.services.operations.selection import freeze, lapse
+from pgqueue_admin.services.operations.single import act
+
+__all__ = [
+    "UNFINISHED",
+    "AlreadyDecided",
+    "EmptySelection",
+    "OperationNotAllowed",
+    "OperationRefused",
+    "act",
+    "cancel",
+    "changed",
+    "freeze",
+    "header_changes",
+    "in_hand",
+    "items",
+    "lapse",
+    "lapses_in",
+    "made_of",
+    "not_done",
+    "recount",
+    "retry_targets",
+    "run",
+    "run_chunk",
+    "samples",
+    "settle",
+    "start",
+    "started_here",
+    "states",
+]

@@ -12,7 +12,7 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Operation, database_clock, notify
 from pgqueue_admin.services.operations.errors import AlreadyDecided, OperationNotAllowed, at
 from pgqueue_admin.services.operations.kinds import kind_of
-from pgqueue_admin.services.operations.runner import UNFINISHED, in_hand, reconcile
+from pgqueue_admin.services.operations.runner import UNFINISHED, in_hand, recount
 from pgqueue_admin.services.operations.selection import LAPSES_AFTER, NOT_DROPPED, forget, lapse
 from pgqueue_admin.services.operations.targets import parsed
 from pgqueue_admin.services.permissions import name_of, refusal_for
@@ -67,7 +67,7 @@ def _count(operation: Operation) -> None:
     """What a worker that was killed had done may not be in the row yet; one at work counts when its chunk ends."""
     try:
         if not in_hand(operation):
-            reconcile(operation.pk)
+            recount(operation.pk)
             operation.refresh_from_db()
     except DatabaseError as error:  # counted by ``settle``
         log.warning("Operation %s is cancelled, and not counted yet: %s", operation.pk, error)

@@ -132,7 +132,7 @@ def changed(connection: Connection, operation: Operation) -> ChangedState:
     return ChangedState(*(connection.one(postgresql().operation.changed(), asked) or (0, None)))
 
 
-def targets(connection: Connection, operation: Operation) -> Targets:
+def retry_targets(connection: Connection, operation: Operation) -> Targets:
     """Where a retry of the set would put what it can, by the judge that the act asks."""
     rows = connection.all(postgresql().operation.set_targets(), {"operation_id": operation.pk})
     counts = {Address(row.schema, row.table): row.count for row in rows if row.table is not None}

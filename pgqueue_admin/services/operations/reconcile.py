@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from pgqueue_admin.models import Operation, database_clock
-from pgqueue_admin.services.operations.runner import reconcile
+from pgqueue_admin.services.operations.runner import recount
 from pgqueue_admin.services.operations.selection import forget
 
 LOOKED_BACK = timedelta(days=1)
@@ -20,6 +20,6 @@ def settle(now: datetime | None = None) -> None:
         if operation.started_at is None:
             forget(operation.pk)
         elif age < SOON:
-            reconcile(operation.pk)
+            recount(operation.pk)
         elif age % _HOUR < _MINUTE:  # a count reads the whole set
-            reconcile(operation.pk, only_changes=True)
+            recount(operation.pk, only_changes=True)

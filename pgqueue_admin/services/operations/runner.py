@@ -28,7 +28,7 @@ def run_chunk(pk: int, size: int = CHUNK) -> bool:
     """
     may_be_more = _act(pk, size)
     if may_be_more is not None:
-        reconcile(pk)
+        recount(pk)
     return bool(may_be_more)
 
 
@@ -48,9 +48,9 @@ def run(pk: int, until: Callable[[], bool] = lambda: False) -> None:
     count_at = time.monotonic() + COUNT_EVERY
     while _act(pk, CHUNK) and not until():
         if time.monotonic() >= count_at:
-            reconcile(pk)
+            recount(pk)
             count_at = time.monotonic() + COUNT_EVERY
-    reconcile(pk)
+    recount(pk)
 
 
 def _act(pk: int, size: int) -> bool | None:
@@ -60,7 +60,7 @@ def _act(pk: int, size: int) -> bool | None:
     return _chunk(operation, size) if operation.state == State.RUNNING else None
 
 
-def reconcile(pk: int, only_changes: bool = False) -> None:
+def recount(pk: int, only_changes: bool = False) -> None:
     """Set the operation's row from its items: what was written there happened, whatever the row said.
 
     Whoever follows it is told in any case, as its last chunk may have ended without a change; or of changes only.

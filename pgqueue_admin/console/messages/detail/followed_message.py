@@ -23,7 +23,7 @@ from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import browse
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.services.operations import service
+from pgqueue_admin.services import operations
 from pgqueue_admin.transport.wire.headers import short_type
 
 GONE = "gone"  # removed from the archive
@@ -133,6 +133,6 @@ def _steps(archive_id: int, zone: str, version: tuple[Any, ...]) -> str:
         return ""
     about = {
         "steps": timeline.steps(summary.of_archived(message), events, database_clock.now()),
-        "started_here": service.started_here(event.operation for event in events),
+        "started_here": operations.started_here(event.operation for event in events),
     }
     return render_to_string("pgqueue_admin/message/steps.html", about)

@@ -112,7 +112,7 @@ def _form(view: QueueData, typed: EndpointSettingsForm | None) -> dict[str, obje
     """The endpoint's settings as a form, in place; what its values do is said before anything is saved."""
     if view.endpoint is None:
         return {}
-    form, known = typed or EndpointSettingsForm(view.endpoint), health.service(view.endpoint)
+    form, known = typed or EndpointSettingsForm(view.endpoint), health.health_of(view.endpoint)
     return {"form": form, "service": known, "effect": Effect(known, form)}
 
 
