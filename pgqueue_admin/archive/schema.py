@@ -9,9 +9,10 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 3
+VERSION = 4
 
-_SINCE = {1: ["create_readers", "add_tokens", "pin_functions"], 2: ["add_tokens", "pin_functions"]}  # what it lacks
+_LEASE = ["add_lease", "mark_endings", "pin_functions"]
+_SINCE = {1: ["create_readers", "add_tokens", *_LEASE], 2: ["add_tokens", *_LEASE], 3: _LEASE}  # what it lacks
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -106,7 +107,7 @@ def _already(connection: Connection, found: int) -> Installed:
 def _create(connection: Connection, facts: Any) -> None:
     steps = [
         "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
-        "create_readers", "add_tokens", "create_triggers", "pin_functions",
+        "create_readers", "add_tokens", "create_triggers", *_LEASE,
     ]  # fmt: skip
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.lease_store import LeaseStore
 from pgqueue_admin.dialects.statements import Statements
 
 
@@ -33,6 +34,10 @@ class Dialect(Protocol):
     @property
     def can_notify(self) -> bool:
         """Whether a commit can wake a listener."""
+
+    @property
+    def leases(self) -> LeaseStore | None:
+        """The lease queue, where it has one."""
 
     def canonical(self, address: Address) -> str:
         """The address as it stands in headers, e.g. ``"public"."Sales"``."""

@@ -9,6 +9,7 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.wire import headers as h
 from tests.archive.conftest import ERROR
 from tests.archive.test_replay import BILLING, REFUSED, events, newest, retried_row, send_error
+from tests.older_schema import set_back
 
 
 def test_a_retried_message_that_dies_again_is_a_row_of_its_own(ingested: Connection) -> None:
@@ -52,7 +53,7 @@ def test_a_forged_failure_of_a_message_that_waits_is_not_this_one_again(ingested
 
 def test_tables_of_a_version_before_tokens_go_on_as_they_did(ingested: Connection) -> None:
     """Between the new program and engine_schema: messages die and are retried, none is marked by what it says."""
-    ingested.run("alter table messages.message_archive drop column retry_token")
+    set_back(ingested, 2)
     dead = newest(ingested, exception=REFUSED)
     assert replay.retry(ingested, [dead.id], "ana", ours=lambda address: True)[0].result == "done"
     sent = h.parse(retried_row(ingested).headers)

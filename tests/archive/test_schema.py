@@ -9,6 +9,7 @@ import pytest
 from pgqueue_admin.archive import schema
 from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
 from pgqueue_admin.dialects import Connection
+from tests.older_schema import set_back
 
 Connect = Callable[..., Connection]
 
@@ -53,7 +54,16 @@ def test_the_original_part_is_the_originals(engine: Connection) -> None:
         "details text",
     ]
     triggers = engine.all("select tgname from pg_trigger where not tgisinternal order by 1")
-    assert [row[0] for row in triggers] == ["archive_event_append_only", "dead_message_trigger", "new_message_trigger"]
+    theirs = ["dead_message_trigger", "new_message_trigger"]
+    assert {row[0] for row in triggers} == {
+        *theirs, "archive_event_append_only", "lease_mark_ending", "lease_note_deleted"
+    }  # fmt: skip
+    assert columns(engine, "messages.message")[:4] == [
+        "id integer",
+        "created_at timestamp without time zone",
+        "message jsonb",
+        "lock_expires_at timestamp without time zone",
+    ]
 
 
 def test_two_runs_at_once_make_one_schema(database: str, connect: Connect) -> None:
@@ -158,6 +168,8 @@ def test_without_the_right_it_says_so(engine_database: str, connect: Connect) ->
 
 
 FUNCTIONS = [
+    ("messages.mark_ending()", ["search_path=pg_catalog, pg_temp"]),
+    ("messages.note_deleted()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.one_line(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.one_word(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.refuse_change()", ["search_path=pg_catalog, pg_temp"]),
@@ -170,14 +182,56 @@ where n.nspname in ('public', 'messages')
 """
 
 
-@pytest.mark.parametrize("before", [1, 2, 3])
+@pytest.mark.parametrize("before", [1, 2, 3, 4])
 def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
-        for function, _ in FUNCTIONS:
-            engine.run(f"alter function {function} reset search_path")
-        if before == 1:
-            engine.run("drop table messages.history_reader")
-        engine.run(f"update messages.engine_schema set version = {before}")
+        set_back(engine, before)
         assert schema.install(engine) == (schema.VERSION, "updated")
     assert sorted(engine.all(PINNED)) == sorted(FUNCTIONS)
     assert schema.install(engine) == (schema.VERSION, "nothing")
+
+
+@pytest.mark.parametrize("before", [1, 2, 3])
+def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
+    engine: Connection, database: str, connect: Connect, before: int
+) -> None:
+    """Messages that wait, those that somebody has locked, and dead ones."""
+    set_back(engine, before)
+    engine.run("""insert into messages.message (message) values ('["waits"]')""")
+    engine.run(
+        "insert into messages.message (message, lock_expires_at) values ('1', now() at time zone 'utc' + '1 hour')"
+    )
+    insert = "insert into messages.message_archive (created_at, message, result, handled_by) values"
+    engine.run(f"""{insert} ('2024-08-04 10:00', '["fail"]', 'failed', 'worker')""")
+    theirs = "select id, created_at, message, lock_expires_at from messages.message order by id"
+    waiting = engine.all(theirs)
+    schema.install(engine)
+    assert engine.all(theirs) == waiting
+    assert (
+        engine.all("select attempts, lock_token, release_expired, available_at <= now() from messages.message")
+        == [(0, None, False, True)] * 2
+    )
+    assert engine.one("select message, second_ending_of from messages.message_dead") == (["fail"], None)
+    new = connect(database)
+    schema.install(new)
+    for table in ("messages.message", "messages.message_archive", "messages.message_dead", "messages.notify_round"):
+        assert sorted(columns(engine, table)) == sorted(columns(new, table))
+    of_others = engine.one("insert into messages.message (message) values ('2') returning *")
+    assert of_others is not None
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_adopted_tables_have_their_times_in_utc_whoever_writes(connection: Connection, zone: str) -> None:
+    connection.run(ORIGINAL)
+    schema.install(connection, adopt=True)
+    connection.run(f"set timezone = '{zone}'")
+    connection.run("insert into messages.message (message) values ('1')")
+    connection.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " values (now(), '1', 'success', '')"
+    )
+    behind = (
+        "select abs(extract(epoch from (now() at time zone 'utc') - {})) < 60 from messages.{} order by id desc limit 1"
+    )
+    assert connection.value(behind.format("created_at", "message"))
+    assert connection.value(behind.format("archived_at", "message_archive"))

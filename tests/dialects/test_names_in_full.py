@@ -13,6 +13,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.sending import bulk
@@ -131,6 +132,25 @@ def test_publishing_runs_nothing_of_it(
     subscriptions = Subscriptions(Addressing(postgresql(), "public", {}), "")
     subscriptions.subscribe(connect(engine_database), "Sales", QUEUE, "Shop.Placed")
     assert subscriptions.subscribers(shadowed, ["Shop.Placed", "Shop.Event"]) == [QUEUE]
+
+
+@pytest.mark.parametrize("times", [1, 6], ids=["once", "prepared"])
+def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) -> None:
+    """Its client works within connections of its callers."""
+    leases = postgresql().leases
+    for _ in range(times):
+        assert len(leases.publish(shadowed, ["1", "[2]", "3", "4"])) == 4
+        ended, over, released, late = leases.claim(shadowed, 4, 60, 100)
+        assert leases.renew(shadowed, [(ended.id, ended.token)], 60) == {ended.token}
+        assert leases.finish(shadowed, [Ending(ended.id, ended.token, "failed")], "thumbs", "host")
+        assert leases.release(shadowed, (released.id, released.token), 3600)
+        assert leases.renew(shadowed, [(over.id, over.token), (late.id, late.token)], 0.001) == {over.token, late.token}
+        assert leases.finish(shadowed, [Ending(late.id, late.token, "success", "late")], "thumbs", "host")
+        assert leases.expire(shadowed, 10, "cron").released == 1
+        assert leases.renotify(shadowed, 10) == 1
+        assert leases.due_in(shadowed) is not None
+        (again,) = leases.claim(shadowed, 1, 60)
+        assert leases.finish(shadowed, [Ending(again.id, again.token, "success")], "thumbs", "host", False)
 
 
 def test_the_archive_runs_nothing_of_it(shadowed: Connection) -> None:

@@ -24,6 +24,7 @@ from pgqueue_admin.models.queue_database import queue_database
 from tests.databases import Databases
 from tests.history.dump_restore import dumped, restored
 from tests.housekeeping.test_pruning import DAY, ended, left, planned, read
+from tests.older_schema import set_back
 
 Other = Callable[[], AbstractContextManager[None]]
 
@@ -175,7 +176,7 @@ def warned() -> list[Finding]:
 def test_tables_of_the_version_before_are_pruned_as_ever_until_they_are_brought_up_to_date(
     database: Connection,
 ) -> None:
-    database.run("drop table messages.history_reader; update messages.engine_schema set version = 1")
+    set_back(database, 1)
     ended(database)
     read(planned(database))
     assert tasks.prune_archive() == 1

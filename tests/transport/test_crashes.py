@@ -17,7 +17,7 @@ from tests.transport.statements_log import StatementsLog
 from tests.waiting import until
 
 PLACE = "Shop.PlaceOrder"
-VICTIM = Path(__file__).with_name("victim.py")
+VICTIM = Path(__file__).with_name("holding_process.py")
 
 
 def terminate(connection, endpoint="Sales"):

@@ -1,6 +1,6 @@
 """PostgreSQL: statements, addresses and sessions."""
 
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
 from pgqueue_admin.dialects.postgresql.external_session import external_session
+from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.query import Query
@@ -67,6 +68,10 @@ class PostgreSQL:
         statements = Statements(path, compose)
         setattr(self, noun, statements)
         return statements
+
+    @cached_property
+    def leases(self) -> PostgreSQLLeases:
+        return PostgreSQLLeases(self.lease)
 
     def canonical(self, address: Address) -> str:
         return addressing.canonical(address)

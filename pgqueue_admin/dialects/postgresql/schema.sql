@@ -194,6 +194,61 @@ create or replace trigger dead_message_trigger after insert on messages.message_
 create or replace trigger archive_event_append_only before update or delete on messages.archive_event
     for each row execute function messages.refuse_change()
 
+-- name: add_lease
+-- What our workers note of a message, and original ones never see. A token holds while its lock's end is the one beside it:
+-- whoever locks without a token takes it over. Defaults that do not hang on a session's zone, also where they were adopted.
+alter table messages.message
+    alter column created_at set default (now() at time zone 'utc'),
+    add column attempts integer not null default 0,
+    add column available_at timestamptz not null default now(),
+    add column lock_token uuid,
+    add column token_expires_at timestamp,
+    add column release_expired boolean not null default false;
+create index message_available on messages.message (available_at, id) where lock_expires_at is null;
+create table messages.notify_round (
+    after integer not null,
+    only_row boolean primary key default true check (only_row)
+);
+insert into messages.notify_round (after) values (0);
+alter table messages.message_archive
+    alter column archived_at set default (now() at time zone 'utc'),
+    add column second_ending_of integer;
+create index message_archive_endings on messages.message_archive (created_at) where kind = 'lease' and message_id is not null;
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
+
+-- name: mark_endings
+-- Original workers write no message id: that of the row which they deleted in the same transaction is put in. Where they
+-- deleted none, somebody else has ended the message before, and the row says whose ending came first. Never refuses anything.
+create or replace function messages.note_deleted() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.set_config('messages.deleted', pg_catalog.concat(old.id, ' ', old.created_at), true);
+    return old;
+end $$;
+create or replace function messages.mark_ending() returns trigger language plpgsql as $$
+declare
+    deleted text := pg_catalog.current_setting('messages.deleted', true);
+begin
+    if pg_catalog.concat(pg_catalog.split_part(deleted, ' ', 1), ' ', new.created_at) = deleted then
+        new.message_id := pg_catalog.split_part(deleted, ' ', 1);
+        perform pg_catalog.set_config('messages.deleted', '', true);
+        return new;
+    end if;
+    select min(a.id) into new.second_ending_of from messages.message_archive a
+    where a.kind = 'lease' and a.message_id is not null and a.created_at = new.created_at and a.message = new.message;
+    if new.second_ending_of is not null and exists (
+            select from messages.message m where m.created_at = new.created_at and m.message = new.message) then
+        new.second_ending_of := null;
+    end if;
+    return new;
+exception when others then
+    return new;
+end $$;
+create or replace trigger lease_note_deleted after delete on messages.message
+    for each row when (old.lock_token is null or old.token_expires_at is distinct from old.lock_expires_at)
+    execute function messages.note_deleted();
+create or replace trigger lease_mark_ending before insert on messages.message_archive
+    for each row when (new.kind = 'lease' and new.message_id is null) execute function messages.mark_ending()
+
 -- name: pin_functions
 -- They run in sessions of everybody who writes to these tables: whoever may create in a schema of their search path would
 -- have what he made there run by these. What somebody has dropped is left out.
@@ -204,7 +259,7 @@ begin
     for each in
         select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'public' and p.proname in ('new_message_nofify', 'dead_message_nofify') and p.pronargs = 0
-            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change')
+            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending')
     loop
         execute pg_catalog.concat('alter function ', each, ' set search_path = pg_catalog, pg_temp');
     end loop;

@@ -1,0 +1,90 @@
+"""What the lease queue asks of a database: messages that are locked for a time, and end in an archive."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol
+
+from pgqueue_admin.dialects.connection import Connection
+
+Result = Literal["success", "rejected", "failed", "lock_expired"]
+
+
+class Lease(NamedTuple):
+    """A message that is locked, and the token that says by whom.
+
+    ``message``: JSON as text, of any depth and size. ``attempts``: how often it was claimed, this time too.
+    ``expires_at``: when the lock ends by the database's clock, as of the claim.
+    """
+
+    id: int
+    token: str
+    created_at: datetime
+    message: str
+    attempts: int
+    expires_at: datetime
+
+
+class Ending(NamedTuple):
+    """How a message is to end. Texts hold no NUL and no half character."""
+
+    id: int
+    token: str
+    result: Result
+    details: str | None = None
+    message_type: str | None = None
+    exception_type: str | None = None
+    exception_message: str | None = None
+    stack_trace: str | None = None
+
+
+class Ended(NamedTuple):
+    """How it ended: as *lock_expired* where its lock was over. ``archive_id``: None where a success is not archived."""
+
+    id: int
+    result: Result
+    archive_id: int | None
+
+
+class Expired(NamedTuple):
+    """What became of locks that were over."""
+
+    archived: int
+    released: int
+
+
+class LeaseStore(Protocol):
+    """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
+
+    def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
+        """Insert JSON texts, in this order; their ids."""
+
+    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0) -> list[Lease]:
+        """Lock so many messages that nobody has locked and that are due. Expired locks are left to ``expire``.
+
+        ``releases``: up to which attempt a message is released, and not archived, where this lock expires.
+        """
+
+    def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:
+        """Have the locks end so many seconds from now; the tokens of those that were still held."""
+
+    def finish(
+        self,
+        session: Connection,
+        endings: Sequence[Ending],
+        handled_by: str,
+        machine: str,
+        archive_success: bool = True,
+    ) -> list[Ended]:
+        """Delete and archive at once what is still held by its token, and nothing else."""
+
+    def release(self, session: Connection, lease: tuple[int, str], after: float | datetime = 0) -> bool:
+        """For another go, in so many seconds or at that time. False: it was not held any more."""
+
+    def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
+        """Archive or release messages whose locks are over; those that somebody else has in hand are left to him."""
+
+    def renotify(self, session: Connection, most: int) -> int:
+        """NOTIFY again for so many unprocessed messages, the next ones at each call; how many."""
+
+    def due_in(self, session: Connection) -> float | None:
+        """Seconds until the next message can be claimed, negative when one waits; None: there is none."""

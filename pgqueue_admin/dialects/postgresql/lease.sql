@@ -1,0 +1,145 @@
+-- name: publish
+-- In the caller's session too, by his zone and search path: the original's times are UTC without a zone, and names stand in full.
+insert into messages.message (created_at, message)
+select pg_catalog.now() at time zone 'utc', published.message::pg_catalog.jsonb
+from pg_catalog.unnest(%(messages)s::pg_catalog.text[]) with ordinality as published (message, place)
+order by published.place
+returning id
+
+-- name: claim
+-- One statement finds what nobody has and locks it; a row that somebody else is locking is his. An expired lock is no free one.
+update messages.message m
+set lock_expires_at = {until}, token_expires_at = {until}, lock_token = pg_catalog.gen_random_uuid(),
+    attempts = m.attempts operator(pg_catalog.+) 1,
+    release_expired = (m.attempts operator(pg_catalog.+) 1) operator(pg_catalog.<=) %(releases)s::integer
+where m.id operator(pg_catalog.=) any (array(
+    select id from messages.message
+    where lock_expires_at is null and available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
+    order by available_at, id limit {most} for update skip locked))
+returning m.id, m.lock_token::pg_catalog.text as token, m.created_at at time zone 'utc' as created_at,
+    m.message::pg_catalog.text as message, m.attempts, m.lock_expires_at at time zone 'utc' as expires_at
+
+-- name: until
+-- The end of a lock, as the original writes it.
+(pg_catalog.statement_timestamp() at time zone 'utc')
+    operator(pg_catalog.+) (%(seconds)s::double precision operator(pg_catalog.*) interval '1 second')
+
+-- name: is_held
+-- By this token, and nobody has locked it without one since: an original worker takes over whose lock is over.
+m.lock_token operator(pg_catalog.=) held.token and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at
+
+-- name: is_over
+-- By one clock, that of the database.
+m.lock_expires_at operator(pg_catalog.<=) (pg_catalog.statement_timestamp() at time zone 'utc')
+
+-- name: renew
+-- A lock that is over is not renewed, even where nobody has seen it yet: it has ended.
+update messages.message m set lock_expires_at = {until}, token_expires_at = {until}
+from rows from (pg_catalog.unnest(%(ids)s::integer[]), pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[])) as held (id, token)
+where m.id operator(pg_catalog.=) held.id and {is_held} and not ({is_over})
+returning m.lock_token::pg_catalog.text as token
+
+-- name: finish
+-- Deletes and archives at once, or neither. Who comes late, and whose message would not be released, ends it as lock_expired.
+with held as materialized (
+    select * from rows from (
+        pg_catalog.unnest(%(ids)s::integer[]), pg_catalog.unnest(%(tokens)s::pg_catalog.uuid[]),
+        pg_catalog.unnest(%(results)s::pg_catalog.text[]), pg_catalog.unnest(%(details)s::pg_catalog.text[]),
+        pg_catalog.unnest(%(types)s::pg_catalog.text[]), pg_catalog.unnest(%(exception_types)s::pg_catalog.text[]),
+        pg_catalog.unnest(%(exception_messages)s::pg_catalog.text[]), pg_catalog.unnest(%(stack_traces)s::pg_catalog.text[])
+    ) as held (id, token, said, details, message_type, exception_type, exception_message, stack_trace)
+), gone as (
+    delete from messages.message m using held
+    where m.id operator(pg_catalog.=) held.id and {is_held}
+    returning m.id, m.created_at, m.message, m.attempts, held.said, held.details, held.message_type, held.exception_type,
+        held.exception_message, held.stack_trace, {is_over} and not m.release_expired as is_late
+), ended as (
+    select *, case when is_late then 'lock_expired' else said end as result from gone
+), archived as (
+    insert into messages.message_archive (
+        created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, exception_type,
+        exception_message, stack_trace, endpoint, machine, attempts, sent_at)
+    select created_at, pg_catalog.now() at time zone 'utc', message, result::public.message_status, %(handled_by)s::pg_catalog.text,
+        case when is_late then pg_catalog.concat('Ended as ', said, ' when its lock was over. ', details) else details end,
+        'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text, message_type, exception_type, exception_message, stack_trace,
+        %(handled_by)s::pg_catalog.text, %(machine)s::pg_catalog.text, attempts, created_at at time zone 'utc'
+    from ended where %(archive_success)s::boolean or result operator(pg_catalog.<>) 'success'
+    order by id
+    returning id, message_id
+)
+select ended.id, ended.result, archived.id as archive_id
+from ended left join archived on archived.message_id operator(pg_catalog.=) ended.id::pg_catalog.text
+
+-- name: release
+-- Others are told at once where it can be claimed at once; what is due later is found by who looks then. Too late is too late.
+with held as materialized (
+    select %(id)s::integer as id, %(token)s::pg_catalog.uuid as token
+), released as (
+    update messages.message m
+    set lock_expires_at = null, token_expires_at = null, lock_token = null, release_expired = false,
+        available_at = coalesce(%(at)s::pg_catalog.timestamptz, pg_catalog.statement_timestamp()
+            operator(pg_catalog.+) (%(seconds)s::double precision operator(pg_catalog.*) interval '1 second'))
+    from held where m.id operator(pg_catalog.=) held.id and {is_held} and (m.release_expired or not ({is_over}))
+    returning m.id, m.available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp() as is_due
+)
+select id, case when is_due then pg_catalog.pg_notify('new_message', id::pg_catalog.text) end from released
+
+-- name: expire
+-- One statement, of rows that it holds: nothing is deleted that it did not archive, and nothing that was locked anew meanwhile.
+-- Two at once share the rows. Foreign locks are archived; of ours the claim has said which are released.
+with over as materialized (
+    select m.id, m.release_expired and m.lock_token is not null
+            and m.token_expires_at operator(pg_catalog.=) m.lock_expires_at as is_released
+    from messages.message m where {is_over}
+    order by m.lock_expires_at limit {most} for update skip locked
+), gone as (
+    delete from messages.message m using over
+    where m.id operator(pg_catalog.=) over.id and over.is_released is not true
+    returning m.id, m.created_at, m.message, m.attempts, m.lock_expires_at
+), archived as (
+    insert into messages.message_archive (
+        created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, attempts, sent_at)
+    select created_at, pg_catalog.now() at time zone 'utc', message, 'lock_expired', %(handled_by)s::pg_catalog.text,
+        pg_catalog.concat('Its lock was over at ', pg_catalog.to_char(lock_expires_at, 'YYYY-MM-DD HH24:MI:SS.MS'), ' UTC.'),
+        'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text, attempts, created_at at time zone 'utc'
+    from gone order by id
+    returning id
+), released as (
+    update messages.message m
+    set lock_expires_at = null, token_expires_at = null, lock_token = null, release_expired = false,
+        available_at = pg_catalog.statement_timestamp()
+    from over where m.id operator(pg_catalog.=) over.id and over.is_released
+    returning m.id
+), told as materialized (
+    select pg_catalog.pg_notify('new_message', id::pg_catalog.text) from released
+)
+select (select pg_catalog.count(*) from archived) as archived, (select pg_catalog.count(*) from told) as released
+
+-- name: renotify
+-- Going round by id, so that each comes round however many there are; who runs at the same time leaves it to this one. The rows of
+-- the last minute too: one NOTIFY too many is nothing, one too few waits.
+with place as materialized (
+    select after from messages.notify_round for update skip locked
+), waiting as materialized (
+    (select m.id, 1 as turn from messages.message m, place
+     where m.id operator(pg_catalog.>) place.after and {waits} order by m.id limit {most})
+    union all
+    (select m.id, 2 from messages.message m, place
+     where m.id operator(pg_catalog.<=) place.after and {waits} order by m.id limit {most})
+), told as materialized (
+    select id, turn from waiting order by turn, id limit {most}
+), moved as (
+    update messages.notify_round set after = coalesce(
+        (select id from told order by turn desc, id desc limit 1), 0)
+    where exists (select from place)
+)
+select pg_catalog.count(pg_catalog.pg_notify('new_message', id::pg_catalog.text)) from told
+
+-- name: waits
+-- What a worker could claim now.
+m.lock_expires_at is null and m.available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
+
+-- name: due_in
+-- The first of the index that claim walks.
+select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
+from messages.message where lock_expires_at is null order by available_at, id limit 1

@@ -1,0 +1,75 @@
+"""The lease queue on PostgreSQL: ``messages.message`` and its archive (contract: dialects.lease_store)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.lease_store import Ended, Ending, Expired, Lease
+from pgqueue_admin.dialects.postgresql import addressing
+from pgqueue_admin.dialects.statements import Statements
+
+QUEUE = addressing.canonical(Address("messages", "message"))
+
+
+class PostgreSQLLeases:
+    """Times are told and judged by the server's clock."""
+
+    def __init__(self, statements: Statements):
+        self._sql = statements
+        self._held: dict[str, Any] = {"is_held": statements.is_held, "is_over": statements.is_over}
+
+    def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
+        return [row.id for row in session.all(self._sql.publish(), {"messages": list(messages)})]
+
+    def claim(self, session: Connection, most: int, seconds: float, releases: int = 0) -> list[Lease]:
+        query = self._sql.claim(until=self._sql.until, most=most)
+        rows = session.all(query, {"seconds": seconds, "releases": releases})
+        return sorted(Lease(*row) for row in rows)
+
+    def renew(self, session: Connection, leases: Sequence[tuple[int, str]], seconds: float) -> set[str]:
+        query = self._sql.renew(until=self._sql.until, **self._held)
+        return {row.token for row in session.all(query, {**_columns(leases, ("ids", "tokens")), "seconds": seconds})}
+
+    def finish(
+        self,
+        session: Connection,
+        endings: Sequence[Ending],
+        handled_by: str,
+        machine: str,
+        archive_success: bool = True,
+    ) -> list[Ended]:
+        names = (
+            "ids",
+            "tokens",
+            "results",
+            "details",
+            "types",
+            "exception_types",
+            "exception_messages",
+            "stack_traces",
+        )
+        about = {"handled_by": handled_by, "machine": machine, "queue": QUEUE, "archive_success": archive_success}
+        rows = session.all(self._sql.finish(**self._held), {**_columns(endings, names), **about})
+        return [Ended(*row) for row in rows]
+
+    def release(self, session: Connection, lease: tuple[int, str], after: float | datetime = 0) -> bool:
+        at, seconds = (after, 0.0) if isinstance(after, datetime) else (None, after)
+        about = {"id": lease[0], "token": lease[1], "at": at, "seconds": seconds}
+        return session.one(self._sql.release(**self._held), about) is not None
+
+    def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
+        query = self._sql.expire(is_over=self._sql.is_over, most=most)
+        return Expired(*session.all(query, {"handled_by": handled_by, "queue": QUEUE})[0])
+
+    def renotify(self, session: Connection, most: int) -> int:
+        return int(session.value(self._sql.renotify(waits=self._sql.waits, most=most)))
+
+    def due_in(self, session: Connection) -> float | None:
+        seconds: float | None = session.value(self._sql.due_in())
+        return seconds
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> dict[str, list[Any]]:
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}

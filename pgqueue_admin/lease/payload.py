@@ -1,0 +1,33 @@
+"""Messages as JSON: what jsonb takes is less than what Python writes, and more than it reads."""
+
+import json
+import re
+from typing import Any
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.lease.errors import MessageRefused, MessageUnreadable
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_MAY_BE_NO_NUMBER = ("NaN", "Infinity")
+
+
+def written(session: Connection, message: Any) -> str:
+    """Raises MessageRefused, before a transaction of the caller's could fail by it."""
+    try:
+        text = session.as_json(message)
+        if any(word in text for word in _MAY_BE_NO_NUMBER):
+            json.dumps(message, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MessageRefused(f"The message cannot be written as JSON: {error}") from error
+    if _NUL.search(text):
+        raise MessageRefused("The message holds a NUL character, which jsonb does not take.")
+    return text
+
+
+def read(text: str) -> Any:
+    """Raises MessageUnreadable."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MessageUnreadable(f"The message cannot be read: {error}") from error

@@ -1,0 +1,30 @@
+"""The engine's tables as programs of versions before made them."""
+
+from pgqueue_admin.dialects import Connection
+
+WITHOUT_LEASES = """
+drop view messages.message_dead;
+drop trigger lease_note_deleted on messages.message;
+drop trigger lease_mark_ending on messages.message_archive;
+drop function messages.note_deleted(), messages.mark_ending();
+drop table messages.notify_round;
+alter table messages.message alter column created_at set default current_timestamp, drop column attempts,
+    drop column available_at, drop column lock_token, drop column token_expires_at, drop column release_expired;
+drop index messages.message_archive_endings;
+alter table messages.message_archive drop column second_ending_of,
+    alter column archived_at set default current_timestamp;
+create view messages.message_dead as select * from messages.message_archive where state = 'dead';
+"""
+
+
+def set_back(engine: Connection, version: int) -> None:
+    """To what a program of that version had made; rows are kept."""
+    if version < 4:
+        engine.run(WITHOUT_LEASES)
+    if version < 3:
+        engine.run("alter function public.new_message_nofify() reset search_path")
+        engine.run("drop view messages.message_dead; alter table messages.message_archive drop column retry_token")
+        engine.run("create view messages.message_dead as select * from messages.message_archive where state = 'dead'")
+    if version < 2:
+        engine.run("drop table messages.history_reader")
+    engine.run(f"update messages.engine_schema set version = {version}")
