@@ -19,10 +19,10 @@ def test_tables_of_the_engine_are_those_of_its_schema() -> None:
     assert set(re.findall(r"^\| `(messages\.\w+)` \|", SCHEMA, re.MULTILINE)) == there
 
 
-def test_columns_of_the_archive_are_documented() -> None:
+def test_columns_of_the_engine_are_documented() -> None:
     made = "\n".join(statement.text for statement in postgresql().schema)
     added = set(re.findall(r"add column (?:if not exists )?(\w+)", made))
-    section = SCHEMA.partition("### `messages.message_archive`")[2].partition("\n## ")[0]
+    section = SCHEMA.partition("### `messages.message`")[2].partition("\n## ")[0]
     named = {
         name for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
     }
