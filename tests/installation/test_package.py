@@ -28,7 +28,7 @@ FILES = {
 }
 ENGINE = {"psycopg", "orjson"}
 BROUGHT_BY_THEM = {"psycopg-binary", "typing-extensions"}
-WITHOUT_CONSOLE = ["transport", "dialects", "archive", "monitor", "formatting", "osproc", "embedded"]
+WITHOUT_CONSOLE = ["transport", "dialects", "archive", "monitor", "formatting", "osproc", "embedded", "lease"]
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 for room in sys.argv[1:]:
