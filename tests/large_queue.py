@@ -31,6 +31,16 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
 from generate_series(1, %(rows)s) i
 """
 
+_FILL_LEASES = """
+insert into messages.message (message, available_at, lock_expires_at, token_expires_at, lock_token)
+select jsonb_build_object('n', i), now() + case when i <= %(aside)s then interval '1 day' else interval '0' end,
+    locked_until, locked_until, case when locked_until is not null then md5(i::text)::uuid end
+from generate_series(1, %(rows)s + 2 * %(aside)s) i, lateral (
+    select case when i > %(aside)s and i <= 2 * %(aside)s
+        then (now() at time zone 'utc') + interval '1 hour' end as locked_until
+) as lock
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Large:
@@ -95,3 +105,13 @@ def _drop_indexes(connection: Connection) -> list[str]:
     for index in found:
         connection.run(f"drop index messages.{index.indexname}")
     return [index.indexdef for index in found]
+
+
+@contextmanager
+def leases(databases: Databases) -> Iterator[Large]:
+    """100,000 lease messages that are kept for later, as many that are locked, and a million that wait."""
+    with databases.clone("engine") as dsn, postgresql().connect(dsn, for_handlers=True) as connection:
+        connection.run("alter table messages.message disable trigger user, set unlogged")
+        connection.run(_FILL_LEASES, {"rows": ROWS, "aside": ROWS // 10})
+        connection.run("alter table messages.message enable trigger user")
+        yield Large(dsn)

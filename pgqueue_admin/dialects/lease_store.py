@@ -55,6 +55,9 @@ class Expired(NamedTuple):
 class LeaseStore(Protocol):
     """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
 
+    def is_installed(self, session: Connection) -> bool:
+        """Whether its tables are there, and as this program knows them."""
+
     def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
         """Insert JSON texts, in this order; their ids."""
 

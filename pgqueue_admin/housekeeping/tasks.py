@@ -9,7 +9,9 @@ from pgqueue_admin.history import ledger
 from pgqueue_admin.history.anomalies import hourly_totals
 from pgqueue_admin.history.rollups import closed_periods, compaction, forgetting
 from pgqueue_admin.housekeeping import pruning, resume_operations
+from pgqueue_admin.lease import upkeep
 from pgqueue_admin.models import database_clock, depth_history, samples
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import login_throttle, operations
 
 A_WHILE = 10.0  # seconds; then the worker is free for others
@@ -60,6 +62,14 @@ def forget_sign_ins() -> int:
 def prune_archive() -> int:
     """Forget what was decided longer ago than PGQUEUE_ARCHIVE_RETENTION_DAYS, and is in history where that is kept."""
     return pruning.prune_archive()
+
+
+@shared_task
+def keep_leases() -> list[int]:
+    """Lease messages whose locks are over end or come back, and unprocessed ones are told again: how many of each."""
+    database = queue_database()
+    with database.writing() as connection:
+        return list(upkeep.keep(connection, database.dialect))
 
 
 @shared_task

@@ -1,6 +1,13 @@
 """What can be wrong with a message of the lease queue."""
 
 
+class LeaseQueueMissing(RuntimeError):
+    """The tables of the lease queue are not there, or of a version before leases: run manage.py engine_schema."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
 class MessageRefused(ValueError):
     """It cannot be published: it is no JSON, or none that jsonb takes."""
 

@@ -22,15 +22,22 @@ Seconds = float | timedelta
 
 
 class Leases:
-    """What can be done with the queue, each in one statement. Raises errors of ``dialects.errors``."""
+    """What can be done with the queue in one session, each in one statement. Raises errors of ``dialects.errors``."""
 
-    def __init__(self, name: str, store: LeaseStore):
+    def __init__(self, name: str, store: LeaseStore, session: Connection | None = None):
         self.name = name
         self._store = store
+        self._given = session
         self._handled_by = stored(name[:MOST_NAME])
 
     def _session(self) -> AbstractContextManager[Connection]:
-        raise NotImplementedError
+        assert self._given is not None
+        return nullcontext(self._given)
+
+    def is_installed(self) -> bool:
+        """Whether the queue's tables are there, as this program knows them."""
+        with self._session() as session:
+            return self._store.is_installed(session)
 
     def publish(self, message: Any) -> int:
         """Insert a message, of anything that is JSON; its id. Raises MessageRefused."""
@@ -119,7 +126,7 @@ class LeaseQueue(Leases):
 
     def on(self, session: Connection) -> Leases:
         """In a session of ours that is open already."""
-        return _OnSession(self.name, self._store, session)
+        return Leases(self.name, self._store, session)
 
     def close(self) -> None:
         """Its idle sessions. Who asks afterwards gets new ones."""
@@ -127,15 +134,6 @@ class LeaseQueue(Leases):
 
     def _session(self) -> AbstractContextManager[Connection]:
         return self._sessions.one()
-
-
-class _OnSession(Leases):
-    def __init__(self, name: str, store: LeaseStore, session: Connection):
-        super().__init__(name, store)
-        self._given = session
-
-    def _session(self) -> AbstractContextManager[Connection]:
-        return nullcontext(self._given)
 
 
 def lock_seconds(lock_for: Seconds) -> float:

@@ -139,6 +139,7 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
     """Its client works within connections of its callers."""
     leases = postgresql().leases
     for _ in range(times):
+        assert leases.is_installed(shadowed)
         assert len(leases.publish(shadowed, ["1", "[2]", "3", "4"])) == 4
         ended, over, released, late = leases.claim(shadowed, 4, 60, 100)
         assert leases.renew(shadowed, [(ended.id, ended.token)], 60) == {ended.token}

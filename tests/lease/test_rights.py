@@ -1,15 +1,16 @@
-"""docs/reference/lease-queue.md: what a role needs for the lease queue, and that it needs no more."""
+"""docs/reference/lease-queue.md: its rights are enough; its programs, calls and settings are those that there are."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NotPermitted
-from pgqueue_admin.lease import Expired, LeaseQueue
+from pgqueue_admin.lease import Expired, LeaseQueue, LeaseSettings
 from tests.lease.tables import let_expire
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +59,25 @@ def test_a_publisher_publishes_and_sees_nothing(engine: Connection, engine_datab
                 forbidden()
 
 
-def test_the_ten_lines_of_the_page_are_the_example() -> None:
-    (page,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    example = (ROOT / "examples/lease/ten_lines.py").read_text(encoding="utf-8")
-    assert page == example.partition('"""\n\n')[2]
+@pytest.mark.parametrize("name", ["ten_lines", "worker"])
+def test_the_programs_of_the_page_are_the_examples(name: str) -> None:
+    programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert (ROOT / f"examples/lease/{name}.py").read_text(encoding="utf-8").partition('"""\n\n')[2] in programs
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(LeaseSettings)])
+def test_every_setting_has_its_row(name: str) -> None:
+    assert f"| `{name}` |" in PAGE
+
+
+@pytest.mark.parametrize("name", [name for name in dir(LeaseQueue) if not name.startswith("_")])
+def test_every_call_of_the_client_is_named(name: str) -> None:
+    untold = {
+        "on",
+        "close",
+        "due_in",
+        "is_installed",
+        "renew_many",
+        "finish_many",
+    }  # for our own worker; or as the one without many
+    assert name in untold or f"`{name}(" in PAGE

@@ -1,3 +1,9 @@
+-- name: is_installed
+-- By the catalog: the engine's tables may be missing, or of a version that had no leases.
+select exists (
+    select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'notify_round')
+
 -- name: publish
 -- In the caller's session too, by his zone and search path: the original's times are UTC without a zone, and names stand in full.
 insert into messages.message (created_at, message)
@@ -64,7 +70,7 @@ with held as materialized (
         'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text, message_type, exception_type, exception_message, stack_trace,
         %(handled_by)s::pg_catalog.text, %(machine)s::pg_catalog.text, attempts, created_at at time zone 'utc'
     from ended where %(archive_success)s::boolean or result operator(pg_catalog.<>) 'success'
-    order by id
+    order by ended.id
     returning id, message_id
 )
 select ended.id, ended.result, archived.id as archive_id
@@ -102,7 +108,7 @@ with over as materialized (
     select created_at, pg_catalog.now() at time zone 'utc', message, 'lock_expired', %(handled_by)s::pg_catalog.text,
         pg_catalog.concat('Its lock was over at ', pg_catalog.to_char(lock_expires_at, 'YYYY-MM-DD HH24:MI:SS.MS'), ' UTC.'),
         'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text, attempts, created_at at time zone 'utc'
-    from gone order by id
+    from gone order by gone.id
     returning id
 ), released as (
     update messages.message m

@@ -20,6 +20,9 @@ class PostgreSQLLeases:
         self._sql = statements
         self._held: dict[str, Any] = {"is_held": statements.is_held, "is_over": statements.is_over}
 
+    def is_installed(self, session: Connection) -> bool:
+        return bool(session.value(self._sql.is_installed()))
+
     def publish(self, session: Connection, messages: Sequence[str]) -> list[int]:
         return [row.id for row in session.all(self._sql.publish(), {"messages": list(messages)})]
 

@@ -1,0 +1,65 @@
+"""Which function handles which messages of the lease queue, and what these must look like."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pgqueue_admin.lease.errors import Rejected
+from pgqueue_admin.lease.json_schema import Check, compiled
+from pgqueue_admin.lease.message import LeasedMessage
+from pgqueue_admin.transport.sync_call import name_of, refuse_async
+
+Handler = Callable[[Any, LeasedMessage], Any]
+KindOf = Callable[[Any], Any]
+
+
+class KindHandler(NamedTuple):
+    function: Handler
+    check: Check
+
+
+def by_field(field: str) -> KindOf:
+    """An object's field; of an array the first element, as the original's worker reads it."""
+
+    def kind_of(message: Any) -> Any:
+        if isinstance(message, dict):
+            return message.get(field)
+        return message[0] if isinstance(message, list) and message else None
+
+    return kind_of
+
+
+class LeaseHandlers:
+    """One function for each kind of message; ``kind_of`` says which kind a message is of, or names the field."""
+
+    def __init__(self, kind_of: KindOf | str = "kind"):
+        self.kind_of = by_field(kind_of) if isinstance(kind_of, str) else kind_of
+        self._by_kind: dict[str | None, KindHandler] = {}
+
+    def handle(self, *kinds: str, schema: Mapping[str, Any] | None = None) -> Callable[[Handler], Handler]:
+        """``@handlers.handle("render")`` above ``def render(message, lease)``; without a kind: whatever has no other.
+
+        What does not fit the JSON ``schema`` is rejected. What the function returns becomes the details of the ending.
+        Raises TypeError for an ``async def``, ValueError for a kind that has one, or a schema that is none.
+        """
+
+        def register(function: Handler) -> Handler:
+            refuse_async(function)
+            check = compiled(schema)
+            for kind in kinds or (None,):
+                if kind in self._by_kind:
+                    raise ValueError(f"{kind!r} is handled by {name_of(self._by_kind[kind].function)} already")
+                self._by_kind[kind] = KindHandler(function, check)
+            return function
+
+        return register
+
+    def of(self, kind: str | None) -> KindHandler:
+        """Raises Rejected."""
+        found = self._by_kind.get(kind) or self._by_kind.get(None)
+        if found is None:
+            raise Rejected("The message has no kind." if kind is None else f"Nobody handles the kind {kind[:200]!r}.")
+        return found
+
+    @property
+    def kinds(self) -> list[str]:
+        return sorted(kind for kind in self._by_kind if kind)

@@ -1,0 +1,51 @@
+"""A lease worker's settings: one frozen value, every fault told at once, applied while it runs."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pgqueue_admin.transport.settings import SettingsRefused
+
+OnLockExpired = Literal["archive", "release"]
+
+_ON_LOCK_EXPIRED = ("archive", "release")
+LONGEST = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """docs/reference/lease-queue.md says what each setting does."""
+
+    lock_seconds: float = 60.0  # renewed at half of it, while a handler works
+    renewed_for: float | None = None  # seconds; then a handler's lock is renewed no more. None: as long as it works
+    concurrency: int = max(2, os.cpu_count() or 2)
+    retry_after: tuple[float, ...] = (10.0, 60.0, 300.0)  # seconds before each retry; then it has failed
+    archive_success: bool = True
+    on_lock_expired: OnLockExpired = "archive"
+    look_every: float = 60.0  # seconds between two looks without a NOTIFY, and between two of expired locks
+
+    @property
+    def releases(self) -> int:
+        """Up to which attempt a message comes back when its lock expires."""
+        return len(self.retry_after) if self.on_lock_expired == "release" else 0
+
+    def checked(self) -> "LeaseSettings":
+        """Itself. Raises SettingsRefused."""
+        if faults := list(self._faults()):
+            raise SettingsRefused(faults)
+        return self
+
+    def _faults(self) -> Iterator[str]:
+        if not 0.1 <= self.lock_seconds <= LONGEST:
+            yield f"lock_seconds is {self.lock_seconds:g} s: it must be from 0.1 s to a day."
+        if self.renewed_for is not None and not 0 <= self.renewed_for <= 365 * LONGEST:
+            yield f"renewed_for is {self.renewed_for:g} s: it must be 0 or more, or None for no limit."
+        if self.concurrency < 1:
+            yield f"concurrency is {self.concurrency}: it must be 1 or more. To claim nothing, pause the worker."
+        if not all(0 <= seconds <= 365 * LONGEST for seconds in self.retry_after):
+            yield f"retry_after is {self.retry_after}: each must be from 0 s to a year."
+        if self.on_lock_expired not in _ON_LOCK_EXPIRED:
+            yield f"on_lock_expired is {self.on_lock_expired!r}: it must be one of {', '.join(_ON_LOCK_EXPIRED)}."
+        if not 0.1 <= self.look_every <= LONGEST:
+            yield f"look_every is {self.look_every:g} s: it must be from 0.1 s to a day."

@@ -1,0 +1,49 @@
+"""Threads that handle messages: as many as may work at once, made as they are needed."""
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from pgqueue_admin.lease.message import LeasedMessage
+
+log = logging.getLogger("pgqueue_admin.lease")
+
+
+class Slots:
+    """``freed`` is called when a slot is done: somebody may want to fill it."""
+
+    def __init__(self, size: int, name: str, handle: Callable[[LeasedMessage], None], freed: Callable[[], None]):
+        self.size = size
+        self._name, self._handle, self._freed = name, handle, freed
+        self._work: SimpleQueue[LeasedMessage | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._busy = self._threads = 0
+
+    @property
+    def free(self) -> int:
+        return max(0, self.size - self._busy)
+
+    def take(self, lease: LeasedMessage) -> None:
+        """There must be a free one: only one thread fills them."""
+        with self._lock:
+            self._busy += 1
+            if self._threads < self._busy:
+                self._threads += 1
+                threading.Thread(target=self._run, name=f"{self._name} slot {self._threads}", daemon=True).start()
+        self._work.put(lease)
+
+    def close(self) -> None:
+        """Each thread ends when it has nothing in hand."""
+        for _ in range(self._threads):
+            self._work.put(None)
+
+    def _run(self) -> None:
+        while lease := self._work.get():
+            try:
+                self._handle(lease)
+            except BaseException:  # a fault of ours must not cost the worker a slot
+                log.exception("%r stumbled", lease)
+            with self._lock:
+                self._busy -= 1
+            self._freed()

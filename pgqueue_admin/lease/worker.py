@@ -1,0 +1,152 @@
+"""A worker of the lease queue: handlers for what it claims, in threads of its own."""
+
+import logging
+import threading
+import time
+from contextlib import suppress
+
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.lease.claiming import Claiming
+from pgqueue_admin.lease.errors import LeaseQueueMissing
+from pgqueue_admin.lease.handlers import LeaseHandlers
+from pgqueue_admin.lease.handling import Handling
+from pgqueue_admin.lease.in_hand import InHand
+from pgqueue_admin.lease.message import LeasedMessage
+from pgqueue_admin.lease.queue import LeaseQueue
+from pgqueue_admin.lease.renewal import Renewal
+from pgqueue_admin.lease.settings import LeaseSettings
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
+from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
+
+log = logging.getLogger("pgqueue_admin.lease")
+
+
+class LeaseWorker:
+    """``run()``, or ``start()`` and ``stop()``. Raises SettingsRefused with every fault at once."""
+
+    def __init__(
+        self,
+        name: str,
+        dsn: str,
+        handlers: LeaseHandlers,
+        *,
+        settings: LeaseSettings | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
+    ):
+        """``name``: who handled a message, to readers of the archive. ``answer_seconds``: as of ``LeaseQueue``."""
+        self.name, self.handlers = name, handlers
+        self.settings = (settings or LeaseSettings()).checked()
+        self.queue = LeaseQueue(dsn, name=name, answer_seconds=answer_seconds)
+        self.breakers = CircuitBreakers()
+        self.paused = False
+        self._in_hand = InHand()
+        self._parts: tuple[Claiming, Renewal, threading.Event] | None = None
+        self._ended = threading.Event()
+        self._stopping = threading.RLock()
+        self._handles = threading.local()
+
+    def start(self) -> None:
+        """Claim in threads of its own; a database that is down is waited for.
+
+        Raises LeaseQueueMissing, and RuntimeError where it works already.
+        """
+        if self._parts:
+            raise RuntimeError(f"{self.name} works already: stop it first")
+        self._check_tables()
+        self._ended.clear()
+        given_up = threading.Event()
+        handling = Handling(
+            self.queue, self.handlers, self._settings, self.breakers.new("Ending lease messages"), given_up
+        )
+
+        def handle(lease: LeasedMessage) -> None:
+            self._handles.here = True
+            try:
+                handling.handle(lease)
+            finally:
+                self._in_hand.remove(lease)
+
+        claiming = Claiming(
+            self.queue, self._in_hand, self._settings, self.breakers.new("Claiming lease messages"), handle
+        )
+        renewal = Renewal(self.queue, self._in_hand, self._settings, self.breakers.new("Renewing locks"))
+        claiming.paused = self.paused
+        self._parts = claiming, renewal, given_up
+        renewal.start()
+        claiming.start()
+        log.info("Lease worker %s handles %s", self.name, ", ".join(self.handlers.kinds) or "whatever comes")
+
+    def run(self) -> None:
+        """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
+        self.start()
+        try:
+            with suppress(KeyboardInterrupt):
+                self.wait()
+        finally:
+            self.stop()
+
+    def wait(self) -> None:
+        """Block until it is stopped."""
+        self._ended.wait()
+
+    def stop(self, drain_seconds: float = 30) -> bool:
+        """Claim nothing more, finish what is in hand. False: some was not done in time.
+
+        That is released where ``on_lock_expired`` says so, else its lock expires. Raises RuntimeError in a handler.
+        """
+        if getattr(self._handles, "here", False):
+            raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
+        with self._stopping:
+            parts, self._parts = self._parts, None
+            drained = self._drain(*parts, time.monotonic() + drain_seconds) if parts else True
+            self.queue.close()
+            self._ended.set()
+        return drained
+
+    def _drain(self, claiming: Claiming, renewal: Renewal, given_up: threading.Event, deadline: float) -> bool:
+        claiming.stop()
+        drained = self._in_hand.drain(deadline - time.monotonic())
+        given_up.set()
+        renewal.stop()
+        claiming.slots.close()
+        if not drained and self.settings.on_lock_expired == "release":
+            with suppress(DatabaseError):
+                for lease in self._in_hand.all():
+                    self.queue.release(lease)
+        return drained
+
+    def pause(self) -> None:
+        """Claim nothing more, finish what is in hand; also before ``start``."""
+        self._set_paused(True)
+
+    def resume(self) -> None:
+        self._set_paused(False)
+
+    def _set_paused(self, paused: bool) -> None:
+        self.paused = paused
+        if self._parts:
+            self._parts[0].paused = paused
+            self._parts[0].poke()
+
+    def apply(self, settings: LeaseSettings) -> None:
+        """Take new settings while it works. Raises SettingsRefused."""
+        self.settings = settings.checked()
+        if self._parts:
+            self._parts[0].slots.size = settings.concurrency
+            self._parts[0].poke()
+
+    @property
+    def in_hand(self) -> int:
+        """How many messages are being handled at this moment."""
+        return len(self._in_hand)
+
+    def _check_tables(self) -> None:
+        try:
+            if not self.queue.is_installed():
+                raise LeaseQueueMissing
+        except DatabaseDown as error:
+            log.warning("Lease worker %s waits for its database: %s", self.name, error)
+
+    def _settings(self) -> LeaseSettings:
+        """As they are at that moment: they are applied while it works."""
+        return self.settings

@@ -1,0 +1,119 @@
+"""Workers that are killed or stopped in the middle: each message has one outcome, and none is lost (L4, L6, L7)."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
+from tests.lease.tables import archived, waiting
+from tests.waiting import until
+
+VICTIM = Path(__file__).with_name("victim.py")
+MESSAGES, KILLS = 500, 12
+
+Process = subprocess.Popen[str]
+
+
+def started(dsn: str, name: str, does: str, lock: float, **options: Any) -> Process:
+    command = [sys.executable, str(VICTIM), dsn, name, does, str(lock)]
+    return subprocess.Popen(command, text=True, env={"PYTHONPATH": str(VICTIM.parents[2])}, **options)
+
+
+@contextmanager
+def holding(dsn: str, lock: float) -> Iterator[Process]:
+    """A process that has a message in hand, until a line is written to it."""
+    with started(dsn, "victim", "holds", lock, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline().strip()
+            yield process
+        finally:
+            process.kill()
+
+
+def test_kill_9_of_a_worker(engine: Connection, queue: LeaseQueue, engine_database: str) -> None:
+    """Nobody has the message until its lock is over; then it is dead, once."""
+    message = queue.publish({"n": 1})
+    with holding(engine_database, 1.0) as process:
+        process.kill()
+        process.wait()
+    assert waiting(engine) == [message]
+    assert queue.claim() == []
+    until(lambda: queue.expire() == Expired(1, 0))
+    assert archived(engine, "message_id::int, result::text, attempts") == [(message, "lock_expired", 1)]
+    assert waiting(engine) == []
+
+
+def test_a_worker_that_stands_still_beyond_its_lock(
+    engine: Connection, queue: LeaseQueue, engine_database: str
+) -> None:
+    """As a machine that was suspended: it goes on, ends late, and changes nothing."""
+    message = queue.publish({"n": 1})
+    with holding(engine_database, 1.0) as process:
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        until(lambda: queue.expire() == Expired(1, 0))
+        process.send_signal(signal.SIGCONT)
+        other = queue.publish({"n": 2})
+        print("done", file=process.stdin, flush=True)
+        assert process.stdout
+        assert process.stdout.readline().strip() == str(other)  # so it has ended the first
+    assert archived(engine, "message_id::int, result::text") == [(message, "lock_expired")]
+
+
+def at_most(engine: Connection, left: int) -> bool:
+    return len(waiting(engine)) <= left
+
+
+@pytest.mark.chaos
+def test_chaos_one_outcome_each(
+    engine: Connection, queue: LeaseQueue, engine_database: str, connect: Callable[..., Connection]
+) -> None:
+    """One of three workers is killed again and again, sessions are cut, two housekeepers and each worker expire."""
+    chance, over = random.Random(33), threading.Event()
+    ids = queue.publish_many({"n": n} for n in range(MESSAGES))
+
+    def keeps(session: Connection) -> None:
+        while not over.is_set():
+            upkeep.keep(session, postgresql())
+            over.wait(0.1)
+
+    housekeepers = [threading.Thread(target=keeps, args=[connect(engine_database)]) for _ in range(2)]
+    workers = [started(engine_database, f"worker {n}", "works", 1.0, stdout=subprocess.DEVNULL) for n in range(3)]
+    try:
+        for housekeeper in housekeepers:
+            housekeeper.start()
+        for kill in range(KILLS):
+            left = MESSAGES - (kill + 1) * MESSAGES // (KILLS + 1)
+            until(partial(at_most, engine, left))
+            victim = chance.randrange(3)
+            workers[victim].kill()
+            workers[victim].wait()
+            engine.run(
+                "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgqueue worker %%'"
+                " and datname = current_database() order by random() limit 1"
+            )
+            workers[victim] = started(engine_database, f"worker {victim}", "works", 1.0, stdout=subprocess.DEVNULL)
+        until(lambda: not waiting(engine), seconds=120)
+    finally:
+        over.set()
+        for housekeeper in housekeepers:
+            housekeeper.join()
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+    assert sorted(archived(engine, "message_id::int, result::text, second_ending_of")) == [
+        (message, "success", None) for message in ids
+    ]

@@ -1,0 +1,116 @@
+"""With a million messages waiting each statement goes by an index, and touches few blocks; judged by EXPLAIN."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.lease_store import Ending, Result
+from pgqueue_admin.dialects.postgresql import postgresql
+from tests import large_queue as large
+from tests.databases import Databases
+from tests.explain import BY_INDEX, Plan, executed
+
+STORE = postgresql().leases
+LOCKED = large.ROWS // 10 + 1  # the first that somebody has
+
+
+class Explained:
+    """Undoes what is asked, and keeps its plan."""
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.plans: list[Plan] = []
+
+    def all(self, query: Any, params: Any = None) -> list[Any]:
+        self.plans.append(executed(self.connection, query, params))
+        with self.connection.raw.transaction(force_rollback=True):
+            return self.connection.all(query, params)
+
+    def one(self, query: Any, params: Any = None) -> Any:
+        return (self.all(query, params) or [None])[0]
+
+    def value(self, query: Any, params: Any = None) -> Any:
+        row = self.one(query, params)
+        return row[0] if row else None
+
+
+@pytest.fixture(scope="module")
+def leases(databases: Databases) -> Iterator[large.Large]:
+    with large.leases(databases) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["never analysed", "analysed"])
+def connection(request: pytest.FixtureRequest, leases: large.Large) -> Iterator[Connection]:
+    with postgresql().connect(leases.dsn, for_handlers=True) as connection:
+        if request.param == "analysed":
+            connection.run("vacuum analyze messages.message")
+        yield connection
+
+
+def held(connection: Connection, number: int) -> list[tuple[int, str]]:
+    rows = "select id, lock_token::text from messages.message where id between %(first)s and %(last)s order by id"
+    return [tuple(row) for row in connection.all(rows, {"first": LOCKED, "last": LOCKED + number - 1})]
+
+
+def endings(keys: list[tuple[int, str]], result: Result) -> list[Ending]:
+    return [Ending(message, token, result) for message, token in keys]
+
+
+@pytest.mark.parametrize(
+    ("ask", "most_blocks"),
+    [
+        (lambda it, of: STORE.claim(it, 1, 60), 100),
+        (lambda it, of: STORE.claim(it, 100, 60), 4_000),
+        (lambda it, of: STORE.renew(it, of(1), 60), 100),
+        (lambda it, of: STORE.renew(it, of(100), 60), 4_000),
+        (lambda it, of: STORE.finish(it, endings(of(1), "failed"), "thumbs", "host"), 400),
+        (lambda it, of: STORE.finish(it, endings(of(100), "success"), "thumbs", "host"), 20_000),
+        (lambda it, of: STORE.release(it, of(1)[0]), 100),
+        (lambda it, of: STORE.expire(it, 1000, "cron"), 20),
+        (lambda it, of: STORE.due_in(it), 20),
+    ],
+    ids=["claim", "claim 100", "renew", "renew 100", "finish", "finish 100", "release", "expire none", "due in"],
+)
+def test_by_an_index(connection: Connection, ask: Callable[[Any, Any], object], most_blocks: int) -> None:
+    explained = Explained(connection)
+    ask(explained, lambda number: held(connection, number))
+    (plan,) = explained.plans
+    assert plan.reads("message") <= BY_INDEX
+    assert plan.blocks < most_blocks
+
+
+def test_notified_again_by_the_key(connection: Connection) -> None:
+    """Where nobody has analysed it yet the planner may read it whole, once a minute."""
+    explained = Explained(connection)
+    assert STORE.renotify(explained, 1000) == 1000  # type: ignore[arg-type]
+    assert explained.plans[0].blocks < 40_000
+
+
+def test_a_plan_that_was_made_when_the_queue_was_empty_still_goes_by_an_index(
+    engine_database: str, connect: Callable[..., Connection]
+) -> None:
+    """Sessions keep plans: what is chosen for an empty table must not read a full one whole."""
+    session, other = connect(engine_database), connect(engine_database)
+    for _ in range(10):
+        STORE.publish(session, ["1", "2"])
+        first, second = STORE.claim(session, 2, 60)
+        STORE.renew(session, [(first.id, first.token)], 60)
+        STORE.release(session, (first.id, first.token))
+        STORE.finish(session, [Ending(second.id, second.token, "success")], "thumbs", "host")
+        other.run("delete from messages.message")
+    other.run("alter table messages.message disable trigger user")
+    other.run("insert into messages.message (message) select to_jsonb(i) from generate_series(1, 200000) i")
+    other.run("alter table messages.message enable trigger user")
+    read = "select seq_tup_read from pg_stat_user_tables where relid = 'messages.message'::regclass"
+    session.run("select pg_stat_force_next_flush()")
+    before = other.value(read)
+    for _ in range(5):
+        first, second = STORE.claim(session, 2, 60)
+        STORE.renew(session, [(first.id, first.token)], 60)
+        STORE.release(session, (first.id, first.token))
+        STORE.finish(session, [Ending(second.id, second.token, "success")], "thumbs", "host")
+    session.run("select pg_stat_force_next_flush()")
+    assert other.value(read) - before < 200_000
