@@ -8,20 +8,19 @@ from pgqueue_admin.dialects import Connection
 from pgqueue_admin.lease.errors import MessageRefused, MessageUnreadable
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-_MAY_BE_NO_NUMBER = ("NaN", "Infinity")
 
 
 def written(session: Connection, message: Any) -> str:
     """Raises MessageRefused, before a transaction of the caller's could fail by it."""
     try:
-        text = session.as_json(message)
-        if any(word in text for word in _MAY_BE_NO_NUMBER):
-            json.dumps(message, allow_nan=False)
+        text = json.dumps(message, ensure_ascii=False, allow_nan=False)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageRefused(f"The message cannot be written as JSON: {error}") from error
     if _NUL.search(text):
         raise MessageRefused("The message holds a NUL character, which jsonb does not take.")
+    if not text.isascii() and session.as_json(message) != text:
+        raise MessageRefused("The message holds letters that the encoding of this database does not have.")
     return text
 
 

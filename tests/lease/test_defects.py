@@ -247,6 +247,15 @@ def test_5_error_masking(engine: Connection, queue: LeaseQueue, theirs: Open) ->
     assert waiting(engine) == [over, other]
 
 
+def test_7_backlog_before_the_start_theirs(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
+    """Its worker takes what it is told of, and is told of what comes after its LISTEN. Ours: test_worker."""
+    queue.publish(["x"])
+    worker = theirs()
+    worker.execute("listen new_message")
+    later = queue.publish(["y"])
+    assert [each.payload for each in worker.notifies(timeout=60, stop_after=1)] == [str(later)]
+
+
 def test_8_two_at_once_for_one_message(engine: Connection, queue: LeaseQueue, theirs: Open) -> None:
     """Ours and theirs share the table: whoever locks first has it."""
     ids = queue.publish_many(range(60))
