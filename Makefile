@@ -4,7 +4,7 @@ VAR := $(or $(PGQUEUE_STATE_DIR),var)
 BIN := .venv/bin
 INSTALL = $(BIN)/python scripts/install.py --require-hashes
 
-.PHONY: setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history wire-dump screenshots
+.PHONY: reference setup run test reset clean vendor bench-console bench-engine bench-peers bench-tuning bench-chaos bench-history wire-dump screenshots
 .DEFAULT_GOAL := run
 
 setup: .venv/installed-history
@@ -20,6 +20,9 @@ reset:
 
 clean: reset
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+reference: .venv/installed
+	@$(BIN)/python scripts/reference.py
 
 vendor:
 	@scripts/vendor.sh

@@ -30,10 +30,12 @@ def add_filters(parser: ArgumentParser) -> None:
     parser.add_argument("--queue", default="", help='Where it died: Billing, or \'"public"."Billing"\'.')
     parser.add_argument("--type", default="", help="Message type: full name, or its last part.")
     parser.add_argument("--exception", default="", help="Exception type: full name, or its last part.")
-    parser.add_argument("--endpoint", default="")
-    parser.add_argument("--message-id", default="")
-    parser.add_argument("--kind", default="", choices=("transport", "control", "lease"))
-    parser.add_argument("--word", action="append", default=[], help="In the exception's message; may be repeated.")
+    parser.add_argument("--endpoint", default="", help="Who handled it.")
+    parser.add_argument("--message-id", default="", help="Its own id, as the sender gave it.")
+    parser.add_argument("--kind", default="", choices=("transport", "control", "lease"), help="Of the queue.")
+    parser.add_argument(
+        "--word", action="append", default=[], help="In the exception's message; repeatable, all must match."
+    )
 
 
 def filter_of(options: dict[str, Any], state: str) -> ArchiveFilter:

@@ -100,7 +100,7 @@ class Client(SendApi):
             self._create(session)
 
     def purge(self, expired_only: bool = False) -> int:
-        """Delete what lies in its own queue and nobody has in hand, or of that what has expired; return how many."""
+        """Delete its queue's messages that are not in flight, or only the expired ones; return how many."""
         self._needs_queue("purge")
         with self.opening.long() as session:  # it may take long, and others send meanwhile
             return self.queue.purge(session, expired_only)
@@ -112,6 +112,7 @@ class Client(SendApi):
             self.subscriptions.subscribe(session, self.name, self.queue.address, topic)
 
     def unsubscribe(self, topic: str) -> None:
+        """Get no more of them; of another topic nothing changes."""
         with self._sessions.one() as session:
             self.subscriptions.unsubscribe(session, self.name, topic)
 

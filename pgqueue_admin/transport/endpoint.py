@@ -108,10 +108,9 @@ class Endpoint(Client):
             self._receivers.wait()
 
     def stop(self, drain_seconds: float = 30) -> bool:
-        """Finish what is in hand. False: some was not done in time and is back in its queue.
+        """Finish what is in flight. False: some was not done in time, and is back in its queue.
 
-        Who stops it too, as ``run`` does at its end, waits until that is over. Raises RuntimeError in a handler of this
-        endpoint, which is in hand itself.
+        A second call waits for the first. Raises RuntimeError in a handler of this endpoint, which is in flight itself.
         """
         if self._receivers and self._receivers.is_one_of_ours():
             raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
@@ -126,18 +125,19 @@ class Endpoint(Client):
         return drained
 
     def pause(self) -> None:
-        """Receive nothing more, finish what is in hand; also before ``start``. Sending and due messages go on."""
+        """Receive nothing more, finish what is in flight; also before ``start``. Sending and due messages go on."""
         self.paused = True
         if self._receivers:
             self._receivers.pause()
 
     def resume(self) -> None:
+        """Receive again."""
         self.paused = False
         if self._receivers:
             self._receivers.resume()
 
     def apply(self, settings: EndpointSettings) -> None:
-        """Take new settings while running; messages in hand finish under the old ones. Raises SettingsRefused."""
+        """Take new settings while running; messages in flight finish under the old ones. Raises SettingsRefused."""
         if faults := self._faults(settings):
             raise SettingsRefused(faults)
         before, self.settings = self.settings, settings

@@ -13,6 +13,7 @@ from pgqueue_admin.transport.settings import _CHOICES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ENGINE = (DOCS / "reference/engine.md").read_text(encoding="utf-8")
+API = (DOCS / "reference/engine-api.md").read_text(encoding="utf-8")
 BY_MODULE = re.compile(r"`(?:pgqueue_admin\.)?((?:transport|actions|checks)\.[\w.]+)")
 TUNING = (DOCS / "how-to/tune.md").read_text(encoding="utf-8")
 
@@ -32,7 +33,7 @@ def test_every_choice_is_named(value: str) -> None:
     [name for name in dir(Endpoint) if not name.startswith("_") and name not in {"connect", "wait", "in_hand"}],
 )
 def test_every_call_of_an_endpoint_is_named(name: str) -> None:
-    assert f"`{name}(" in ENGINE
+    assert f"- `{name}(" in API.partition("\n## Endpoint\n")[2].partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("name", ["concurrency", "peek_delay", "max_records_to_peek", "immediate_retries"])

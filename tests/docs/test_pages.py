@@ -8,9 +8,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = [page for page in PAGES if not page.read_text(encoding="utf-8").startswith("<!-- Generated")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_line_stands_twice_in_a_page(page: Path) -> None:
     """Whole lines: pasted next to each other, two paragraphs are one. Programs may repeat themselves."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)

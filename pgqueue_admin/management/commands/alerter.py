@@ -10,11 +10,11 @@ from pgqueue_admin.management.start_requirements import insist_on_own_sessions
 
 
 class Command(BaseCommand):
-    help = "Judges queues and settings every few seconds, and mails what died. The supervisor runs this."
+    help = "Evaluates warnings every few seconds and mails them. The supervisor keeps one."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="look, judge and send once, then end")
+        parser.add_argument("--once", action="store_true", help="Evaluate and send once, then end.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         insist_on_own_sessions()

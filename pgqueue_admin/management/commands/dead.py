@@ -17,24 +17,33 @@ from pgqueue_admin.services import operations
 from pgqueue_admin.services.operations import confirmation
 
 NOT_ALL, WRONG, NOTHING, NOT_CONFIRMED, NO_DATABASE = 1, 2, 3, 4, 5
+EXIT_CODES = {
+    0: "every message was acted on, or listed",
+    NOT_ALL: "some were skipped or failed, each with its reason",
+    WRONG: "wrong arguments; nothing was done",
+    NOTHING: "nothing matched; nothing was done",
+    NOT_CONFIRMED: "not confirmed; nothing was done",
+    NO_DATABASE: "a database does not answer, or refuses; a chunk that was not committed was not done",
+}
 UNCONFIRMED, YES = "Nothing was done. Confirm with y, or give --yes.", ("y", "Y", "yes", "Yes")
 NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
 
 
 class Command(BaseCommand):
-    help = "Lists, retries, discards and restores dead messages. Exit codes: docs/reference/cli.md."
+    help = (
+        "Lists, retries, discards and restores dead messages. Asks as pages do: above 20 messages for a reason, before "
+        "more than 100 discards for their number."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
         listing = verbs.add_parser("list", help="Newest first.")
-        listing.add_argument("--state", choices=said.STATES, default="dead")
-        listing.add_argument("--limit", type=int, default=50)
+        listing.add_argument("--state", choices=said.STATES, default="dead", help="Default: dead.")
+        listing.add_argument("--limit", type=int, default=50, help="How many, newest first. Default: 50.")
         for verb in NEEDS:
             self._add_act(verbs.add_parser(verb))
-        into = (
-            "An address that is no input queue, such as an error queue: retried into only when named. May be repeated."
-        )
+        into = "An address that is no input queue, such as an error queue: retried into only when named. Repeatable."
         verbs.choices["retry"].add_argument("--into", action="append", default=[], metavar="ADDRESS", help=into)
         for each in verbs.choices.values():
             said.add_filters(each)
@@ -42,9 +51,11 @@ class Command(BaseCommand):
 
     def _add_act(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", type=int, help="Archive ids; or choose by filters.")
-        parser.add_argument("--all", action="store_true", help="Without ids and filters: all of them.")
+        parser.add_argument(
+            "--all", action="store_true", help="Without ids and filters: every message that this applies to."
+        )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
-        parser.add_argument("--reason", default="")
+        parser.add_argument("--reason", default="", help="Why; kept in the audit.")
         parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, *, verb: str, **options: Any) -> None:

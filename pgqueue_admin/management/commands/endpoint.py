@@ -19,15 +19,17 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name")
-        parser.add_argument("--schema", default=queue_database().default_schema)
+        parser.add_argument("name", help="Its name, and its queue's.")
+        parser.add_argument(
+            "--schema", default=queue_database().default_schema, help="Of its tables. Default: the first watched."
+        )
         parser.add_argument(
             "--processes", dest="desired_processes", type=int, default=1, help="0: only prepare it. Default: 1."
         )
         parser.add_argument("--new", action="store_true", help="Also one that no application here declares.")
         parser.add_argument("--error-queue", default="", help='An address such as "public"."error".')
         parser.add_argument("--subscription-table", default="", help="Address; else SubscriptionRouting in its schema.")
-        parser.add_argument("--bodystring", action="store_true", help="Its tables have bodies as text besides (T6).")
+        parser.add_argument("--bodystring", action="store_true", help="Its tables get the column bodystring (T6).")
         parser.add_argument("--as", dest="who", default=caller(), help="Whose name is kept. Default: yours.")
 
     def handle(self, **options: Any) -> None:

@@ -9,6 +9,8 @@ from pgqueue_admin.models import schema
 
 
 class Command(migrate.Command):
+    help = "Migrates the console's own tables, on DATABASE_URL. Arguments are Django's."
+
     def handle(self, *args: Any, **options: Any) -> None:
         if options["plan"] or options["check_unapplied"] or options["database"] != "default":
             super().handle(*args, **options)

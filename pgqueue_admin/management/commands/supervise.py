@@ -15,7 +15,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kinds = [role.key.kind for role in singletons()]
-        parser.add_argument("--without", action="append", default=[], choices=kinds, help="runs elsewhere")
+        parser.add_argument(
+            "--without", action="append", default=[], choices=kinds, help="A process that runs elsewhere; repeatable."
+        )
 
     def handle(self, **options: Any) -> None:
         init_process.stay_behind()

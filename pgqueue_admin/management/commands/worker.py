@@ -11,11 +11,11 @@ from pgqueue_admin.workers.processes import endpoint_process
 
 
 class Command(BaseCommand):
-    help = "Runs one process of an endpoint. The supervisor starts these; by hand it is for a look at one."
+    help = "Runs one process of an endpoint. The supervisor starts these; by hand, to look at one."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("endpoint")
+        parser.add_argument("endpoint", help="Its name.")
 
     def handle(self, **options: Any) -> None:
         insist_on_own_sessions()

@@ -20,7 +20,7 @@ Handler = Callable[[Any, "MessageContext"], None]  # gets the message, as its se
 class MessageContext(SendApi):
     """Sends are kept until all handlers have succeeded; ``immediate=True`` sends at once, whatever becomes of them.
 
-    What was kept of it raises MessageOver once they are done.
+    What was kept of it raises HandlerFinished once they are done.
     """
 
     handlers: Sequence[Handler] = ()

@@ -1,0 +1,15 @@
+"""Pages that scripts/reference.py generates are as it writes them now."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATED: dict[str, str] = runpy.run_path(str(ROOT / "scripts/reference.py"))["pages"]()
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_current(name: str) -> None:
+    written = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
+    assert written == GENERATED[name], "run `make reference`: a docstring or an argument has changed"
