@@ -69,7 +69,7 @@ def _own(parser: ArgumentParser) -> list[Action]:
 
 def _spelled(action: Action) -> str:
     value = str(action.metavar or (action.option_strings or [action.dest])[0].strip("-")).upper()
-    if action.choices is not None:
+    if action.choices is not None and not action.metavar:
         value = " or ".join(sorted(map(str, action.choices)))
     return " ".join([*action.option_strings[:1], *([value] if action.nargs != 0 else [])])
 
@@ -149,7 +149,6 @@ if __name__ == "__main__":
     import django
 
     sys.path.insert(0, str(ROOT))
-    os.environ["SPARK_MASTER"] = "local"  # without History, one choice fewer
     os.environ["DJANGO_SETTINGS_MODULE"] = "pgqueue_admin.config.settings"
     django.setup()
     for name, text in pages().items():

@@ -96,7 +96,7 @@ def test_another_failure_keeps_the_words_of_pip(tmp_path: Path) -> None:
 
 def test_every_requirement_has_its_reason_and_no_reason_is_left_over() -> None:
     rows = re.findall(
-        r"^\| `([^`]+)` \| (\S.*) \|$", (ROOT / "docs/reference/dependencies.md").read_text("utf-8"), re.MULTILINE
+        r"^- `([^`]+)`: (\S.*)$", (ROOT / "docs/reference/dependencies.md").read_text("utf-8"), re.MULTILINE
     )
     reasons = {normal(name) for name, _ in rows}
     assert reasons == set().union(*map(required, ASKED), builds_the_wheel())

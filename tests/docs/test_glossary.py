@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/glossary.md"
-ROWS = re.findall(r"^\| ([^|]+?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+ROWS = re.findall(r"^- \*\*([^*]+)\*\*: ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 CITED = {
     "": re.compile(r"(?<![\w%])([TC]\d{1,2})\b"),  # not the bytes of %C0
     "sheet": re.compile(r"\bwire(?: sheet)? (\d+(?:\.\d+)?(?:(?:,| and|, and) \d+(?:\.\d+)?)*)", re.IGNORECASE),
@@ -40,5 +40,5 @@ def test_every_code_of_the_tree_has_its_row(tree: str, family: str) -> None:
 
 
 def test_no_word_and_no_code_has_two_rows() -> None:
-    names = [row for row in ROWS if row not in {"Code", "---"}]
-    assert sorted(names) == sorted(set(names))
+    assert len(ROWS) > 100
+    assert sorted(ROWS) == sorted(set(ROWS))

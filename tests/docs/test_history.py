@@ -19,7 +19,7 @@ def test_so_has_every_column_of_events() -> None:
 
 
 def named(section: str) -> set[str]:
-    """What stands in the first cells of its table."""
+    """What its list is of."""
     text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE)
+    cells = re.findall(r"^- (`[^:]*):", text, re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}

@@ -16,24 +16,20 @@ SCHEMA = (REFERENCE / "database-schema.md").read_text(encoding="utf-8")
 def test_tables_of_the_engine_are_those_of_its_schema() -> None:
     made = "\n".join(statement.text for statement in postgresql().schema)
     there = set(re.findall(r"create (?:table|view) (?:if not exists )?(messages\.\w+)", made))
-    assert set(re.findall(r"^\| `(messages\.\w+)` \|", SCHEMA, re.MULTILINE)) == there
+    assert set(re.findall(r"^- `(messages\.\w+)`:", SCHEMA, re.MULTILINE)) == there
 
 
 def test_columns_of_the_engine_are_documented() -> None:
     made = "\n".join(statement.text for statement in postgresql().schema)
     added = set(re.findall(r"add column (?:if not exists )?(\w+)", made))
     section = SCHEMA.partition("### `messages.message`")[2].partition("\n## ")[0]
-    named = {
-        name for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
-    }
+    named = {name for row in re.findall(r"^- (`[^:]*):", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert added <= named
 
 
 def test_tables_of_the_console_are_its_models() -> None:
     section = SCHEMA.partition("## The console's own")[2].partition("\n## ")[0]
-    named = {
-        name for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
-    }
+    named = {name for row in re.findall(r"^- (`[^:]*):", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     models = [model for model in apps.get_app_config("pgqueue").get_models() if model._meta.managed]
     assert {f"pgqueue_{name}" for name in named} == {model._meta.db_table for model in models}
 

@@ -8,6 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 from pgqueue_admin.workers.supervisor import init_process, supervisor
 from pgqueue_admin.workers.supervisor.role import singletons
 
+ELSEWHERE = "alerter, history, ingester or sampler: runs elsewhere. Repeatable."
+
 
 class Command(BaseCommand):
     help = "Runs endpoints, sampler, ingester, alerter and history as the console wants them. One per host."
@@ -15,9 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kinds = [role.key.kind for role in singletons()]
-        parser.add_argument(
-            "--without", action="append", default=[], choices=kinds, help="A process that runs elsewhere; repeatable."
-        )
+        parser.add_argument("--without", action="append", default=[], choices=kinds, metavar="KIND", help=ELSEWHERE)
 
     def handle(self, **options: Any) -> None:
         init_process.stay_behind()
