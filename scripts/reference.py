@@ -48,7 +48,9 @@ def _command(name: str) -> Iterator[str]:
 
 def _arguments(parser: ArgumentParser) -> Iterator[str]:
     """Those of several verbs once, with the verbs that take them."""
-    verbs = next((action.choices for action in parser._actions if isinstance(action, _SubParsersAction)), {})
+    taken = next((action for action in parser._actions if isinstance(action, _SubParsersAction)), None)
+    verbs = taken.choices if taken else {}
+    yield from (f"| `{each.dest}` | {each.help} |" for each in (taken._choices_actions if taken else []))
     found: dict[str, tuple[str, list[str]]] = {}
     for verb, each in verbs.items() or [("", parser)]:
         for action in _own(each):

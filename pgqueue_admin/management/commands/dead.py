@@ -26,6 +26,11 @@ EXIT_CODES = {
     NO_DATABASE: "a database does not answer, or refuses; a chunk that was not committed was not done",
 }
 UNCONFIRMED, YES = "Nothing was done. Confirm with y, or give --yes.", ("y", "Y", "yes", "Yes")
+VERBS = {
+    "retry": "Puts dead messages back into the queues they failed in.",
+    "discard": "Sets dead messages aside.",
+    "restore": "Makes discarded messages dead again.",
+}
 NEEDS = {"retry": "dead", "discard": "dead", "restore": "discarded"}
 
 
@@ -42,7 +47,7 @@ class Command(BaseCommand):
         listing.add_argument("--state", choices=said.STATES, default="dead", help="Default: dead.")
         listing.add_argument("--limit", type=int, default=50, help="How many, newest first. Default: 50.")
         for verb in NEEDS:
-            self._add_act(verbs.add_parser(verb))
+            self._add_act(verbs.add_parser(verb, help=VERBS[verb]))
         into = "An address that is no input queue, such as an error queue: retried into only when named. Repeatable."
         verbs.choices["retry"].add_argument("--into", action="append", default=[], metavar="ADDRESS", help=into)
         for each in verbs.choices.values():
