@@ -87,7 +87,8 @@ class Claiming:
             if time.monotonic() >= look_at:
                 self._expire(session)
                 more, look_at = True, time.monotonic() + self._settings().look_every
-            more |= bool(list(session.notifications(timeout=0)))  # also those that came with the answers of statements
+            # all, also those that came with answers: each that is left behind would cost a claim of its own
+            more |= bool(list(session.notifications(timeout=0)))
             if more and not self.paused and (free := self.slots.free):
                 more = self._claim(session, free)
                 if not more:

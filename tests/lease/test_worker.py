@@ -140,6 +140,29 @@ def test_a6_a_burst_is_handled_whole_by_few_claims(
     assert len(asked) <= 3  # a second and a third where NOTIFY came in two parts
 
 
+def test_a_rush_of_many_messages_costs_no_claim_without_a_message(
+    engine: Connection, queue: LeaseQueue, make_worker: MakeWorker, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the NOTIFY of 2,000 rows come in, together with answers or alone: few claims find nothing."""
+    got: list[int] = []
+    claim = LeaseQueue.claim
+
+    def counting(self: Any, *args: Any, **more: Any) -> Any:
+        leases = claim(self, *args, **more)
+        got.append(len(leases))
+        return leases
+
+    monkeypatch.setattr("pgqueue_admin.lease.queue.Leases.claim", counting)
+    make_worker(concurrency=8)
+    until(lambda: listens(engine))
+    got.clear()
+    queue.publish_many(range(2_000))
+    until(lambda: not waiting(engine))
+    assert sorted(seen) == list(range(2_000))
+    assert sum(got) == 2_000
+    assert got.count(0) <= 20
+
+
 def test_the_ends_that_a_message_can_have(
     engine: Connection, queue: LeaseQueue, handlers: LeaseHandlers, make_worker: MakeWorker
 ) -> None:
