@@ -105,11 +105,22 @@ def _public(name: str, value: Any) -> Iterator[str]:
     ):
         yield from (f"`{name}{_signature(value)}`", "")
     yield from (_told(value), "")
+    if name == "EndpointSettings":
+        yield from (*_fields(value), "")
     methods = [each for each in dir(value) if not each.startswith("_") and _is_ours(value, each)]
     for each in methods:
         yield from _method(each, inspect.getattr_static(value, each), getattr(value, each))
     if methods:
         yield ""
+
+
+def _fields(of: type) -> Iterator[str]:
+    """By the comments above them."""
+    found = re.findall(r"((?:    # .*\n)+)    (\w+): [^=\n]+ = (.*)\n", inspect.getsource(of))
+    for told, name, default in found:
+        meaning = " ".join(line.strip("# ") for line in told.splitlines() if "engine-api.md" not in line)
+        computed = "(" in default
+        yield f"- `{name}`{'' if computed else f' ({default})'}: {meaning}"
 
 
 def _method(name: str, found: Any, value: Any) -> Iterator[str]:

@@ -40,25 +40,45 @@ class SettingsRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """How an endpoint receives. Meaning: docs/reference/engine.md; which values to choose: docs/how-to/tune.md."""
+    """How an endpoint receives. Which values to choose: docs/how-to/tune.md."""
 
-    peek_delay: float = 1.0  # T14: seconds between two peeks of an empty queue
-    max_records_to_peek: int | None = None  # T17: how many receives one peek may start; None: as many as it counted
-    concurrency: int = max(2, os.cpu_count() or 2)  # T11
+    # Above each field: its meaning, as docs/reference/engine-api.md has it.
+    # Seconds between peeks of an idle queue (T14). Below 0.1 or above 10: a warning (T15). Longer than a message's TTBR:
+    # such messages are lost (T16).
+    peek_delay: float = 1.0
+    # Most receives that one peek starts (T17); None: as many as it counted.
+    max_records_to_peek: int | None = None
+    # Most messages in flight (T11). Default: the processors, at least 2.
+    concurrency: int = max(2, os.cpu_count() or 2)
+    # Retries at once, counted per process.
     immediate_retries: int = 5
+    # Delayed retries, each with as many immediate attempts again.
     delayed_retries: int = 3
-    delayed_retry_step: float = 10.0  # seconds; the second waits twice as long, the third three times
+    # Seconds: the first waits one step, the second two, the third three.
+    delayed_retry_step: float = 10.0
+    # `archive` or `error_queue`; without an archive (`exhausted=`) always the error queue.
     on_exhausted: OnExhausted = "archive"
+    # An address; not the endpoint's own queue.
     error_queue: str = "error"
-    audit_queue: str = ""  # gets a copy of each message that was handled; empty: none is made
-    audit_ttbr: float | None = None  # seconds after which such a copy expires; None: never
-    subscription_table: str = ""  # an address; empty: SubscriptionRouting in the endpoint's schema
+    # An address that gets a copy of each handled message; empty: none.
+    audit_queue: str = ""
+    # Seconds until such a copy expires; None: never.
+    audit_ttbr: float | None = None
+    # An address; empty: SubscriptionRouting in the endpoint's schema. Publishers and subscribers must agree on one, or
+    # events are silently lost.
+    subscription_table: str = ""
+    # `sends_atomic_with_receive`, `receive_only` or `none`.
     transaction_mode: TransactionMode = "sends_atomic_with_receive"
-    batch_size: int = 1  # messages a receive transaction, each in a savepoint
-    repeek_after: Repeek = "receives"  # T12
-    notify: bool = True  # tell and hear of new messages by NOTIFY; nothing is lost without it
-    strict_peek_range: bool = False  # T15: refuse what is only warned about otherwise
-    create_message_body_computed_column: bool = False  # T6: in each table that create_queues makes or finds
+    # Messages a receive transaction, each in a savepoint.
+    batch_size: int = 1
+    # Peek again when `receives` have answered, or when `handlers` are done (T12).
+    repeek_after: Repeek = "receives"
+    # Send and hear NOTIFY of new messages; nothing is lost without it.
+    notify: bool = True
+    # Refuse a peek delay that is otherwise only warned about (T15).
+    strict_peek_range: bool = False
+    # `create_queues()` adds the column `bodystring`: ASCII as text, the rest octal (T6). Rewrites a table that has rows.
+    create_message_body_computed_column: bool = False
 
     def faults(self) -> list[str]:
         """Sentences. What is not even of its type is said alone: it cannot be compared."""
