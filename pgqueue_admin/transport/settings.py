@@ -43,8 +43,8 @@ class EndpointSettings:
     """How an endpoint receives. Which values to choose: docs/how-to/tune.md."""
 
     # Above each field: its meaning, as docs/reference/engine-api.md has it.
-    # Seconds between peeks of an idle queue (T14). Below 0.1 or above 10: a warning (T15). Longer than a message's TTBR:
-    # such messages are lost (T16).
+    # Seconds between peeks of an idle queue (T14). Below 0.1 or above 10: a warning (T15). Longer than a TTBR: such
+    # messages are lost (T16).
     peek_delay: float = 1.0
     # Most receives that one peek starts (T17); None: as many as it counted.
     max_records_to_peek: int | None = None
@@ -77,7 +77,7 @@ class EndpointSettings:
     notify: bool = True
     # Refuse a peek delay that is otherwise only warned about (T15).
     strict_peek_range: bool = False
-    # `create_queues()` adds the column `bodystring`: ASCII as text, the rest octal (T6). Rewrites a table that has rows.
+    # `create_queues()` adds the column `bodystring`: ASCII as text, the rest octal (T6). Rewrites tables that have rows.
     create_message_body_computed_column: bool = False
 
     def faults(self) -> list[str]:
