@@ -77,7 +77,7 @@ class EndpointSettings:
     notify: bool = True
     # Refuse a peek delay that is otherwise only warned about (T15).
     strict_peek_range: bool = False
-    # `create_queues()` adds the column `bodystring`: ASCII as text, the rest octal (T6). Rewrites tables that have rows.
+    # `create_queues()` adds the column `bodystring`: ASCII as text, else octal (T6). Rewrites tables that have rows.
     create_message_body_computed_column: bool = False
 
     def faults(self) -> list[str]:
