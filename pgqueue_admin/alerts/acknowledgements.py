@@ -90,7 +90,7 @@ def _why_not(number: int) -> str:
     if alert is None:
         return "Nothing was acknowledged. There is no such warning."
     if alert.resolved_at:
-        return f"Nothing was acknowledged. This warning was over {ago(alert.resolved_at, database_clock.now())}."
+        return f"Nothing was acknowledged. This warning ended {ago(alert.resolved_at, database_clock.now())}."
     when = ago(alert.acknowledged_at or database_clock.now(), database_clock.now())
     return f"Nothing was changed. {alert.acknowledged_by} acknowledged this warning {when}."
 
