@@ -79,7 +79,7 @@ def _program() -> str:
     file = Path(sys.argv[0])
     started = (file.parent if file.stem == "__main__" else file).stem
     words = [word for word in sys.argv[1:] if word.isidentifier()]
-    if started in {"manage", "pgqueue-admin", "django", "django-admin", "start"}:
+    if started in {"manage", "pgqueue-admin", "django", "django-admin", "child_bootstrap"}:
         return words[0] if words else started
     return f"celery {words[0]}" if started == "celery" and words else started
 

@@ -71,7 +71,7 @@ PROGRAMS = {
     "sampler": ("sampler",),
     "alerter": ("alerter",),
     "ingester": ("ingester",),
-    "an endpoint's worker": ("workers.start worker",),
+    "an endpoint's worker": ("processes.child_bootstrap worker",),
 }
 
 
