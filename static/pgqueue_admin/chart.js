@@ -1,4 +1,4 @@
-// Depth and rate of one queue, drawn by uPlot (see docs/reference/pages.md). Lengths go through the CSSOM.
+// Depth and rate of one queue, drawn by uPlot. Lengths go through the CSSOM.
 (() => {
   "use strict";
   const source = document.getElementById("chart-depth");
