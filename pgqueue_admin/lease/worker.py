@@ -6,11 +6,11 @@ import time
 from contextlib import suppress
 
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.lease.claiming import Claiming
+from pgqueue_admin.lease.claim_loop import ClaimLoop
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.lease.handlers import LeaseHandlers
-from pgqueue_admin.lease.handling import Handling
 from pgqueue_admin.lease.in_hand import InHand
+from pgqueue_admin.lease.lease_processor import LeaseProcessor
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.renewal import Renewal
@@ -40,7 +40,7 @@ class LeaseWorker:
         self.breakers = CircuitBreakers()
         self.paused = False
         self._in_hand = InHand()
-        self._parts: tuple[Claiming, Renewal, threading.Event] | None = None
+        self._parts: tuple[ClaimLoop, Renewal, threading.Event] | None = None
         self._ended = threading.Event()
         self._stopping = threading.RLock()
         self._handles = threading.local()
@@ -55,25 +55,25 @@ class LeaseWorker:
         self._check_tables()
         self._ended.clear()
         given_up = threading.Event()
-        handling = Handling(
+        processor = LeaseProcessor(
             self.queue, self.handlers, self._settings, self.breakers.new("Ending lease messages"), given_up
         )
 
         def handle(lease: LeasedMessage) -> None:
             self._handles.here = True
             try:
-                handling.handle(lease)
+                processor.handle(lease)
             finally:
                 self._in_hand.remove(lease)
 
-        claiming = Claiming(
+        claims = ClaimLoop(
             self.queue, self._in_hand, self._settings, self.breakers.new("Claiming lease messages"), handle
         )
         renewal = Renewal(self.queue, self._in_hand, self._settings, self.breakers.new("Renewing locks"))
-        claiming.paused = self.paused
-        self._parts = claiming, renewal, given_up
+        claims.paused = self.paused
+        self._parts = claims, renewal, given_up
         renewal.start()
-        claiming.start()
+        claims.start()
         log.info("Lease worker %s handles %s", self.name, ", ".join(self.handlers.kinds) or "whatever comes")
 
     def run(self) -> None:
@@ -103,12 +103,12 @@ class LeaseWorker:
             self._ended.set()
         return drained
 
-    def _drain(self, claiming: Claiming, renewal: Renewal, given_up: threading.Event, deadline: float) -> bool:
-        claiming.stop()
+    def _drain(self, claims: ClaimLoop, renewal: Renewal, given_up: threading.Event, deadline: float) -> bool:
+        claims.stop()
         drained = self._in_hand.drain(deadline - time.monotonic())
         given_up.set()
         renewal.stop()
-        claiming.slots.close()
+        claims.slots.close()
         if not drained and self.settings.on_lock_expired == "release":
             with suppress(DatabaseError):
                 for lease in self._in_hand.all():

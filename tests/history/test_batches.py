@@ -40,7 +40,7 @@ from pgqueue_admin.models import (
 from pgqueue_admin.models import history_requests as asking
 from tests.history.doc_comparison import figures_are_those_of_duckdb, figures_are_those_of_plain_sql
 from tests.history.independent_recount import Recount
-from tests.history.independent_recount.added import added
+from tests.history.independent_recount.extra_failures import added
 from tests.history.parquet_metadata import are_as_documented, is_sorted
 from tests.waiting import PATIENCE, until
 

@@ -20,15 +20,15 @@ from pgqueue_admin.lease import Expired, LeaseQueue, upkeep
 from tests.lease.tables import archived, waiting
 from tests.waiting import until
 
-VICTIM = Path(__file__).with_name("victim.py")
+WORKER = Path(__file__).with_name("worker_process.py")
 MESSAGES, KILLS = 500, 12
 
 Process = subprocess.Popen[str]
 
 
 def started(dsn: str, name: str, does: str, lock: float, **options: Any) -> Process:
-    command = [sys.executable, str(VICTIM), dsn, name, does, str(lock)]
-    return subprocess.Popen(command, text=True, env={"PYTHONPATH": str(VICTIM.parents[2])}, **options)
+    command = [sys.executable, str(WORKER), dsn, name, does, str(lock)]
+    return subprocess.Popen(command, text=True, env={"PYTHONPATH": str(WORKER.parents[2])}, **options)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
-"""A worker process that is killed: victim.py DSN NAME holds|works LOCK_SECONDS."""
+"""A worker process that is killed: worker_process.py DSN NAME holds|works LOCK_SECONDS."""
 
 import logging
 import sys
-import time
+import threading
 from typing import Any
 
 from pgqueue_admin.lease import LeasedMessage, LeaseHandlers, LeaseSettings, LeaseWorker
 
+WORK_SECONDS = 0.005  # of each message, so that kills fall into handlers and not only between them
 handlers = LeaseHandlers()
 dsn, name, does, lock = sys.argv[1:]
 settings = LeaseSettings(
@@ -21,7 +22,7 @@ def handle(message: Any, lease: LeasedMessage) -> Any:
         sys.stdin.readline()
     elif message["n"] % 10 == 3 and lease.attempts == 1:
         raise ValueError("once")
-    time.sleep(0.005)  # it works
+    threading.Event().wait(WORK_SECONDS)
     return message
 
 

@@ -22,7 +22,7 @@ log = logging.getLogger("pgqueue_admin.lease")
 REFUSED_TIMES = 5  # that a database which answers may refuse an ending; then the lock expires
 
 
-class Handling:
+class LeaseProcessor:
     def __init__(
         self,
         queue: LeaseQueue,

@@ -23,7 +23,7 @@ CHANNEL = "new_message"
 AT_LEAST = 1.0  # second between two looks at what is due and somebody else is just taking
 
 
-class Claiming:
+class ClaimLoop:
     """``more``: there may be something to claim. However many NOTIFY came until then, one claim answers them."""
 
     def __init__(
