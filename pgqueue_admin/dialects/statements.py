@@ -41,6 +41,21 @@ class Statements:
         return iter(self._by_name.values())
 
 
+class StatementFolder:
+    """The .sql files of a folder, by attribute: ``folder.queue`` is queue.sql, read when it is first asked for."""
+
+    def __init__(self, name: str, folder: Path, compose: Compose):
+        self.name = name
+        self._folder, self._compose = folder, compose
+
+    def __getattr__(self, noun: str) -> Statements:
+        if noun.startswith("_") or not (path := self._folder / f"{noun}.sql").exists():
+            raise AttributeError(f"{self.name} has no statements for {noun}")
+        statements = Statements(path, self._compose)
+        setattr(self, noun, statements)
+        return statements
+
+
 def parse(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield (name, why, text) of each statement.
 

@@ -7,24 +7,10 @@ from typing import Any
 from django.db import connections
 
 from pgqueue_admin.dialects.postgresql.dialect import compose
-from pgqueue_admin.dialects.statements import Statements
+from pgqueue_admin.dialects.statements import StatementFolder
 
-_FOLDER = Path(__file__).parent / "sql"
-
-
-class ConsoleSql:
-    """A .sql file by its name: ``console_sql.samples.steps()``. The console's own database is always PostgreSQL."""
-
-    def __getattr__(self, noun: str) -> Statements:
-        path = _FOLDER / f"{noun}.sql"
-        if noun.startswith("_") or not path.exists():
-            raise AttributeError(f"there is no {path.name} in {_FOLDER.name}/")
-        statements = Statements(path, compose)
-        setattr(self, noun, statements)
-        return statements
-
-
-console_sql = ConsoleSql()
+# The console's own database is always PostgreSQL.
+console_sql = StatementFolder("the console", Path(__file__).parent / "sql", compose)
 
 
 def rows_of(query: Any, values: Mapping[str, Any] | None = None) -> list[Any]:

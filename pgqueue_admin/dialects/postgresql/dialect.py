@@ -14,9 +14,7 @@ from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.query import Query
-from pgqueue_admin.dialects.statements import Statement, Statements
-
-_HERE = Path(__file__).parent
+from pgqueue_admin.dialects.statements import Statement, StatementFolder
 
 
 def _identifier(value: Any) -> sql.Composable:
@@ -53,21 +51,15 @@ def compose(text: str, identifiers: dict[str, Any]) -> Query:
     return _composed(text, tuple(identifiers.items()))
 
 
-class PostgreSQL:
+class PostgreSQL(StatementFolder):
     """The dialect of queue tables on PostgreSQL 14 and newer (contract: dialects.base.Dialect)."""
 
-    name = "postgresql"
     max_table_bytes = 55  # wire sheet 1.4
     default_schema = "public"
     can_notify = True
 
-    def __getattr__(self, noun: str) -> Statements:
-        path = _HERE / f"{noun}.sql"
-        if noun.startswith("_") or not path.exists():
-            raise AttributeError(f"{self.name} has no statements for {noun}")
-        statements = Statements(path, compose)
-        setattr(self, noun, statements)
-        return statements
+    def __init__(self) -> None:
+        super().__init__("postgresql", Path(__file__).parent, compose)
 
     @cached_property
     def leases(self) -> PostgreSQLLeases:
