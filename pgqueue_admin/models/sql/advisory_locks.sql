@@ -6,9 +6,8 @@ select pg_try_advisory_lock(hashtext('pgqueue supervisor'), hashtext(%(name)s)) 
 -- Whoever stops in peace lets its successor begin at once.
 select pg_advisory_unlock(hashtext('pgqueue supervisor'), hashtext(%(name)s))
 
--- name: end_former
--- Ours alone: by its number, by the lock that it has, and by its name, which is that of the session that asks.
-select count(pg_terminate_backend(a.pid))
+-- name: holder
+-- The session that has the lock of this name in this database; 64 bits of the key stand in two columns.
 from pg_catalog.pg_locks l
 join pg_catalog.pg_stat_activity a on a.pid = l.pid
 where l.locktype = 'advisory'
@@ -17,6 +16,11 @@ where l.locktype = 'advisory'
   and l.classid::int8 = hashtext('pgqueue supervisor')::int8 & 4294967295
   and l.objid::int8 = hashtext(%(name)s)::int8 & 4294967295
   and l.objsubid = 2
+
+-- name: end_former
+-- Ours alone: by its number, by the lock that it has, and by its name, which is that of the session that asks.
+select count(pg_terminate_backend(a.pid))
+{holder}
   and a.pid = %(session)s
   and a.pid <> pg_backend_pid()
   and a.usename = current_user
@@ -25,11 +29,4 @@ where l.locktype = 'advisory'
 -- name: lock_holder
 -- The refused one says who holds it: application_name carries host and pid.
 select a.application_name
-from pg_catalog.pg_locks l
-join pg_catalog.pg_stat_activity a on a.pid = l.pid
-where l.locktype = 'advisory'
-  and l.granted
-  and l.database = (select oid from pg_catalog.pg_database where datname = current_database())
-  and l.classid::int8 = hashtext('pgqueue supervisor')::int8 & 4294967295
-  and l.objid::int8 = hashtext(%(name)s)::int8 & 4294967295
-  and l.objsubid = 2
+{holder}

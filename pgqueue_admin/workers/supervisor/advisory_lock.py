@@ -5,6 +5,7 @@ import time
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.models.raw_sql import console_sql
 
+_LOCKS = console_sql.advisory_locks
 PATIENCE_AT_START = 3.0  # a killed predecessor's session may live a moment longer
 PATIENCE_AFTER_OUTAGE = 60.0  # our own former session may have to time out on the server first
 
@@ -22,7 +23,7 @@ class SessionLock:
     def take(self) -> bool:
         """Try once, unless it is held already."""
         if not self.held:
-            taken = self._connection.one(console_sql.advisory_locks.try_lock(), self._name)
+            taken = self._connection.one(_LOCKS.try_lock(), self._name)
             self.held = bool(taken and taken.taken)
             if self.held and taken:
                 self._session = taken.session
@@ -33,16 +34,16 @@ class SessionLock:
     def _end_former(self) -> None:
         """What is between us and the server may keep our own former session open, and its lock, for ever."""
         if self._session is not None:
-            self._connection.value(console_sql.advisory_locks.end_former(), {**self._name, "session": self._session})
+            self._connection.value(_LOCKS.end_former(holder=_LOCKS.holder), {**self._name, "session": self._session})
 
     def release(self) -> None:
         """At once: a session that is closed ends a moment later, and its locks with it."""
         held, self.held = self.held, False
         if held:
-            self._connection.run(console_sql.advisory_locks.unlock(), self._name)
+            self._connection.run(_LOCKS.unlock(), self._name)
 
     def holder(self) -> str:
-        return self._connection.value(console_sql.advisory_locks.lock_holder(), self._name) or "another supervisor"
+        return self._connection.value(_LOCKS.lock_holder(holder=_LOCKS.holder), self._name) or "another supervisor"
 
 
 class HostLock(SessionLock):
