@@ -9,9 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.in_hand import InHand
 from pgqueue_admin.lease.message import LeasedMessage
-from pgqueue_admin.lease.queue import ROUND, LeaseQueue
+from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.lease.slots import Slots
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
@@ -85,7 +86,7 @@ class ClaimLoop:
             poll.register(file, select.POLLIN)
         while not self._stopping.is_set():
             if time.monotonic() >= look_at:
-                self._expire(session)
+                upkeep.expire(self._queue.on(session))
                 more, look_at = True, time.monotonic() + self._settings().look_every
             # all, also those that came with answers: each that is left behind would cost a claim of its own
             more |= bool(list(session.notifications(timeout=0)))
@@ -110,7 +111,3 @@ class ClaimLoop:
     def _due_in(self, session: Connection) -> float:
         due = self._queue.on(session).due_in()
         return float("inf") if due is None else max(due, AT_LEAST)
-
-    def _expire(self, session: Connection) -> None:
-        while sum(self._queue.on(session).expire(ROUND)) >= ROUND:
-            pass

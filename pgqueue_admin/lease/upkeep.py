@@ -4,6 +4,7 @@ import time
 from typing import NamedTuple
 
 from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.dialects.lease_store import Expired
 from pgqueue_admin.lease.queue import ROUND, Leases
 
 SECONDS = 10.0  # then the next run goes on
@@ -24,10 +25,16 @@ def keep(session: Connection, dialect: Dialect, seconds: float = SECONDS) -> Upk
     if store is None or not store.is_installed(session):
         return UpkeepDone(0, 0, 0)
     leases = Leases(BY, store, session)
-    deadline, archived, released = time.monotonic() + seconds, 0, 0
-    while time.monotonic() < deadline:
-        expired = leases.expire()
-        archived, released = archived + expired.archived, released + expired.released
-        if sum(expired) < ROUND:
-            break
+    archived, released = expire(leases, time.monotonic() + seconds)
     return UpkeepDone(archived, released, leases.renotify())
+
+
+def expire(leases: Leases, deadline: float = float("inf")) -> Expired:
+    """End or release all whose locks are over, a round a statement. Nothing more is begun after ``deadline``."""
+    archived, released = 0, 0
+    while time.monotonic() < deadline:
+        done = leases.expire()
+        archived, released = archived + done.archived, released + done.released
+        if sum(done) < ROUND:
+            break
+    return Expired(archived, released)
