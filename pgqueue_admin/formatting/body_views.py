@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pgqueue_admin.formatting import escape_invisible, hexdump, json_text, xml_text
+from pgqueue_admin.formatting import escape_invisible, hexdump, pretty_print
 from pgqueue_admin.formatting.text_spans import TextSpan, merged
 
 CHUNK = 65_536  # what one page renders
@@ -13,7 +13,7 @@ VIEWS = ("pretty", "raw", "hex", "bodystring")
 _MAX_PIECES = 1_500  # a page stays light: beyond, the text is there without its colours
 
 _ODD = re.compile("[\x00-\x08\x0b\x0e-\x1f\udc80-\udcff]")
-_INDENTED = {"JSON": json_text.indented, "XML": xml_text.indented}
+_INDENTED = {"JSON": pretty_print.indented_json, "XML": pretty_print.indented_xml}
 
 
 @dataclass(frozen=True, slots=True)

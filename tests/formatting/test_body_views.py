@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pgqueue_admin.formatting import body_views, escape_invisible, hexdump, json_text, xml_text
-from pgqueue_admin.formatting.indenting import MAX_LEVELS
+from pgqueue_admin.formatting import body_views, escape_invisible, hexdump, pretty_print
+from pgqueue_admin.formatting.pretty_print import MAX_LEVELS
 from pgqueue_admin.formatting.text_spans import joined
 
 HOSTILE = ['"', "\\", "[", "{", "<", "<!--", "<![CDATA[", "<a '", '<a "', "&", "{[", '"\\', "1 ", "<?", "\0"]
@@ -36,21 +36,21 @@ values = st.recursive(
 @given(values, st.sampled_from([None, 1, 4]))
 def test_indenting_json_keeps_every_token(value: Any, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    said = joined(json_text.indented(text) or [])
+    said = joined(pretty_print.indented_json(text) or [])
     assert without_blanks(said) == without_blanks(text)
     assert json.loads(said) == value
 
 
 @given(st.text(alphabet='{}[]:,"\\ \n01aé<', max_size=MAX_LEVELS))
 def test_indenting_what_is_no_json_keeps_every_token_too(text: str) -> None:
-    said = json_text.indented(text)
+    said = pretty_print.indented_json(text)
     assert said is not None
     assert without_blanks(joined(said)) == without_blanks(text)
 
 
 @given(st.text(alphabet="<>/!-[]?'\"= \nab&;", max_size=MAX_LEVELS))
 def test_indenting_xml_keeps_every_character(text: str) -> None:
-    said = xml_text.indented(text)
+    said = pretty_print.indented_xml(text)
     assert said is not None
     assert re.sub(r"\s", "", joined(said)) == re.sub(r"\s", "", text)
 
