@@ -7,7 +7,7 @@ from celery import shared_task
 
 from pgqueue_admin.history import ledger
 from pgqueue_admin.history.anomalies import hourly_totals
-from pgqueue_admin.history.rollups import closed_periods, compaction, forgetting
+from pgqueue_admin.history.rollups import closed_periods, compaction, retention
 from pgqueue_admin.housekeeping import pruning, resume_operations
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.models import database_clock, depth_history, samples
@@ -35,7 +35,7 @@ def lapse_operations() -> int:
 def forget_figures() -> None:
     """Minutes and hours of Trends that are too old, for a while; the next task goes on."""
     now = database_clock.now()
-    _for_a_while(lambda: forgetting.forget(now))
+    _for_a_while(lambda: retention.forget(now))
 
 
 @shared_task(ignore_result=True)

@@ -1,4 +1,4 @@
-"""How long files are kept: PGQUEUE_HISTORY_RETENTION_DAYS. Figures have a life of their own: ``forgetting``."""
+"""How long files are kept: PGQUEUE_HISTORY_RETENTION_DAYS. Figures have a retention of their own: rollups."""
 
 from datetime import date, timedelta
 from pathlib import Path

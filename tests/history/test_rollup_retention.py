@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from pgqueue_admin.history.rollups import closed_periods, forgetting, retention
+from pgqueue_admin.history.rollups import closed_periods, retention
 from pgqueue_admin.housekeeping import tasks
 from pgqueue_admin.models import (
     CountBucket,
@@ -38,24 +38,24 @@ def left() -> dict[str, int]:
 def test_minutes_go_before_hours_and_days_stay() -> None:
     for days in (1, 29, 31, 799, 801, 4000):
         counted(NOW - days * DAY)
-    assert forgetting.forget(NOW) == 4 + 2
+    assert retention.forget(NOW) == 4 + 2
     assert left() == {"minute": 2, "hour": 4, "day": 6}
-    assert forgetting.forget(NOW) == 0
+    assert retention.forget(NOW) == 0
 
 
 def test_a_chunk_is_the_oldest_by_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that stay lie before the others, and are not walked through."""
-    monkeypatch.setattr(forgetting, "CHUNK", 50)
+    monkeypatch.setattr(retention, "CHUNK", 50)
     ages = [timedelta(days=1 + 60 * (i // 3_000), minutes=i % 3_000) for i in range(6_000)]
     timings: dict[str, list[int]] = {name: [] for name in ("critical", "processing", "delivery")}
     timings |= {f"{name}_n": [] for name in timings}
     Rollup.objects.bulk_create(Rollup(grain="minute", at=NOW - age, messages=1, skewed=0, **timings) for age in ages)
     with connections["default"].cursor() as cursor:
         cursor.execute("analyze pgqueue_rollup")
-    plan = next(forgetting._too_old(NOW))[: forgetting.CHUNK].explain()
+    plan = next(retention._too_old(NOW))[: retention.CHUNK].explain()
     assert "Index" in plan
     assert "Seq Scan" not in plan
-    assert forgetting.forget(NOW) == 50
+    assert retention.forget(NOW) == 50
     assert Rollup.objects.filter(at__lt=NOW - 30 * DAY).latest("at").at == NOW - 61 * DAY
     assert Rollup.objects.earliest("at").at == NOW - 61 * DAY - timedelta(minutes=2_949)
 
@@ -65,7 +65,7 @@ def test_what_was_counted_of_them_goes_with_them() -> None:
         counted(NOW - days * DAY)
     while closed_periods.cut(NOW):
         pass
-    forgetting.forget(NOW)
+    retention.forget(NOW)
     for model in (CountBucket, LatencyBucket):
         steps = [step.grain for step in model._default_manager.filter(endpoint="", queue="", type="", at__lt=NOW)]
         assert set(steps) == {"hour", "day"}
@@ -79,7 +79,7 @@ def test_failures_and_stories_stay_as_long_as_hours() -> None:
         failed(at, "f")
         told("failed", at, last_failed_at=at)
         told("succeeded", at, last_succeeded_at=at)
-    forgetting.forget(NOW)
+    retention.forget(NOW)
     assert (FailureRollup.objects.count(), RetryOutcome.objects.count()) == (1, 2)
 
 
@@ -90,7 +90,7 @@ def test_failures_of_an_hour_or_day_go_once_all_of_it_is_too_old() -> None:
         failed(NOW - days * DAY, "f")
     while closed_periods.cut(NOW):
         pass
-    forgetting.forget(NOW)
+    retention.forget(NOW)
     left = FailureBucket.objects.order_by("grain", "at").values_list("grain", "at")
     day, hour = NOW.replace(hour=0, minute=0), NOW.replace(minute=0)
     assert list(left) == [
@@ -99,10 +99,10 @@ def test_failures_of_an_hour_or_day_go_once_all_of_it_is_too_old() -> None:
 
 
 def test_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forgetting, "CHUNK", 2)
+    monkeypatch.setattr(retention, "CHUNK", 2)
     for _ in range(5):
         rolled_up(NOW - 31 * DAY)
-    assert [forgetting.forget(NOW) for _ in range(4)] == [2, 2, 1, 0]
+    assert [retention.forget(NOW) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_beat_has_all_of_it_done() -> None:
@@ -114,14 +114,14 @@ def test_beat_has_all_of_it_done() -> None:
 def test_zero_is_for_ever(settings: Any) -> None:
     settings.PGQUEUE = {**settings.PGQUEUE, "TRENDS_MINUTE_RETENTION_DAYS": 0, "TRENDS_HOUR_RETENTION_DAYS": 0}
     counted(NOW - 4000 * DAY)
-    assert forgetting.forget(NOW) == 0
+    assert retention.forget(NOW) == 0
 
 
 def test_a_window_takes_the_finest_grain_that_reaches_so_far_back() -> None:
     for days in (1, 40, 900):
         counted(NOW - days * DAY)
     assert finest(40) == "minute"
-    forgetting.forget(NOW)
+    retention.forget(NOW)
     asked = {days: finest(days) for days in (0, 1, 2, 40, 41, 900)}
     assert asked == {0: "minute", 1: "minute", 2: "minute", 40: "hour", 41: "minute", 900: "day"}
     assert finest(900, "day") == "day"
