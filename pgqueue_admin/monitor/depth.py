@@ -1,69 +1,23 @@
 """How much waits in a queue, measured without a lock on any row (C2; wire sheet 2.7, 3)."""
 
-from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import lease_depth
+from pgqueue_admin.monitor.queue_depth import BETWEEN, FEW, PROBES, QueueDepth
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
 CAP = 10_000
-PROBES = 192  # past the cap: so many places of the span are looked at
 PAGES = 200  # of a delayed table, which has no seq, past the cap: in so many its rows are counted
-FEW = 5  # fewer hits than this say nothing of how many rows there are
 WINDOW = 1_000  # rows from the head among which messages in flight are looked for, past the cap
-BETWEEN = 50  # rows from one mark to the next: as near as it is known how many lay below a seq
 LATE = 1_000  # seq is taken at insert, not at commit: a row may become visible so far below a newer head
 BOTTOM = -(2**63)
 NO_SKEW = timedelta()
 
 Asked = tuple[Any, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class QueueDepth:
-    """Depth = ready + in flight + expired, each counted, capped (at least so many) or an estimate, as ``how`` says.
-
-    In flight is a hint in any case: rows whose deleting transaction still runs, or which it has locked. None where
-    it is not known, on a standby or in a copy without an index: there they count as ready.
-    """
-
-    at: datetime  # the server's clock, or the ``now`` that was passed
-    depth: int = 0
-    ready: int = 0
-    in_flight: int | None = 0
-    expired: int = 0
-    how: str = "counted"
-    head_seq: int | None = None
-    tail_seq: int | None = None
-    ready_seq: int | None = None  # the first that is neither in flight nor expired
-    marks: tuple[int, ...] = ()  # seq of the first of each BETWEEN rows that were looked through
-    seconds: float = 0.0  # how long the database looked
-    sent_total: int | None = None  # the sequence's last value; None where the role may not read it
-    step: int | None = 1  # what seq grows by with each message; None where its numbers count nothing
-    delayed: int | None = None
-    delayed_how: str = "counted"
-    overdue: int | None = None  # delayed messages that are due and still there
-    next_due_at: datetime | None = None
-
-    @property
-    def span(self) -> int:
-        """What a reader of the seq range alone would report (T10). Never the depth: gaps count."""
-        if self.head_seq is None or self.tail_seq is None:
-            return 0
-        return self.tail_seq - self.head_seq + 1
-
-    def below(self, seq: int) -> float:
-        """About how many of its rows lay below ``seq``: a gap between two rows holds none."""
-        passed = bisect_left(self.marks, seq)
-        if not passed:
-            return 0.0
-        known, mark = float(BETWEEN * (passed - 1)), self.marks[passed - 1]
-        if passed < len(self.marks):
-            return known + BETWEEN * (seq - mark) / (self.marks[passed] - mark)
-        return min(float(self.depth), known + (seq - mark) * self.depth / self.span)
 
 
 def measure(
@@ -96,19 +50,28 @@ def asked(
     if table.kind is TableKind.DELAYED:
         query = monitor.delayed(table=table.address, cap=cap, pages=PAGES, bytes=monitor.heap_bytes)
         return query, {"now": now, "skew": skew, "oid": table.oid}
+    common: dict[str, Any] = {"table": table.address, "cap": cap, "probes": PROBES, "step": BETWEEN, **_sent(table)}
+    if table.kind is TableKind.LEASE:
+        return lease_depth.asked(table, common), {"now": now}
     if not table.seq_indexed:
         return monitor.depth_unindexed(table=table.address, cap=cap), {"now": now}
-    parts: dict[str, Any] = {"sent": monitor.not_told}
-    if table.sequence_is_readable:
-        parts = {"sent": monitor.sent, "sequence": table.sequence, "increment": table.sequence_step or 1}
-    query = monitor.depth(table=table.address, cap=cap, probes=PROBES, few=FEW, window=WINDOW, step=BETWEEN, **parts)
+    query = monitor.depth(few=FEW, window=WINDOW, **common)
     return query, {"now": now, "low": BOTTOM if low_water is None else low_water}
+
+
+def _sent(table: QueueTable) -> dict[str, Any]:
+    if not table.sequence_is_readable:
+        return {"sent": postgresql().monitor.not_told}
+    increment = table.sequence_step or 1
+    return {"sent": postgresql().monitor.sent, "sequence": table.sequence, "increment": increment}
 
 
 def read(table: QueueTable, row: Any, cap: int = CAP) -> QueueDepth:
     """The figures in what ``asked`` brought back."""
     if table.kind is TableKind.DELAYED:
         return _delayed(row, cap)
+    if table.kind is TableKind.LEASE:
+        return lease_depth.read(table, row, cap)
     seen = _queue(row, cap)
     if table.descends:  # what is received next is the newest: it tells nothing of the one that waits longest
         return replace(seen, step=None, ready_seq=None)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.monitor.arrivals import Arrivals
-from pgqueue_admin.monitor.depth import LATE, QueueDepth
+from pgqueue_admin.monitor.depth import LATE
+from pgqueue_admin.monitor.queue_depth import QueueDepth
 from pgqueue_admin.monitor.rates import QueueRates, RateWindow, someone_received, went_back
 
 BLIND_AFTER = timedelta(seconds=10)  # without a look, what came meanwhile cannot be dated by the next one
@@ -78,6 +79,8 @@ class QueueHistory:
 
     def oldest(self) -> tuple[datetime | None, str]:
         """When the first ready message arrived, and how that is known: exact, estimate, or at the latest (least)."""
+        if self.last and self.last.oldest_at:
+            return self.last.oldest_at, self.last.oldest_how
         seq = self.last.ready_seq if self.last else None
         if seq is None:
             return None, "exact"

@@ -25,6 +25,15 @@ _READABLE = {
 }
 
 
+# what our workers note of a message beside the original's columns (docs/reference/lease-queue.md)
+_ATTEMPTS = {
+    "attempts": "integer",
+    "available_at": "timestamp with time zone",
+    "lock_token": "uuid",
+    "token_expires_at": "timestamp without time zone",
+}
+
+
 class TableKind(StrEnum):
     INPUT = "input"
     DELAYED = "delayed"
@@ -70,7 +79,8 @@ class QueueTable:
     @property
     def seq_end(self) -> int | None:
         """The last number that seq can take: the column's or the sequence's, whichever comes first."""
-        ends = [INTEGER_END] if self.seq_type == "integer" else []
+        numbers = self.columns.get("id", "") if self.kind is TableKind.LEASE else self.seq_type
+        ends = [INTEGER_END] if numbers == "integer" else []
         return min([*ends, self.sequence_max]) if self.sequence_max is not None else None
 
     @property
@@ -78,6 +88,15 @@ class QueueTable:
         """Whether it has all columns of a queue, be they of other types: how many rows wait can be told then."""
         compared = [self.columns.get(name, "") for name in ("seq", "expires")]
         return self.columns.keys() >= _READABLE.keys() and not any("user-defined" in each for each in compared)
+
+    @property
+    def is_measured(self) -> bool:
+        return self.is_counted or self.kind in {TableKind.DELAYED, TableKind.LEASE}
+
+    @property
+    def has_attempts(self) -> bool:
+        """Of a lease queue: whether it has our columns, too, and not the original's alone."""
+        return _ATTEMPTS.items() <= self.columns.items()
 
     @property
     def why_unread(self) -> str:

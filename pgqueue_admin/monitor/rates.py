@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from pgqueue_admin.monitor.depth import QueueDepth
+from pgqueue_admin.monitor.queue_depth import QueueDepth
 
 WINDOW_SECONDS = 30.0
 
@@ -66,11 +66,11 @@ def arrivals(before: QueueDepth, after: QueueDepth) -> float | None:
 def departures(before: QueueDepth, after: QueueDepth) -> float | None:
     """From counts; where they are not counted, about how many rows the head moved over."""
     arrived = arrivals(before, after)
-    if before.how == after.how == "counted":
-        return None if arrived is None else arrived - (after.depth - before.depth)
-    if before.head_seq is None or after.head_seq is None:
+    if before.rows is not None and after.rows is not None:
+        return None if arrived is None else arrived - (after.rows - before.rows)
+    if before.head is None or after.head is None:
         return None
-    return before.below(after.head_seq)
+    return before.below(after.head)
 
 
 def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
@@ -79,11 +79,9 @@ def someone_received(before: QueueDepth, after: QueueDepth) -> bool:
     Of a queue that is empty both times it is all there is: received in between, open or undone. That puts off no
     warning: what is committed later comes later.
     """
-    if not after.depth:
-        return before.depth > 0 or (arrivals(before, after) or 0) > 0
-    if before.head_seq is not None and after.head_seq is not None and after.head_seq > before.head_seq:
-        return True
-    return before.how == after.how == "counted" and after.depth < before.depth
+    if not after.to_receive:
+        return before.to_receive > 0 or (arrivals(before, after) or 0) > 0
+    return after.moved_on(before)
 
 
 def went_back(before: int | None, after: int | None) -> bool:

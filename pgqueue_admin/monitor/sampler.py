@@ -12,9 +12,10 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, TableMissing, TimedOut
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor import clock_skew, depth, discovery, sizes
-from pgqueue_admin.monitor.depth import CAP, QueueDepth
+from pgqueue_admin.monitor.depth import CAP
+from pgqueue_admin.monitor.queue_depth import QueueDepth
 from pgqueue_admin.monitor.queue_history import BLIND_AFTER, QueueHistory, RememberedDepth
-from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.monitor.queue_table import QueueTable
 from pgqueue_admin.transport.wire import headers as wire
 
 FIND_EVERY = 5.0  # seconds between looks at the catalog
@@ -174,7 +175,7 @@ class Sampler:
         return set(islice(self._evidence, ceil(len(self._evidence) * FIND_EVERY / ASK_AGAIN_EVERY)))
 
     def _look(self, connection: Connection, at: datetime) -> list[QueueSample]:
-        wanted = [table for table in self._tables if table.is_counted or table.kind is TableKind.DELAYED]
+        wanted = [table for table in self._tables if table.is_measured]
         wanted = self._as_they_are_now(connection, wanted)
         measured = [table for table in wanted if not table.why_unread]
         found: Found = {table.address: Unread(table.why_unread) for table in wanted if table.why_unread}

@@ -16,7 +16,8 @@ _DELAYED = {"id": {"uuid"}, "headers": {"text"}, "body": {"bytea"}, "due": {"tim
 _SUBSCRIPTION = {name: {"character varying", "text"} for name in ("queueaddress", "endpoint", "topic")}
 _NUMBER = {"integer", "bigint"}
 _TIME = {"timestamp without time zone", "timestamp with time zone"}
-_LEASE = {"id": _NUMBER, "created_at": _TIME, "message": {"jsonb"}, "lock_expires_at": _TIME}
+_UTC = {"timestamp without time zone"}
+_LEASE = {"id": _NUMBER, "created_at": _UTC, "message": {"jsonb"}, "lock_expires_at": _UTC}
 _LEASE_ARCHIVE = {"id": _NUMBER, "created_at": _TIME, "archived_at": _TIME, "message": {"jsonb"}, "handled_by": None}
 _NEARLY = ("id", "headers", "body")
 

@@ -56,12 +56,13 @@ class TargetVerdict(NamedTuple):
 
 _DEFAULTS: dict[TableKind, dict[str, int]] = {
     TableKind.INPUT: {"target_age_seconds": 60, "target_dead": 0},
+    TableKind.LEASE: {"target_age_seconds": 60, "target_dead": 0},
     TableKind.ERROR: {"target_dead": 0},
 }
 
 
 def default_targets(kind: TableKind | str) -> dict[str, int | None]:
-    """Input queues: a message waits a minute at most and none is dead. Error queues: any row is one too many."""
+    """Input and lease queues: a message waits a minute at most, none is dead. Error queues: any row is one too many."""
     none = {"target_age_seconds": None, "target_depth": None, "target_dead": None}
     return {**none, **_DEFAULTS.get(TableKind(kind), {})}
 

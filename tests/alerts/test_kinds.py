@@ -109,6 +109,7 @@ def test_nobody_seems_to_receive_a_foreign_queue(left: int | None, oldest: int, 
     assert found("no_consumer", look(queues=[queue(sample={**sample, "in_flight": 1})])) == []
     seen = found("no_consumer", look(queues=[queue(sample=sample)]))
     assert [each.severity for each in seen] == expected
+    assert seen == found("no_consumer", look(queues=[queue(sample=sample, kind="lease")]))
     assert all("no receiver seen" in each.sentence for each in seen)
 
 

@@ -8,6 +8,7 @@ import pytest
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import TableMissing
 from pgqueue_admin.monitor import depth
+from pgqueue_admin.monitor.queue_depth import QueueDepth
 from tests.monitor.tables import fill, found, looking_as, made, make, take
 
 Connect = Callable[..., Connection]
@@ -101,7 +102,7 @@ def test_where_the_probes_tell_nothing_it_is_at_least_the_cap(connection: Connec
     assert (seen.how, seen.depth) == ("capped", 100)
 
 
-def parted(seen: depth.QueueDepth) -> tuple[int, int, int | None, int]:
+def parted(seen: QueueDepth) -> tuple[int, int, int | None, int]:
     return seen.depth, seen.ready, seen.in_flight, seen.expired
 
 

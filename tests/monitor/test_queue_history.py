@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pgqueue_admin.monitor.arrivals import Arrivals
-from pgqueue_admin.monitor.depth import BETWEEN, LATE, WINDOW, QueueDepth
+from pgqueue_admin.monitor.depth import LATE, WINDOW
+from pgqueue_admin.monitor.queue_depth import BETWEEN, QueueDepth
 from pgqueue_admin.monitor.queue_history import QueueHistory, RememberedDepth
 
 START = datetime(2026, 11, 20, 17, 35, tzinfo=UTC)

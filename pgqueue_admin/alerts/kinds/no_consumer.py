@@ -15,7 +15,7 @@ QUIET_FOREIGN = 120.0  # all that can be seen of them is that nothing leaves
 
 def find(look: AlertSnapshot) -> Iterator[Finding]:
     for queue in look.read():
-        if queue.kind == "input" and queue.latest.ready:
+        if queue.kind in ("input", "lease") and queue.latest.ready:
             endpoint = look.ours.get((queue.schema, queue.table))
             quiet = _quiet_ours(look, endpoint) if endpoint else _quiet_foreign(look, queue)
             if quiet >= (QUIET_OURS if endpoint else QUIET_FOREIGN):

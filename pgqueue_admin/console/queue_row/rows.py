@@ -128,7 +128,14 @@ class QueueRow:
     @property
     def leaving_how(self) -> str:
         """Past the cap it is told by how far the head moved."""
-        return "counted" if self.latest is None or self.latest.how == "counted" else "estimate"
+        figures = self.latest
+        if figures is None or (figures.how == "counted" and not self._delayed_are_part(figures)):
+            return "counted"
+        return "estimate"
+
+    def _delayed_are_part(self, figures: records.Newest) -> bool:
+        """In a lease queue they lie in the same table: what leaves is counted only where they are, too."""
+        return self.queue.kind == "lease" and figures.delayed_how != "counted"
 
     @property
     def growth(self) -> float:

@@ -24,7 +24,8 @@ left join lateral (
         from pg_index i
         where i.indrelid = c.oid and i.indisvalid and i.indpred is null and i.indkey[0] = a.attnum
     ) led
-    where a.attrelid = c.oid and a.attname = 'seq' and not a.attisdropped
+    where a.attrelid = c.oid and not a.attisdropped
+      and a.attname = case when shape.columns ?& array['lock_expires_at', 'message'] then 'id' else 'seq' end
 ) seq on true
 left join lateral (
     select sc.relname, sn.nspname, case when s.seqincrement > 0 and not s.seqcycle then s.seqmax end as seqmax,
@@ -197,6 +198,102 @@ from clock, ends, probed, reach, counted
 -- name: sent
 -- Part of depth: what the sequence reached. Read as a table: its function would take a lock that writers take.
 (select case when is_called then last_value else last_value - {increment} end from {sequence})
+
+-- name: lease
+-- As depth, of the lease queue: what is locked, over, waiting and due later each by its index up to the cap; past it the share
+-- of probes by id that hit a row. A lock is a fact of the row, so nothing here is a hint.
+with clock as materialized (
+    select coalesce(%(now)s::timestamptz, clock_timestamp()) as now
+), ends as materialized (
+    select (select id from {table} order by id limit 1)::bigint as head,
+           (select id from {table} order by id desc limit 1)::bigint as tail
+), probed as materialized (
+    select count(hit.id) as hits
+    from ends cross join generate_series(0, {probes} - 1) as step(i)
+    left join lateral (
+        select id from {table} held
+        where id = ends.head
+            + floor((step.i + mod((step.i + 1) * 0.6180339887, 1)) * (ends.tail - ends.head + 1) / {probes})::bigint
+    ) hit on true
+    where ends.tail - ends.head >= {cap}
+), locked as materialized (
+    select count(*) as rows
+    from (
+        select from {table}, clock
+        where lock_expires_at > clock.now at time zone 'UTC' order by lock_expires_at limit {cap} + 1
+    ) up_to_cap
+), over as materialized (
+    select count(*) as rows
+    from (
+        select from {table}, clock
+        where lock_expires_at <= clock.now at time zone 'UTC' order by lock_expires_at limit {cap} + 1
+    ) up_to_cap
+), waiting as materialized (
+    select count(*) as rows, min(place) as first, max(place) as last,
+           array_agg(place order by nth) filter (where mod(nth, {step}) = 1) as marks
+    from (
+        select place, row_number() over () as nth
+        from (
+            select {place} as place from {table}, clock
+            where lock_expires_at is null and {is_due} order by {order} limit {cap} + 1
+        ) up_to_cap
+    ) row
+), oldest as materialized (
+    select {since} as since from {table}, clock where lock_expires_at is null and {is_due} order by {order} limit 1
+), later as materialized ({later})
+select clock.now as at, ends.head, ends.tail, probed.hits,
+       locked.rows as locked, over.rows as over,
+       waiting.rows as waiting, waiting.first, waiting.last, waiting.marks, oldest.since as oldest_at,
+       later.rows as later, later.next_due,
+       {sent} as sent_total,
+       extract(epoch from clock_timestamp() - statement_timestamp())::float8 as seconds
+from clock, ends, probed, locked, over, waiting, later left join oldest on true
+
+-- name: lease_place
+-- Part of lease: where a message stands in the order in which workers claim, as one number of its time and its id. Only who
+-- claimed the first moves it on.
+extract(epoch from available_at) * 1e6 * 9223372036854775808 + id
+
+-- name: lease_order
+-- Part of lease: the order of claims.
+available_at, id
+
+-- name: lease_is_due
+-- Part of lease.
+available_at <= clock.now
+
+-- name: lease_since
+-- Part of lease: since when its first message could be claimed. One that was there when the column came waits for longer.
+case when attempts = 0 and created_at between '0001-01-02' and '9999-12-30'
+     then least(available_at, created_at at time zone 'UTC') else available_at end
+
+-- name: lease_later
+-- Part of lease: what was released for a time that has not come.
+select count(*) as rows, min(due) as next_due
+from (
+    select available_at as due from {table}, clock
+    where lock_expires_at is null and available_at > clock.now order by available_at, id limit {cap} + 1
+) up_to_cap
+
+-- name: original_place
+-- In the place of lease_place, of a table that has no column of ours: its workers go by the id they are told of.
+id::numeric
+
+-- name: original_order
+-- In the place of lease_order.
+id
+
+-- name: original_is_due
+-- In the place of lease_is_due: nothing is released for later.
+true
+
+-- name: original_since
+-- In the place of lease_since. Sessions of its clients wrote it by a zone of theirs.
+case when created_at between '0001-01-02' and '9999-12-30' then created_at at time zone 'UTC' end
+
+-- name: original_later
+-- In the place of lease_later.
+select 0::bigint as rows, null::timestamptz as next_due
 
 -- name: not_told
 -- Part of depth where the role may not read the sequence.

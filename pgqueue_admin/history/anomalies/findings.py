@@ -107,7 +107,7 @@ def _seen(messages: int, failed: int, timed: int | None, *buckets: int | None) -
 
 
 def _of_depths(hours: Sequence[datetime]) -> Iterator[Anomaly]:
-    queues = {queue.pk: queue for queue in Queue.objects.filter(kind="input", gone_since=None)}
+    queues = {queue.pk: queue for queue in Queue.objects.filter(kind__in=("input", "lease"), gone_since=None)}
     rows = rows_of(console_sql.baseline.seen_depth(), {"at": list(hours), "queues": list(queues)})
     known = baseline_queries.of_depths("hour", hours, queues)
     names = {(each.schema, each.table): each.name for each in Endpoint.objects.all()}

@@ -52,7 +52,7 @@ select
         or bool_or(sample.depth is null or sample.ready > 0 and sample.oldest_at is null),
     count(*) filter (where sample.depth is null)::int4, {worst}
 from pgqueue_sample sample join pgqueue_queue queue on queue.id = sample.queue_id
-where queue.kind = 'input'
+where queue.kind in ('input', 'lease')
 group by sample.at having count(sample.depth) > 0
 
 -- name: figures

@@ -1,10 +1,14 @@
 """How many lie dead in the archive, by queue, asked as seldom as it is costly."""
 
 import time
+from collections import Counter
+from collections.abc import Iterable
 
 from pgqueue_admin.archive import store
+from pgqueue_admin.archive.store import QueueCount
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
@@ -18,8 +22,8 @@ class DeadCounts:
         self._ask_at = 0.0
 
     def of(self, table: QueueTable) -> int | None:
-        """In an error queue every row is dead; an input queue has its dead in the archive. None: not known."""
-        if table.kind is not TableKind.INPUT or self._counts is None:
+        """In an error queue every row is dead; an input or lease queue has its dead in the archive. None: not known."""
+        if table.kind not in {TableKind.INPUT, TableKind.LEASE} or self._counts is None:
             return None
         return self._counts.get(canonical(table.address), 0)
 
@@ -34,13 +38,21 @@ class DeadCounts:
             return
         try:
             with queue_database().reading() as connection:
-                self._counts = {row.queue: row.dead for row in store.counts(connection)}
+                self._counts = _by_queue(store.counts(connection))
         except DatabaseDown:
             raise
         except DatabaseError:
             self._counts, self._ask_at = None, began + _WITHOUT_ARCHIVE
             return
         self._ask_at = began + _SHARE * (time.monotonic() - began)
+
+
+def _by_queue(counts: Iterable[QueueCount]) -> dict[str, int]:
+    """Original clients of the lease queue name none."""
+    found: Counter[str] = Counter()
+    for row in counts:
+        found[row.queue or LEASE_QUEUE] += row.dead
+    return found
 
 
 def canonical(address: Address) -> str:

@@ -13,7 +13,7 @@ def row(queue_id: int, sample: QueueSample, dead: int | None) -> LatestSample:
     """The newest figures of a queue that could be read."""
     depth, delayed = sample.depth, sample.delayed
     assert depth is not None
-    own = depth if sample.table.kind is TableKind.DELAYED else delayed
+    own = depth if sample.table.kind in {TableKind.DELAYED, TableKind.LEASE} else delayed
     return LatestSample(
         queue_id=queue_id,
         at=sample.at,
