@@ -17,8 +17,20 @@ create view messages.message_dead as select * from messages.message_archive wher
 """
 
 
+WITHOUT_RETRIES = """
+drop view messages.message_dead;
+drop trigger lease_note_retried on messages.message;
+drop function messages.note_retried();
+alter table messages.message drop column retried_from;
+alter table messages.message_archive drop column retried_as;
+create view messages.message_dead as select * from messages.message_archive where state = 'dead';
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
+    if version < 5:
+        engine.run(WITHOUT_RETRIES)
     if version < 4:
         engine.run(WITHOUT_LEASES)
     if version < 3:

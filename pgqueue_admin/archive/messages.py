@@ -14,6 +14,7 @@ from pgqueue_admin.dialects import Address
 RETRIED_FROM = "Pgqueue.RetriedFrom"
 _TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LARGEST_ID = 2**31 - 1
+LEASE_QUEUE = Address("messages", "message")
 MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
 
 UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null
@@ -175,6 +176,8 @@ def retried_from(text: str | None) -> RetriedFrom | None:
 
 
 def target_of(row: Any) -> Address | None:
+    if row.kind == "lease":
+        return LEASE_QUEUE
     return Address(row.target_schema, row.target_table) if row.target_table else None
 
 
@@ -182,6 +185,8 @@ def why_no_retry(row: Any) -> str | None:
     """A sentence; None: it can be put back."""
     if row.no_retry:
         return str(row.no_retry)
+    if row.kind == "lease":
+        return None
     if row.target_table is None:
         return "It has no queue to go back to."
     if row.body_bytes is None:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from pgqueue_admin.archive.messages import RETRIED_FROM, Outcome, RetriedFrom, why_no_retry
+from pgqueue_admin.archive import lease_retry
+from pgqueue_admin.archive.messages import LEASE_QUEUE, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
 from pgqueue_admin.archive.retry_tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
@@ -41,6 +42,7 @@ def retry(
 
     Off come the five failure prefixes; message id and body stay, the row id is new, nothing expires. ``ours`` says
     which queues are woken and told which archived message it was (RETRIED_FROM); ``judge`` which are not written to.
+    A lease message is inserted as it was.
     """
     with connection.transaction():
         held = _hold(connection, ids)
@@ -49,9 +51,12 @@ def retry(
         why_not = judge(connection, meant.keys())
         for target in meant.keys() & why_not.keys():
             outcomes |= {row.id: Outcome(row.id, "failed", why_not[target]) for row in meant.pop(target)}
+        leases = [row.id for row in meant.pop(LEASE_QUEUE, [])]
         tokens = _tokens(connection, [row.id for target in filter(ours, meant) for row in meant[target]])
         for target, rows in meant.items():
             outcomes |= _put_back(connection, target, rows, tokens)
+        if leases:
+            outcomes |= lease_retry.put_back(connection, leases)
         tell_with_commit(connection, postgresql(), filter(ours, meant))
         _mark_retried(connection, outcomes, tokens, who, operation)
     return _in_order(ids, outcomes)
@@ -114,7 +119,8 @@ def _unreadable(headers: str | None) -> str | None:
 def _by_target(rows: list[Any]) -> dict[Address, list[Any]]:
     found: dict[Address, list[Any]] = defaultdict(list)
     for row in rows:
-        found[Address(row.target_schema, row.target_table)].append(row)
+        if target := target_of(row):
+            found[target].append(row)
     return found
 
 

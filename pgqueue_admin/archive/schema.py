@@ -2,17 +2,18 @@
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pgqueue_admin.archive.errors import SchemaAdoptable, SchemaForeign, SchemaNewer
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 
 log = logging.getLogger(__name__)
-VERSION = 4
+VERSION = 5
 
-_LEASE = ["add_lease", "mark_endings", "pin_functions"]
-_SINCE = {1: ["create_readers", "add_tokens", *_LEASE], 2: ["add_tokens", *_LEASE], 3: _LEASE}  # what it lacks
+_RETRIES = ["link_retries", "pin_functions"]
+_LEASE = ["add_lease", "mark_endings", *_RETRIES]
+_SINCE = {1: ["create_readers", "add_tokens", *_LEASE], 2: ["add_tokens", *_LEASE], 3: _LEASE, 4: _RETRIES}  # it lacks
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -32,6 +33,9 @@ _MESSAGE = {
 }
 
 
+DeadPayload = Literal["archive", "message"]
+
+
 class Installed(NamedTuple):
     version: int
     did: str  # installed, adopted, updated, nothing
@@ -44,21 +48,40 @@ def version(connection: Connection) -> int | None:
     return connection.value(_sql().version())
 
 
-def install(connection: Connection, *, adopt: bool = False, warn: Callable[[str], None] = log.warning) -> Installed:
+def install(
+    connection: Connection,
+    *,
+    adopt: bool = False,
+    warn: Callable[[str], None] = log.warning,
+    dead_payload: DeadPayload | None = None,
+) -> Installed:
     """Make what is missing, in one transaction. Raises SchemaRefused, and what a database may raise.
 
     With ``adopt``, an archive of the original gets our columns, after ``warn`` was told what that means.
+    ``dead_payload``: whose id a NOTIFY ``dead_message`` carries from now on; None: as it stands.
     """
     with connection.transaction():
         connection.run(_sql().lock())
-        facts = connection.one(_sql().facts())
-        if facts.is_ours:  # type: ignore[union-attr]
-            return _already(connection, connection.value(_sql().version()))
-        refuse_foreign(facts)
-        if _original(facts):
-            _adopt(facts, adopt, warn)
-        _create(connection, facts)
-    return Installed(VERSION, "adopted" if _original(facts) else "installed")
+        did = _install(connection, adopt, warn)
+        if dead_payload:
+            _tell_dead(connection, dead_payload)
+    return Installed(VERSION, did)
+
+
+def _install(connection: Connection, adopt: bool, warn: Callable[[str], None]) -> str:
+    facts = connection.one(_sql().facts())
+    if facts.is_ours:  # type: ignore[union-attr]
+        return _already(connection, connection.value(_sql().version()))
+    refuse_foreign(facts)
+    if _original(facts):
+        _adopt(facts, adopt, warn)
+    _create(connection, facts)
+    return "adopted" if _original(facts) else "installed"
+
+
+def _tell_dead(connection: Connection, payload: DeadPayload) -> None:
+    sql = _sql()
+    connection.run(sql.tell_dead(payload=sql.message_payload if payload == "message" else sql.archive_payload))
 
 
 def _adopt(facts: Any, asked: bool, warn: Callable[[str], None]) -> None:
@@ -90,18 +113,18 @@ def _original(facts: Any) -> bool:
     return bool(facts.has_archive or facts.has_message)
 
 
-def _already(connection: Connection, found: int) -> Installed:
+def _already(connection: Connection, found: int) -> str:
     if found > VERSION:
         raise SchemaNewer(
             f"Nothing was changed: the engine's tables are of version {found}, this program knows {VERSION}. "
             "Update the program."
         )
     if found == VERSION:
-        return Installed(VERSION, "nothing")
+        return "nothing"
     for step in _SINCE[found]:
         connection.run(getattr(_sql(), step)())
     connection.run(_sql().raise_version(), {"version": VERSION})
-    return Installed(VERSION, "updated")
+    return "updated"
 
 
 def _create(connection: Connection, facts: Any) -> None:
@@ -112,6 +135,8 @@ def _create(connection: Connection, facts: Any) -> None:
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}
     for step in steps:
+        if step == "create_triggers":
+            _tell_dead(connection, "archive")
         if step not in skipped:
             connection.run(getattr(_sql(), step)())
     connection.run(_sql().mark_version(), {"version": VERSION})

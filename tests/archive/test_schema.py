@@ -56,7 +56,7 @@ def test_the_original_part_is_the_originals(engine: Connection) -> None:
     triggers = engine.all("select tgname from pg_trigger where not tgisinternal order by 1")
     theirs = ["dead_message_trigger", "new_message_trigger"]
     assert {row[0] for row in triggers} == {
-        *theirs, "archive_event_append_only", "lease_mark_ending", "lease_note_deleted"
+        *theirs, "archive_event_append_only", "lease_mark_ending", "lease_note_deleted", "lease_note_retried"
     }  # fmt: skip
     assert columns(engine, "messages.message")[:4] == [
         "id integer",
@@ -170,6 +170,7 @@ def test_without_the_right_it_says_so(engine_database: str, connect: Connect) ->
 FUNCTIONS = [
     ("messages.mark_ending()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.note_deleted()", ["search_path=pg_catalog, pg_temp"]),
+    ("messages.note_retried()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.one_line(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.one_word(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.refuse_change()", ["search_path=pg_catalog, pg_temp"]),
@@ -182,7 +183,7 @@ where n.nspname in ('public', 'messages')
 """
 
 
-@pytest.mark.parametrize("before", [1, 2, 3, 4])
+@pytest.mark.parametrize("before", [1, 2, 3, 4, 5])
 def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(engine: Connection, before: int) -> None:
     if before < schema.VERSION:
         set_back(engine, before)
@@ -191,7 +192,7 @@ def test_its_functions_have_a_search_path_of_their_own_whatever_version_it_was(e
     assert schema.install(engine) == (schema.VERSION, "nothing")
 
 
-@pytest.mark.parametrize("before", [1, 2, 3])
+@pytest.mark.parametrize("before", [1, 2, 3, 4])
 def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
     engine: Connection, database: str, connect: Connect, before: int
 ) -> None:
@@ -218,6 +219,45 @@ def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
         assert sorted(columns(engine, table)) == sorted(columns(new, table))
     of_others = engine.one("insert into messages.message (message) values ('2') returning *")
     assert of_others is not None
+
+
+def told_of_a_death(engine: Connection, message_id: str | None) -> str:
+    with engine.transaction():
+        engine.run(
+            "insert into messages.message_archive (created_at, message, result, handled_by, kind, queue, message_id)"
+            " values (now(), '1', 'failed', 'w', 'transport', 'q', %(id)s)",
+            {"id": message_id},
+        )
+    return next(iter(engine.notifications(timeout=10))).payload
+
+
+def test_the_notify_of_a_death_carries_the_id_that_was_chosen(engine: Connection) -> None:
+    """The archive's at first; the choice outlives a run without one, and an upgrade."""
+    newest = "select max(id)::text from messages.message_archive"
+    engine.listen("dead_message")
+    assert told_of_a_death(engine, "m-1") == engine.value(newest)
+    assert schema.install(engine, dead_payload="message").did == "nothing"
+    assert told_of_a_death(engine, "m-2") == "m-2"
+    set_back(engine, 4)
+    assert schema.install(engine).did == "updated"
+    assert told_of_a_death(engine, "m-3") == "m-3"
+    assert told_of_a_death(engine, "ü" * 9_000) == "ü" * 500, "an id of any length kills nothing twice"
+    assert told_of_a_death(engine, None) == ""
+    assert sorted(engine.all(PINNED)) == sorted(FUNCTIONS)
+    schema.install(engine, dead_payload="archive")
+    assert told_of_a_death(engine, "m-4") == engine.value(newest)
+
+
+def test_who_may_read_only_the_view_of_the_dead_reads_them(engine: Connection) -> None:
+    engine.run("drop role if exists sees_the_dead; create role sees_the_dead")
+    engine.run(
+        "grant usage on schema messages to sees_the_dead; grant select on messages.message_dead to sees_the_dead"
+    )
+    insert = "insert into messages.message_archive (created_at, message, result, handled_by) values"
+    engine.run(f"{insert} (now(), '[1]', 'failed', 'worker'), (now(), '[2]', 'success', 'worker')")
+    engine.run("set role sees_the_dead")
+    assert engine.all("select message, result::text from messages.message_dead") == [([1], "failed")]
+    engine.run("reset role; drop owned by sees_the_dead; drop role sees_the_dead")
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pgqueue_admin.archive import replay
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import NotPermitted
 from pgqueue_admin.lease import Expired, LeaseQueue, LeaseSettings
@@ -49,6 +50,16 @@ def test_a_worker_does_everything_with_the_rights_that_are_told(engine: Connecti
             for each in ("delete from messages.message_archive", "update messages.message_archive set details = ''"):
                 with pytest.raises(NotPermitted):
                     session.run(each)
+
+
+def test_a_worker_notes_what_became_of_a_retried_message(engine: Connection, engine_database: str) -> None:
+    with role(engine, "lease_worker", WORKER, engine_database) as queue:
+        queue.publish(1)
+        queue.finish(queue.claim()[0], "failed")
+        (archived,) = engine.all("select id from messages.message_archive")
+        replay.retry(engine, [archived.id], "ana")
+        assert queue.finish(queue.claim()[0])
+        assert engine.value("select state from messages.message_archive order by id limit 1") == "succeeded"
 
 
 def test_a_publisher_publishes_and_sees_nothing(engine: Connection, engine_database: str) -> None:

@@ -139,7 +139,8 @@ select id, %(who)s, 'succeeded', operation, queue from former
 -- name: facts
 -- Of one message, everything but the body and what may be long or deep: the original's document is one.
 a.id, a.seq, a.kind, a.state, a.result::text as result, a.queue, a.message_id, a.message_type,
-    octet_length(a.body) as body_bytes, a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
+    octet_length(case a.kind when 'lease' then convert_to(a.message::text, 'UTF8') else a.body end) as body_bytes,
+    a.row_id, a.expires::text as expires, a.exception_type, a.target_schema, a.target_table,
     a.no_retry, a.found_in, a.endpoint, a.machine, a.attempts, a.sent_at, a.died_at, a.became, a.became_by, a.became_at,
     a.ended_at, a.operation, a.handled_by, a.created_at at time zone 'utc' as created_at,
     a.archived_at at time zone 'utc' as archived_at, ({is_queue}) as has_target
@@ -202,9 +203,12 @@ where state = 'dead'
 group by queue, exception_type order by dead desc, queue, exception_type
 
 -- name: body
--- A part of the body, cut in the database: 100 MB never enter the web process.
-select octet_length(body) as size, substring(body from %(offset)s + 1 for %(length)s) as part
-from messages.message_archive where id = %(id)s
+-- A part of the body, cut in the database: 100 MB never enter the web process. Of a lease message it is its document.
+select octet_length(a.body) as size, substring(a.body from %(offset)s + 1 for %(length)s) as part
+from (
+    select case kind when 'lease' then convert_to(message::text, 'UTF8') else body end as body
+    from messages.message_archive where id = %(id)s
+) a
 
 -- name: headers_part
 -- A part of the headers as UTF-8, cut in the database likewise.
@@ -239,7 +243,7 @@ order by a.died_at desc, a.seq desc limit %(limit)s
 
 -- name: hold
 -- Locked in order of id, so that two acts on overlapping sets wait for each other instead of deadlocking.
-select a.id, a.state, a.became_by, a.became_at, a.headers, octet_length(a.body) as body_bytes, a.no_retry,
+select a.id, a.kind, a.state, a.became_by, a.became_at, a.headers, octet_length(a.body) as body_bytes, a.no_retry,
     a.target_schema, a.target_table, ({is_queue}) as has_target
 from messages.message_archive a where a.id = any (%(ids)s::integer[])
 order by a.id for update of a
@@ -251,6 +255,38 @@ select gen_random_uuid(), null, put.headers, a.body
 from unnest(%(ids)s::integer[], %(headers)s::text[]) with ordinality as put (id, headers, place)
 join messages.message_archive a on a.id = put.id
 order by put.place
+
+-- name: put_back_lease
+-- Likewise into the lease queue, each with the number of the archived message that it is, and that with its own. What an original
+-- client ended when it was ended already is no message of its own: its first ending is.
+with put as (
+    insert into messages.message (created_at, message, retried_from)
+    select now() at time zone 'utc', a.message, a.id
+    from messages.message_archive a
+    where a.id = any (%(ids)s::integer[]) and a.kind = 'lease' and a.second_ending_of is null
+    order by a.died_at, a.id
+    returning id, retried_from
+)
+update messages.message_archive a set retried_as = put.id from put where a.id = put.retried_from
+returning a.id
+
+-- name: second_endings
+-- Of these, what an original client ended after it was ended already, with the row that was first.
+select id, second_ending_of as first from messages.message_archive
+where id = any (%(ids)s::integer[]) and second_ending_of is not null
+
+-- name: retried_as
+-- As which message an archived one was put back last.
+select retried_as from messages.message_archive where id = %(id)s
+
+-- name: has_links
+-- Tables of versions before 5 link no lease message with what it was retried from.
+select exists (
+    select from pg_catalog.pg_attribute a
+    join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
+    join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+    where n.nspname operator(pg_catalog.=) 'messages' and c.relname operator(pg_catalog.=) 'message_archive'
+        and a.attname operator(pg_catalog.=) 'retried_as' and not a.attisdropped)
 
 -- name: mark
 -- Guarded: only what is still as it was held.

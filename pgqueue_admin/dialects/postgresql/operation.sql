@@ -83,11 +83,13 @@ order by i.place
 -- name: set_targets
 -- Where a retry of the frozen set would put its messages, and how many of them; without a target: those that can be put
 -- nowhere, whatever is there. What somebody else has acted on since is not put back.
-select case when is_fit then a.target_schema end as schema, case when is_fit then a.target_table end as "table",
+select case when is_fit then known.schema end as schema, case when is_fit then known."table" end as "table",
     count(*) as count
 from messages.operation_item i join messages.message_archive a on a.id = i.archive_id
 cross join lateral (
-    select a.no_retry is null and a.target_table is not null and a.body is not null as is_fit
+    select a.no_retry is null and a.target_table is not null and a.body is not null or a.kind = 'lease' as is_fit,
+        case a.kind when 'lease' then 'messages' else a.target_schema end as schema,
+        case a.kind when 'lease' then 'message' else a.target_table end as "table"
 ) known
 where i.operation = %(operation_id)s and i.outcome is null and a.state = 'dead'
 group by 1, 2 order by 3 desc, 1, 2
@@ -108,7 +110,7 @@ select asked.schema, asked."table", current_user::text as role, shape.columns,
      where a.attrelid = c.oid and a.attname = 'seq' and a.attidentity <> '' limit 1) as sequence,
     has_schema_privilege(n.oid, 'usage') and not exists (
         select from pg_attribute a
-        where a.attrelid = c.oid and a.attname in ('id', 'expires', 'headers', 'body')
+        where a.attrelid = c.oid and a.attname = any (written.columns)
           and not has_column_privilege(c.oid, a.attnum, 'insert')
     ) and not exists (
         select from pg_depend d join pg_attrdef f on f.oid = d.objid
@@ -118,7 +120,7 @@ select asked.schema, asked."table", current_user::text as role, shape.columns,
     ) as may_insert,
     (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-       and case when a.attname in ('id', 'expires', 'headers', 'body') then a.attgenerated <> '' or a.attidentity = 'a'
+       and case when a.attname = any (written.columns) then a.attgenerated <> '' or a.attidentity = 'a'
                 else a.attnotnull and not a.atthasdef and a.attidentity = '' end) as must_have,
     row_security_active(c.oid) and not exists (
         select from pg_policy p
@@ -133,6 +135,10 @@ left join lateral (
     select jsonb_object_agg(a.attname, format_type(a.atttypid, null)) as columns
     from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 ) shape on true
+cross join lateral (
+    select case when shape.columns ?& array['message', 'lock_expires_at'] then array['created_at', 'message', 'retried_from']
+                else array['id', 'expires', 'headers', 'body'] end as columns
+) written
 left join lateral (
     select array_agg(distinct concat(what, ' ', quote_ident(name), ' of role ', quote_ident(pg_get_userbyid(owner)))) as runs
     from (

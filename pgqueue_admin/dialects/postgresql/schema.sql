@@ -162,21 +162,33 @@ create table messages.history_reader (
 -- What nobody can guess of a retry: only the message that was put back has it, so only that one is believed to be it.
 alter table messages.message_archive add column if not exists retry_token uuid
 
--- name: create_triggers
--- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
-create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
+-- name: tell_dead
+-- Apart from the other functions: what it tells is chosen, and a version that comes later leaves it as it stands.
+create or replace function public.dead_message_nofify() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
 begin
-    perform pg_catalog.pg_notify('new_message', new.id::text);
-    return new;
-end $$;
-create or replace function public.dead_message_nofify() returns trigger language plpgsql as $$
-begin
-    perform pg_catalog.pg_notify('dead_message', new.id::text);
+    perform pg_catalog.pg_notify('dead_message', {payload});
     raise warning using message = pg_catalog.concat(
         'dead message: archive id ', new.id,
         ', result ', new.result,
         ', message id ', messages.one_word(new.message_id),
         ', queue ', messages.one_line(coalesce(new.queue, '"messages"."message"')));
+    return new;
+end $$
+
+-- name: archive_payload
+-- Part of tell_dead: as the original's program does it.
+new.id::text
+
+-- name: message_payload
+-- Part of tell_dead: as the original's picture has it. Whoever sent a transport message chose its id: NOTIFY takes 8,000 bytes.
+pg_catalog.left(coalesce(new.message_id, ''), 500)
+
+-- name: create_triggers
+-- The original's triggers by its names, misspelling too: running its script again replaces them instead of doubling them.
+create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.pg_notify('new_message', new.id::text);
     return new;
 end $$;
 create or replace function messages.one_line(said text) returns text language sql immutable as
@@ -249,6 +261,46 @@ create or replace trigger lease_note_deleted after delete on messages.message
 create or replace trigger lease_mark_ending before insert on messages.message_archive
     for each row when (new.kind = 'lease' and new.message_id is null) execute function messages.mark_ending()
 
+-- name: link_retries
+-- A lease message that was put back knows which archived one it is, and that one as which message it went back. Whoever ends it,
+-- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
+-- Costs nothing of a message that was never retried, and refuses nothing.
+alter table messages.message add column retried_from integer;
+alter table messages.message_archive add column retried_as integer;
+create or replace function messages.note_retried() returns trigger language plpgsql as $$
+declare
+    how text;
+    by_whom text;
+begin
+    select a.result::text, a.handled_by into how, by_whom from messages.message_archive a
+    where a.kind = 'lease' and a.message_id = old.id::text and a.created_at = old.created_at order by a.id desc limit 1;
+    if not found then
+        if old.lock_token is null or old.token_expires_at is distinct from old.lock_expires_at then
+            return null;
+        end if;
+        how := 'success';
+        by_whom := 'lease queue';
+    end if;
+    with former as (
+        update messages.message_archive a
+        set became = case how when 'success' then 'succeeded' else 'dead_again' end, ended_at = pg_catalog.clock_timestamp()
+        where a.id = old.retried_from and a.retried_as = old.id and a.state = 'retried'
+        returning a.id, a.operation, a.queue
+    )
+    insert into messages.archive_event (archive_id, who, verb, operation, target)
+    select id, case how when 'success' then by_whom else 'archive' end,
+        case how when 'success' then 'succeeded' else 'died again' end, operation, queue
+    from former;
+    return null;
+exception when others then
+    raise warning using message = pg_catalog.concat(
+        'retried message: archive id ', old.retried_from, ' ended as message id ', old.id, ', not noted: ', sqlerrm);
+    return null;
+end $$;
+create constraint trigger lease_note_retried after delete on messages.message deferrable initially deferred
+    for each row when (old.retried_from is not null) execute function messages.note_retried();
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
+
 -- name: pin_functions
 -- They run in sessions of everybody who writes to these tables: whoever may create in a schema of their search path would
 -- have what he made there run by these. What somebody has dropped is left out.
@@ -259,7 +311,7 @@ begin
     for each in
         select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'public' and p.proname in ('new_message_nofify', 'dead_message_nofify') and p.pronargs = 0
-            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending')
+            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending', 'note_retried')
     loop
         execute pg_catalog.concat('alter function ', each, ' set search_path = pg_catalog, pg_temp');
     end loop;

@@ -16,6 +16,7 @@ _SAID = {
     "updated": "The engine's tables are brought to version {}.",
     "nothing": "The engine's tables are there already, version {}. Nothing was changed.",
 }
+_WHOSE = {"archive": "archive row's", "message": "message's"}
 
 
 class Command(BaseCommand):
@@ -29,14 +30,22 @@ class Command(BaseCommand):
             help="Take over the tables of oliverlambson/pgmq. This rewrites its archive under an exclusive lock.",
         )
 
-    def handle(self, *, adopt: bool, **options: Any) -> None:
+        parser.add_argument(
+            "--dead-payload",
+            choices=("archive", "message"),
+            help="Whose id a NOTIFY dead_message carries from now on. Without it as it stands: archive, at first.",
+        )
+
+    def handle(self, *, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
         try:
             with queue_database().writing() as connection:
-                installed = schema.install(connection, adopt=adopt, warn=self._warn)
+                installed = schema.install(connection, adopt=adopt, warn=self._warn, dead_payload=dead_payload)
         except (SchemaRefused, DatabaseError) as error:
             raise CommandError(why(error)) from error
         if options["verbosity"]:
             self.stdout.write(_SAID[installed.did].format(installed.version))
+            if dead_payload:
+                self.stdout.write(f"A NOTIFY dead_message carries the {_WHOSE[dead_payload]} id from now on.")
 
     def _warn(self, sentence: str) -> None:
         self.stderr.write(self.style.WARNING(sentence))

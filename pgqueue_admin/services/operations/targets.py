@@ -22,6 +22,7 @@ _OTHERS = {
     TableKind.PLATFORM: "a queue of ServiceControl",
     TableKind.ARCHIVE: "a copy of a queue",
 }
+_INPUTS = {TableKind.INPUT, TableKind.LEASE}
 Chosen = Collection[Address]
 
 
@@ -89,14 +90,14 @@ def _judged(address: Address, row: Any, known: TableKind | None) -> Target:
         gone = f"there is no queue table {address.table!r} in schema {address.schema!r}"
         return Target(address, f"Its queue is gone: {gone}.")
     why_not = _refused(address, row)
-    other = "" if (known or kind) is TableKind.INPUT else _OTHERS.get(known or kind, "of another kind")
+    other = "" if (known or kind) in _INPUTS else _OTHERS.get(known or kind, "of another kind")
     return Target(address, why_not, other, tuple(row.runs or ()))
 
 
 def _shape(row: Any) -> TableKind | None:
     """By its columns and its name; None for what a message cannot be put into, or taken from."""
-    judged = table_classifier.judge(row) if table_classifier.is_queue(row.columns or {}) else None
-    return judged[0] if judged else None
+    judged = table_classifier.judge(row) if row.columns else None
+    return judged[0] if judged and (judged[0] is TableKind.LEASE or table_classifier.is_queue(row.columns)) else None
 
 
 def _refused(address: Address, row: Any) -> str:

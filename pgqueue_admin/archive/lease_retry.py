@@ -1,0 +1,51 @@
+"""Dead lease messages go back into the lease queue, and are linked with the messages that they become."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pgqueue_admin.archive.messages import LEASE_QUEUE, Outcome
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.postgresql import postgresql
+
+_OLDER = "The engine's tables are of a version before retries of lease messages: run manage.py engine_schema."
+
+
+def put_back(connection: Connection, ids: Sequence[int]) -> dict[int, Outcome]:
+    """In the caller's transaction, all of them or none; a queue that refuses fails them."""
+    if not are_linked(connection):
+        return _failed(ids, _OLDER)
+    seconds = {row.id: row.first for row in connection.all(_sql().second_endings(), {"ids": list(ids)})}
+    meant, name = [each for each in ids if each not in seconds], postgresql().canonical(LEASE_QUEUE)
+    refused = {
+        each: Outcome(each, "failed", f"An original client ended it a second time. Retry archived message {first}.")
+        for each, first in seconds.items()
+    }
+    try:
+        with connection.transaction():
+            taken = len(connection.all(_sql().put_back_lease(), {"ids": meant})) if meant else 0
+            if taken < len(meant):
+                raise RowsDropped(f"It took {taken} of {len(meant)}, and that was undone.")
+    except (DatabaseDown, Deadlock):
+        raise
+    except DatabaseError as error:
+        return refused | _failed(meant, f"{name} did not take it: {error}")
+    return refused | {each: Outcome(each, "done", target=name) for each in meant}
+
+
+def are_linked(connection: Connection) -> bool:
+    return bool(connection.value(_sql().has_links()))
+
+
+def retried_as(connection: Connection, archive_id: int) -> int | None:
+    """The lease message that an archived one went back as; None: it never did, or nobody kept that."""
+    found: int | None = connection.value(_sql().retried_as(), {"id": archive_id}) if are_linked(connection) else None
+    return found
+
+
+def _failed(ids: Sequence[int], why: str) -> dict[int, Outcome]:
+    return {each: Outcome(each, "failed", why) for each in ids}
+
+
+def _sql() -> Any:
+    return postgresql().archive

@@ -1,0 +1,202 @@
+"""Dead lease messages are retried by an insert, and each knows the other; what comes of it stands in the archive."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.archive import lease_retry
+from pgqueue_admin.archive.messages import ArchiveFilter
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.models import AuditEntry, Operation
+from pgqueue_admin.services import operations
+from tests.archived_messages import OPERATOR, person
+from tests.lease import original
+from tests.older_schema import set_back
+
+LEASE = '"messages"."message"'
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture(autouse=True)
+def archive(console_database: str, settings: Any) -> str:
+    """In place of this folder's: no transport message is in it."""
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    return console_database
+
+
+@pytest.fixture
+def ana(archive: str) -> User:
+    return person("ana", *OPERATOR)
+
+
+@pytest.fixture
+def queue(archive: str) -> Iterator[LeaseQueue]:
+    queue = LeaseQueue(archive, name="thumbs")
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def session(archive: str, connect: Connect) -> Connection:
+    return connect(archive)
+
+
+def failed(queue: LeaseQueue, *messages: Any) -> list[int]:
+    """Their archive ids."""
+    queue.publish_many(messages)
+    ended = [queue.finish(lease, "failed", "no encoder") for lease in queue.claim(len(messages))]
+    return [each.archive_id for each in ended if each and each.archive_id]
+
+
+def row(session: Connection, archive_id: int) -> Any:
+    return session.one("select * from messages.message_archive where id = %(id)s", {"id": archive_id})
+
+
+def verbs(session: Connection, archive_id: int) -> list[str]:
+    asked = "select verb from messages.archive_event where archive_id = %(id)s order by id"
+    return [each.verb for each in session.all(asked, {"id": archive_id})]
+
+
+def test_one_goes_back_as_it_was_and_both_know_the_other(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    message = {"kind": "render", "big": 12345678901234567890, "text": "ü"}
+    (archived,) = failed(queue, message)
+    outcome = operations.act("retry", archived, ana, "console")
+    assert (outcome.result, outcome.target) == ("done", LEASE)
+    waiting = session.one("select * from messages.message")
+    assert waiting is not None
+    assert (waiting.message, waiting.retried_from, waiting.attempts) == (message, archived, 0)
+    assert lease_retry.retried_as(session, archived) == waiting.id != int(row(session, archived).message_id)
+    assert row(session, archived).state == "retried"
+    assert AuditEntry.objects.get(verb="retry").who == "ana"
+    assert operations.act("retry", archived, ana, "console").result == "skipped"
+    assert session.value("select count(*) from messages.message") == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "became", "said"),
+    [
+        ("success", "succeeded", "succeeded"),
+        ("failed", "dead_again", "died again"),
+        ("rejected", "dead_again", "died again"),
+    ],
+)
+def test_how_it_ends_stands_at_its_former_row(
+    queue: LeaseQueue, session: Connection, ana: User, result: Any, became: str, said: str
+) -> None:
+    (archived,) = failed(queue, 1)
+    operations.act("retry", archived, ana, "console")
+    (lease,) = queue.claim(1)
+    queue.finish(lease, result)
+    assert (row(session, archived).state, verbs(session, archived)) == (became, ["retried", said])
+
+
+def test_a_success_that_is_not_archived_is_one_too(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, 1)
+    operations.act("retry", archived, ana, "console")
+    (lease,) = queue.claim(1)
+    queue.finish(lease, "success", archive_success=False)
+    assert row(session, archived).state == "succeeded"
+
+
+def test_an_expired_lock_makes_it_dead_again(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, 1)
+    operations.act("retry", archived, ana, "console")
+    (lease,) = queue.claim(1)
+    queue.renew(lease, 0.001)
+    queue.expire()
+    assert row(session, archived).state == "dead_again"
+
+
+def test_an_original_worker_tells_it_too(queue: LeaseQueue, session: Connection, ana: User, archive: str) -> None:
+    (archived,) = failed(queue, ["ok"])
+    operations.act("retry", archived, ana, "console")
+    with psycopg.connect(archive, autocommit=True) as worker:
+        worker.execute("set timezone = 'UTC'")
+        taken = original.retrieve(worker, session.value("select id from messages.message"))
+        original.finish(worker, taken, "success")
+    assert row(session, archived).state == "succeeded"
+
+
+def test_what_somebody_deletes_by_hand_is_told_nothing_of(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, 1)
+    operations.act("retry", archived, ana, "console")
+    session.run("delete from messages.message")
+    assert row(session, archived).state == "retried"
+
+
+def test_a_worker_without_the_right_to_note_it_ends_it_all_the_same(
+    queue: LeaseQueue, session: Connection, ana: User, archive: str, connect: Connect
+) -> None:
+    (archived,) = failed(queue, 1)
+    operations.act("retry", archived, ana, "console")
+    session.run("drop role if exists lease_ending; create role lease_ending")
+    session.run("grant usage on schema messages to lease_ending; grant all on messages.message to lease_ending")
+    session.run("grant select, insert on messages.message_archive to lease_ending")
+    session.run("grant usage on all sequences in schema messages to lease_ending")
+    (lease,) = queue.claim(1)
+    worker = connect(archive)
+    worker.run("set role lease_ending")
+    assert queue.on(worker).finish(lease, "success")
+    assert row(session, archived).state == "retried"
+    assert session.value("select count(*) from messages.message_archive where result = 'success'") == 1
+    worker.run("reset role")
+    session.run("drop owned by lease_ending; drop role lease_ending")
+
+
+def test_many_are_one_operation(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    archived = failed(queue, *range(30))
+    operation = operations.freeze("retry", ArchiveFilter(kind="lease"), ana, "console", "encoder is back")
+    (goes_to,) = operations.retry_targets(session, operation).all
+    assert (goes_to.target.name, goes_to.messages, goes_to.target.refusal()) == (LEASE, 30, "")
+    operations.start(operation.pk, ana, "encoder is back")
+    while operations.run_chunk(operation.pk):
+        pass
+    operation = Operation.objects.get(pk=operation.pk)
+    assert (operation.state, operation.done, operation.failed) == ("done", 30, 0)
+    back = {each.retried_from: each.message for each in session.all("select * from messages.message")}
+    assert back == dict(zip(archived, range(30), strict=True))
+
+
+def test_a_queue_that_drops_rows_takes_none(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, 1)
+    session.run("""
+        create function public.nothing() returns trigger language plpgsql as 'begin return null; end';
+        create trigger nothing before insert on messages.message for each row execute function public.nothing()
+    """)
+    outcome = operations.act("retry", archived, ana, "console")
+    assert (outcome.result, row(session, archived).state) == ("failed", "dead")
+
+
+def test_a_second_ending_is_not_retried(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, {"a": 1})
+    session.run(
+        "insert into messages.message_archive (created_at, message, result, handled_by)"
+        " select created_at, message, 'failed', 'worker' from messages.message_archive"
+    )
+    second = session.value("select max(id) from messages.message_archive")
+    outcome = operations.act("retry", second, ana, "console")
+    assert (outcome.result, outcome.why) == (
+        "failed", f"An original client ended it a second time. Retry archived message {archived}."
+    )  # fmt: skip
+
+
+def test_tables_of_the_version_before_refuse_with_what_to_do(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    (archived,) = failed(queue, 1)
+    set_back(session, 4)
+    outcome = operations.act("retry", archived, ana, "console")
+    assert outcome.result == "failed"
+    assert outcome.why
+    assert outcome.why.endswith("run manage.py engine_schema.")
+
+
+def test_a_schema_that_is_not_watched_is_not_written_to(
+    queue: LeaseQueue, session: Connection, ana: User, settings: Any
+) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
+    (archived,) = failed(queue, 1)
+    outcome = operations.act("retry", archived, ana, "console")
+    assert (outcome.result, "PGQUEUE_QUEUE_SCHEMAS" in (outcome.why or "")) == ("failed", True)
