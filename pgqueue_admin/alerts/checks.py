@@ -15,9 +15,9 @@ from pgqueue_admin.alerts.finding import Finding
 from pgqueue_admin.alerts.kinds import mail_not_configured
 from pgqueue_admin.alerts.mail import mail_settings
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.formatting import warnings
 from pgqueue_admin.formatting.numbers import NBSP
-from pgqueue_admin.transport.tables.table_checks import TableFault
 
 IDS = {
     "unnamed_environment": "pgqueue.W001",

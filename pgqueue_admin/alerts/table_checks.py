@@ -2,29 +2,34 @@
 
 from collections.abc import Callable, Iterator
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.queue_database import QueueDatabase
 from pgqueue_admin.monitor import discovery
 from pgqueue_admin.monitor.queue_table import TableKind
 from pgqueue_admin.transport import Endpoint as Engine
 from pgqueue_admin.transport import SettingsRefused, checks
-from pgqueue_admin.transport.tables.table_checks import ExpectedTable, TableFault
 from pgqueue_admin.workers.processes.endpoint_settings import of_row
 
-_LOOKS: dict[str, Callable[[ExpectedTable], Iterator[TableFault]]] = {
-    TableKind.INPUT: lambda table: table.as_queue(readable=False),
-    TableKind.ERROR: lambda table: table.as_queue(readable=False),
-    TableKind.AUDIT: lambda table: table.as_queue(readable=False),
-    TableKind.DELAYED: lambda table: table.as_delayed(readable=False),
-    TableKind.SUBSCRIPTION: ExpectedTable.as_subscriptions,
+
+def _of_queue(dialect: Dialect, address: Address, session: Connection) -> Iterator[TableFault]:
+    return dialect.queue_store(address).faults(session)
+
+
+_LOOKS: dict[str, Callable[[Dialect, Address, Connection], Iterator[TableFault]]] = {
+    TableKind.INPUT: _of_queue,
+    TableKind.ERROR: _of_queue,
+    TableKind.AUDIT: _of_queue,
+    TableKind.DELAYED: lambda dialect, address, session: dialect.delayed_store(address, address).faults(session),
+    TableKind.SUBSCRIPTION: lambda dialect, address, session: dialect.subscription_store(address).faults(session),
 }
 
 
 def faults(of: QueueDatabase, session: Connection, address: Address, kind: str) -> list[TableFault]:
     """Of one table that was found; none of a kind that nobody receives from. Reads the catalog."""
     look = _LOOKS.get(kind)
-    return list(look(ExpectedTable(session, of.dialect, address))) if look else []
+    return list(look(of.dialect, address, session)) if look else []
 
 
 def of_endpoint(of: QueueDatabase, session: Connection, row: Endpoint) -> list[TableFault]:

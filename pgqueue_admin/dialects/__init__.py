@@ -1,17 +1,26 @@
 """All SQL, and nothing but: every other room speaks to a database through a dialect."""
 
+from collections.abc import Callable
+from importlib import import_module
+
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.base import Dialect, Pool
 from pgqueue_admin.dialects.connection import Connection, Notification
 
-__all__ = ["Address", "Connection", "Dialect", "Notification", "Pool", "dialect_for"]
+__all__ = ["DIALECTS", "Address", "Connection", "Dialect", "Notification", "Pool", "dialect_for"]
+
+# What makes each, by the scheme of a DSN: imported when it is first asked for, since a driver may not be installed.
+DIALECTS = {
+    "postgresql": "pgqueue_admin.dialects.postgresql:postgresql",
+    "postgres": "pgqueue_admin.dialects.postgresql:postgresql",
+}
 
 
 def dialect_for(dsn: str) -> Dialect:
     """The dialect that a DSN asks for. Raises ValueError for a scheme that has none."""
-    from pgqueue_admin.dialects.postgresql import postgresql
-
     scheme = dsn.split("://", 1)[0] if "://" in dsn else "postgresql"
-    if scheme in {"postgresql", "postgres"}:
-        return postgresql()
-    raise ValueError(f"No dialect for {scheme}://: write postgresql://user@host/database")
+    if scheme not in DIALECTS:
+        raise ValueError(f"No dialect for {scheme}://: write postgresql://user@host/database")
+    module, _, name = DIALECTS[scheme].partition(":")
+    make: Callable[[], Dialect] = getattr(import_module(module), name)
+    return make()

@@ -5,8 +5,11 @@ from typing import Any, Protocol
 
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.dialects.delayed_store import DelayedStore
 from pgqueue_admin.dialects.lease_store import LeaseStore
+from pgqueue_admin.dialects.queue_store import QueueStore
 from pgqueue_admin.dialects.statements import Statements
+from pgqueue_admin.dialects.subscription_store import SubscriptionStore
 
 
 class Dialect(Protocol):
@@ -16,11 +19,7 @@ class Dialect(Protocol):
     max_table_bytes: int
     default_schema: str
 
-    queue: Statements  # create, send, receive, peek, purge
-    body_column: Statements  # what makes bodies readable by SQL
-    table_repair: Statements  # what makes a table fit that is not
-    delayed: Statements  # what is kept back until it is due
-    subscription: Statements  # who wants which events
+    subscription: Statements  # who wants which events, as pages show them
     monitor: Statements  # discovery, depth, in flight
     rights: Statements  # what the role may do
     browse: Statements  # reading messages page by page
@@ -31,9 +30,17 @@ class Dialect(Protocol):
     move_to_archive: Statements  # one message that ends each process which takes it
     history: Statements  # reading what finished and died, each row once
 
-    @property
-    def can_notify(self) -> bool:
-        """Whether a commit can wake a listener."""
+    supports_notify: bool  # a commit can wake a listener
+    supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
+
+    def queue_store(self, address: Address) -> QueueStore:
+        """A queue table; made once and kept, since its statements are composed with it."""
+
+    def delayed_store(self, address: Address, queue: Address) -> DelayedStore:
+        """A delayed table, and the queue that what is due goes to."""
+
+    def subscription_store(self, address: Address) -> SubscriptionStore:
+        """The table of who wants which events."""
 
     @property
     def leases(self) -> LeaseStore | None:
@@ -41,6 +48,9 @@ class Dialect(Protocol):
 
     def canonical(self, address: Address) -> str:
         """The address as it stands in headers, e.g. ``"public"."Sales"``."""
+
+    def address(self, schema: str, table: str) -> Address:
+        """Of a table by its two names, exactly as the catalog has them."""
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         """Read an address as an endpoint would (wire sheet 1.4). Raises AddressNotUnderstood."""

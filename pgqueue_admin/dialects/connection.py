@@ -1,11 +1,16 @@
-"""What every room may do with an open database session; the dialects make them."""
+"""What every room may do with an open database session; the dialects make them.
+
+``Session`` is what every dialect has; ``ReceiveSession`` is one that messages are received in. ``Connection`` is
+PostgreSQL's, which can NOTIFY and load in bulk besides.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 Params = Mapping[str, Any] | Sequence[Any] | None
 Row = Any  # a named tuple whose fields are the statement's columns
+Command = tuple[Any, Params]  # a statement of a store and its parameters: for a session of the same dialect alone
 
 
 class Notification(NamedTuple):
@@ -13,13 +18,11 @@ class Notification(NamedTuple):
     payload: str
 
 
-class Connection(Protocol):
+class Session(Protocol):
     """One session, in UTC, autocommit unless inside ``transaction()``.
 
     Every method raises errors of ``dialects.errors`` only, never the driver's.
     """
-
-    raw: Any  # the driver's own connection, for code of the same dialect
 
     def all(self, query: Any, params: Params = None) -> list[Row]: ...
     def one(self, query: Any, params: Params = None) -> Row | None:
@@ -31,26 +34,40 @@ class Connection(Protocol):
     def run(self, query: Any, params: Params = None) -> int:
         """Execute; return how many rows were touched."""
 
-    def batch(self, asked: Iterable[tuple[Any, Params]]) -> list[list[Row]]:
-        """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
-
-    def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
-        """As ``batch``, for statements that answer nothing."""
-
-    def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:
-        """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
-
-    def copy_rows(self, query: Any, rows: Iterable[tuple[bytes, Any, str, bytes]]) -> None:
-        """Load rows of a queue: id, when it expires (as ``expiries`` says it, or None), headers, body."""
-
-    def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
-        """Load rows in the database's own bulk format, each chunk on its way while the next is made."""
+    def run_all(self, asked: Iterable[Command]) -> None:
+        """Many statements that answer nothing, in one transaction and, where it can be, one round trip; the first that
+        fails raises, and none counts.
+        """
 
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction, or a savepoint inside one; left by an exception, it is rolled back.
 
         Left without one it is committed, or raises: also where a failed statement inside was ignored.
         """
+
+    @property
+    def in_transaction(self) -> bool:
+        """Also in one that has failed."""
+
+    @property
+    def has_failed(self) -> bool:
+        """In a transaction that takes no more statements."""
+
+    @property
+    def closed(self) -> bool: ...
+    def cut(self) -> None:
+        """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class ReceiveSession(Session, Protocol):
+    """One that messages are received in, and that handlers are lent."""
+
+    def run_last(self, asked: Iterable[Command]) -> None:
+        """As ``run_all``, at the end of a transaction, perhaps together with its commit: ask nothing after it."""
 
     def transaction_with(self, query: Any, params: Params = None) -> AbstractContextManager[list[Row]]:
         """A transaction that begins with this statement, in one round trip; gives its rows. Not inside another."""
@@ -71,8 +88,31 @@ class Connection(Protocol):
     def roll_back(self) -> None:
         """End the transaction under way, whoever began it; nothing where there is none."""
 
-    def as_json(self, value: Any) -> str:
-        """As text that this database takes for its own JSON."""
+    def ended(self) -> bool:
+        """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
+
+        Not inside a transaction.
+        """
+
+    def settings(self) -> Any:
+        """What it is set to, to be compared: what a statement sets off may change it for good. One round trip.
+
+        None where it does not say so within seconds. Not inside a transaction.
+        """
+
+    @property
+    def was_closed(self) -> bool:
+        """By somebody here: it was not lost."""
+
+    def lend(self, is_lent: bool) -> None:
+        """While somebody else asks in it his answers may take as long as they like, whatever ours may."""
+
+    def close_if_busy(self) -> None:
+        """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""
+
+
+class NotifySession(Session, Protocol):
+    """One that waits for others to tell of their commits; of a dialect that ``supports_notify``."""
 
     def stay(self) -> None:
         """The server may not end it for being idle, as databases may be set to: it is one that waits for others."""
@@ -91,42 +131,22 @@ class Connection(Protocol):
     def ask_every(self) -> float:
         """Half of what it waits for an answer at most; infinite where it waits for ever."""
 
-    def settings(self) -> Any:
-        """What it is set to, to be compared: what a statement sets off may change it for good. One round trip.
-
-        None where it does not say so within seconds. Not inside a transaction.
-        """
-
-    def ended(self) -> bool:
-        """Whether the server has ended it, or takes no more writes in it: as far as can be heard without a round trip.
-
-        Not inside a transaction.
-        """
-
     def fileno(self) -> int: ...
-    @property
-    def in_transaction(self) -> bool:
-        """Also in one that has failed."""
 
-    @property
-    def has_failed(self) -> bool:
-        """In a transaction that takes no more statements."""
 
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def was_closed(self) -> bool:
-        """By somebody here: it was not lost."""
+class Connection(ReceiveSession, NotifySession, Protocol):
+    """A session of PostgreSQL."""
 
-    def lend(self, is_lent: bool) -> None:
-        """While somebody else asks in it his answers may take as long as they like, whatever ours may."""
+    raw: Any  # the driver's own connection, for code of the same dialect
 
-    def close_if_busy(self) -> None:
-        """Where an answer was not read to its end: no statement can be asked any more, not even a rollback."""
+    def batch(self, asked: Iterable[Command]) -> list[list[Row]]:
+        """Ask many statements in one round trip and one transaction. The first that fails raises, and none counts."""
 
-    def close(self) -> None: ...
-    def cut(self) -> None:
-        """Break the session off from any thread: the server rolls back, whoever uses it gets DatabaseDown."""
+    def copy_rows(self, query: Any, rows: Iterable[tuple[bytes, Any, str, bytes]]) -> None:
+        """Load rows of a queue: id, when it expires (as ``expiries`` says it, or None), headers, body."""
 
-    def __enter__(self) -> "Connection": ...
-    def __exit__(self, *exc: object) -> None: ...
+    def copy_in(self, query: Any, chunks: Iterable[bytes]) -> None:
+        """Load rows in the database's own bulk format, each chunk on its way while the next is made."""
+
+    def as_json(self, value: Any) -> str:
+        """As text that this database takes for its own JSON."""

@@ -3,18 +3,18 @@
 import logging
 from collections.abc import Iterator
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.transport import installer
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.errors import QueueUnfit
-from pgqueue_admin.transport.tables.table_checks import ExpectedTable, TableFault
 
 log = logging.getLogger("pgqueue_admin.transport")
 
 
-def faults(endpoint: Client, connection: Connection) -> list[TableFault]:
+def faults(endpoint: Client, session: Session) -> list[TableFault]:
     """Of every table that the endpoint uses, all at once; none for one that only sends. Reads the catalog alone."""
-    return [] if endpoint.send_only else list(_faults(endpoint, connection))
+    return [] if endpoint.send_only else list(_faults(endpoint, session))
 
 
 def insist(found: list[TableFault]) -> None:
@@ -25,10 +25,10 @@ def insist(found: list[TableFault]) -> None:
         log.warning("%s", fault)
 
 
-def _faults(endpoint: Client, connection: Connection) -> Iterator[TableFault]:
-    dialect, readable = endpoint.dialect, endpoint.settings.create_message_body_computed_column
+def _faults(endpoint: Client, session: Session) -> Iterator[TableFault]:
+    readable = endpoint.settings.create_message_body_computed_column
     for queue in [*endpoint.queues, *installer.sent_to(endpoint.addressing, endpoint.settings)]:
-        found = list(ExpectedTable(connection, dialect, queue.address).as_queue(readable))
+        found = list(queue.faults(session, readable))
         yield from found if queue in endpoint.queues else (fault._replace(stops=False) for fault in found)
-    yield from ExpectedTable(connection, dialect, endpoint.delayed.address).as_delayed(readable)
-    yield from ExpectedTable(connection, dialect, endpoint.subscriptions.address).as_subscriptions()
+    yield from endpoint.delayed.faults(session, readable)
+    yield from endpoint.subscriptions.faults(session)

@@ -137,7 +137,7 @@ class Client(SendApi):
         queues = [*installer.sent_to(self.addressing, self.settings), *self.queues]
         installer.create(session, self.subscriptions, queues, self.delayed)
         if self.settings.create_message_body_computed_column:
-            installer.add_body_columns(session, self.dialect, queues, self.delayed)
+            installer.add_body_columns(session, queues, self.delayed)
 
     def _own_addresses(self) -> list[Address]:
         """Of its queue and, where it has one, of its instance's."""

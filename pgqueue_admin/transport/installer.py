@@ -1,27 +1,25 @@
 """Makes the tables of an endpoint, in the original's order, each where it is missing (wire sheet 1.5)."""
 
-from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.tables import body_column
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
 
 
-def create(
-    connection: Connection, subscriptions: Subscriptions, queues: list[TableQueue], delayed: DelayedTable
-) -> None:
+def create(session: Session, subscriptions: Subscriptions, queues: list[TableQueue], delayed: DelayedTable) -> None:
     """Safe beside others who make the same; each table is a commit of its own."""
-    subscriptions.create(connection)
+    subscriptions.create(session)
     for queue in queues:
-        queue.create(connection)
-    delayed.create(connection)
+        queue.create(session)
+    delayed.create(session)
 
 
-def add_body_columns(connection: Connection, dialect: Dialect, queues: list[TableQueue], delayed: DelayedTable) -> None:
-    for address in [*(queue.address for queue in queues), delayed.address]:
-        body_column.add(connection, dialect, address)
+def add_body_columns(session: Session, queues: list[TableQueue], delayed: DelayedTable) -> None:
+    for queue in queues:
+        queue.add_body_column(session)
+    delayed.add_body_column(session)
 
 
 def sent_to(addressing: Addressing, settings: EndpointSettings) -> list[TableQueue]:

@@ -1,8 +1,7 @@
 """Where the engine reaches out: what becomes of exhausted messages, and who counts."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from pgqueue_admin.dialects import Connection
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -10,8 +9,8 @@ from pgqueue_admin.transport.wire.message import IncomingMessage
 class Exhausted(Protocol):
     """Takes a message that will not be tried again."""
 
-    def __call__(self, connection: Connection, message: IncomingMessage, failure: Failure) -> None:
-        """Called inside the receive transaction: what it writes and the message's end are one commit.
+    def __call__(self, connection: Any, message: IncomingMessage, failure: Failure) -> None:
+        """Called inside the receive transaction, with its session: what it writes and the message's end are one commit.
 
         If it raises, the message stays in its queue and is tried again after a pause.
         """

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import ClassVar, Protocol
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 Told = Callable[[], None]  # what to tell once that is committed
@@ -13,22 +14,26 @@ Told = Callable[[], None]  # what to tell once that is committed
 class HandlerSession(Protocol):
     """What a handler's context needs of it."""
 
-    def session_for_handlers(self) -> Connection | None: ...
+    def session_for_handlers(self) -> ReceiveSession | None: ...
     def subscribers(self, topics: list[str]) -> list[Address]: ...
     def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None: ...
 
 
 class UnitOfWork(HandlerSession, Protocol):
-    """A receive mode."""
+    """A receive."""
 
     keeps_failed: ClassVar[bool]  # a failed message is back in its queue
 
-    def to_give_up(self) -> AbstractContextManager[Connection]:
+    def to_give_up(self) -> AbstractContextManager[ReceiveSession]:
         """The transaction in which an exhausted message is put away."""
 
     @property
     def lost(self) -> bool:
         """The session that holds the message is gone, and the message with it back in its queue."""
+
+    @property
+    def is_doomed(self) -> bool:
+        """Nothing more can be written in it: the message comes back, and what was decided is remembered."""
 
     def gives_back(self, error: Exception) -> bool:
         """Whether the message is back in its queue for nothing that is wrong with it or its destination."""

@@ -17,9 +17,9 @@ from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
 from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext
+from pgqueue_admin.transport.receiving.receive_transaction import MODES, ReceiveTransaction
 from pgqueue_admin.transport.receiving.signals import Signals
 from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
-from pgqueue_admin.transport.receiving.transaction_modes import MODES, TransactionMode
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot, WorkerSlots
 from pgqueue_admin.transport.recoverability.dead_lettering import DeadLettering
 from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
@@ -62,7 +62,7 @@ class Wiring:
         return ReceiverContext(
             queue,
             self._processing(queue, FailureCache()),
-            self._mode,
+            self._transaction,
             low_water,
             InFlightRows(),
             SingleReceiveFallback(),
@@ -72,7 +72,7 @@ class Wiring:
             signals,
         )
 
-    def _mode(self, slot: WorkerSlot, settings: EndpointSettings) -> TransactionMode:
+    def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
         return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
 
     def _processing(self, queue: TableQueue, failures: FailureCache) -> MessageProcessor:

@@ -11,10 +11,12 @@ import pgqueue_admin
 from pgqueue_admin.dialects import Address, Connection, Dialect, dialect_for
 from pgqueue_admin.dialects.connection import Params
 from pgqueue_admin.dialects.errors import AddressUnreadable, TableMissing
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.statements import Statements
 
-NOUNS = [noun for noun, kind in Dialect.__annotations__.items() if kind is Statements]
-OF_POSTGRESQL = {"demo", "lease", "notify", "server"}  # beside the contract, or below a store of it
+BELOW_STORES = ["queue", "body_column", "table_repair", "delayed"]
+NOUNS = [*BELOW_STORES, *(noun for noun, kind in Dialect.__annotations__.items() if kind is Statements)]
+OF_POSTGRESQL = {"demo", "lease", "notify", "server"}  # beside the contract
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=63)
 SOURCE = "\n".join(path.read_text() for path in Path(pgqueue_admin.__file__).parent.rglob("*.py"))
 
@@ -42,8 +44,8 @@ def test_every_statement_is_used(dialect: Dialect) -> None:
 def test_what_is_missing_is_said(dialect: Dialect) -> None:
     with pytest.raises(AttributeError, match="no statements for lease_of_life"):
         dialect.lease_of_life  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(AttributeError, match=r"queue\.sql has no statement named recieve"):
-        dialect.queue.recieve  # noqa: B018
+    with pytest.raises(AttributeError, match=r"archive\.sql has no statement named recieve"):
+        dialect.archive.recieve  # noqa: B018
 
 
 @given(NAMES, NAMES)
@@ -55,13 +57,13 @@ def test_an_address_comes_back_from_its_canonical_form(dialect: Dialect, schema:
 def test_a_name_with_a_nul_is_refused(dialect: Dialect) -> None:
     """The statement would end in the middle of it."""
     with pytest.raises(AddressUnreadable, match="NUL"):
-        dialect.queue.peek(table=Address("public", "Sales\0; nonsense"))
+        dialect.queue_store(Address("public", "Sales\0; nonsense"))
 
 
 @pytest.mark.parametrize("params", [None, {"id": None}])
-def test_a_percent_sign_in_a_name_is_no_parameter(dialect: Dialect, connection: Connection, params: Params) -> None:
+def test_a_percent_sign_in_a_name_is_no_parameter(connection: Connection, params: Params) -> None:
     with pytest.raises(TableMissing, match=r"per %cent %\(id\)s"):
-        connection.run(dialect.queue.peek(table=Address("public", "per %cent %(id)s")), params)
+        connection.run(postgresql().queue.peek(table=Address("public", "per %cent %(id)s")), params)
 
 
 def test_an_unknown_scheme_has_no_dialect() -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.transport.tables.table_checks import ExpectedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
@@ -25,7 +24,7 @@ from pgqueue_admin.transport.wire.message import OutgoingMessage
 def test_a_queue_of_any_name(dialect: Dialect, connection: Connection, name: str) -> None:
     queue = TableQueue(dialect, Address("public", name))
     queue.create(connection)
-    assert list(ExpectedTable(connection, dialect, queue.address).as_queue(readable=False)) == []
+    assert list(queue.faults(connection)) == []
     queue.send(connection, [OutgoingMessage(queue.address, {"n": str(number)}, b"") for number in range(3)])
     assert queue.peek(connection) == 3
     received = queue.receive(connection)

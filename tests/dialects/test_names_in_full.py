@@ -15,11 +15,11 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.queue_store import LOWEST
 from pgqueue_admin.transport.delayed.table import DelayedTable
-from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
-from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
@@ -115,14 +115,14 @@ def test_sends_and_receives_run_nothing_of_it(shadowed: Connection, times: int) 
         queue.send(shadowed, [outgoing(ttbr=hour)])
         queue.send(shadowed, [outgoing(ttbr=hour), outgoing()])
         queue.send_as_it_is(shadowed, str(uuid.uuid4()), "?", b"")
-        bulk.load(shadowed, postgresql(), QUEUE, [outgoing(ttbr=hour), outgoing()])
+        assert queue.load(shadowed, [outgoing(ttbr=hour), outgoing()])
         delayed.store(shadowed, [outgoing(delay=minute), outgoing(delay=datetime(2030, 1, 1, tzinfo=UTC))])
         tell_with_commit(shadowed, postgresql(), [QUEUE])
-        with queue.receiving(shadowed, LOWEST) as rows:
+        with shadowed.transaction_with(*queue.receiving(LOWEST)) as rows:
             assert len(rows) == 1
-        with queue.receiving(shadowed, LOWEST, 3) as rows:
-            xact = rows[0].xact
-        assert queue.is_received(shadowed, xact)
+        with shadowed.transaction_with(*queue.receiving(LOWEST, 3)) as rows:
+            first = rows[0]
+        assert queue.is_received(shadowed, first)
         assert queue.receive(shadowed) is not None
 
 

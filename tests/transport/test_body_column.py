@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.tables import body_column
+from pgqueue_admin.dialects.postgresql import body_column, postgresql
 from tests.transport.conftest import QUICK
 from tests.transport.table_catalog import catalog
 from tests.waiting import until

@@ -11,7 +11,6 @@ from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import installer
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
-from pgqueue_admin.transport.tables.table_checks import ExpectedTable
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.addresses import Addressing
 from tests.transport.conftest import QUICK
@@ -97,8 +96,7 @@ def test_many_may_create_at_once(database, connect):
     for thread in threads:
         thread.join(60)
     assert errors == []
-    tables = [ExpectedTable(sessions[0], postgresql(), queue.address) for queue in queues]
-    assert [list(table.as_queue(readable=False)) for table in tables] == [[]] * len(queues)
+    assert [list(queue.faults(sessions[0])) for queue in queues] == [[]] * len(queues)
 
 
 def test_an_endpoint_creates_what_it_needs(endpoint, connection):

@@ -7,10 +7,12 @@ import pytest
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.queue_store import LOWEST
 from pgqueue_admin.transport import OutgoingMessage
 from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
 from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
-from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
+from pgqueue_admin.transport.receiving.receive_transaction import ReceiveTransaction
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from tests.transport.conftest import QUICK
 from tests.transport.recording_observer import rows
 from tests.waiting import until
@@ -68,15 +70,13 @@ def test_each_receive_begins_behind_those_that_are_out():
 
 def asked(endpoint, monkeypatch):
     """From where each receive statement looks."""
-    lows = []
-    for name in ("receiving", "receiving_next"):
-        real = getattr(TableQueue, name)
+    lows, receiving = [], TableQueue.receiving
 
-        def spied(queue, connection, low, most=1, real=real):
-            lows.append(low)
-            return real(queue, connection, low, most)
+    def spied(queue, low, most=1):
+        lows.append(low)
+        return receiving(queue, low, most)
 
-        monkeypatch.setattr(TableQueue, name, spied)
+    monkeypatch.setattr(TableQueue, "receiving", spied)
     return lows
 
 
@@ -95,7 +95,9 @@ def test_slots_do_not_look_through_what_others_have_in_hand(endpoint, handlers, 
 def test_a_receive_that_is_begun_again_passes_over_nothing(endpoint, handlers, monkeypatch):
     """Behind a pooler no receive begins in the round trip of the commit before it: each is asked for twice."""
     lows = asked(endpoint, monkeypatch)
-    monkeypatch.setattr(TableQueue, "receiving_next", lambda queue, connection, low, most: None)
+    monkeypatch.setattr(
+        ReceiveTransaction, "commit_and_begin", lambda transaction, receiving: (transaction.session, None)
+    )
     handled = []
     handlers.handle(PING)(lambda number, context: handled.append(number))
     endpoint.apply(replace(QUICK, concurrency=2))
@@ -119,7 +121,7 @@ def test_dead_rows_below_the_mark_cost_nothing(queue, connection, connect, datab
     queue.send(connection, [OutgoingMessage(queue.address, {}, b"") for _ in range(DEAD + 10)])
     connection.run('delete from "Sales" where seq <= %s', [DEAD])
     connection.run('analyze "Sales"')
-    receive = queue._receiving(1).as_string(connection.raw).replace("%(low)s", "({low})")
+    receive = queue.receiving()[0].as_string(connection.raw).replace("%(low)s", "({low})")
     walked, _ = buffers(connection, receive.format(low=0), None)
     passed, plan = buffers(connection, receive.format(low=DEAD + 1), None)
     assert passed * 3 < walked
@@ -140,8 +142,7 @@ def test_a_million_rows_are_found_by_the_index(queue, connection):
     connection.run(
         """insert into "Sales" (id, headers, body) select gen_random_uuid(), '{}', '' from generate_series(1, 50000)"""
     )
-    many = queue._sql.receive_many(table=queue.address, most=50)
-    for statement, pages in ((queue._receiving(1), 60), (many, 600)):
+    for (statement, _), pages in ((queue.receiving(), 60), (queue.receiving(most=50), 600)):
         receive = statement.as_string(connection.raw).replace("%(low)s", "({low})")
         for low in (-(2**63), 25_000):
             touched, plan = buffers(connection, receive.format(low=low), None)

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.dialects.postgresql import postgresql
-from pgqueue_admin.transport.tables import table_queue
+from pgqueue_admin.dialects.postgresql import postgresql, queue_store
 from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 from tests.transport.recording_observer import rows
@@ -15,7 +14,7 @@ from tests.transport.recording_observer import rows
 @pytest.fixture
 def queue(connection, monkeypatch):
     """Twelve messages, every third expired."""
-    monkeypatch.setattr(table_queue, "PURGE_CHUNK", 3)
+    monkeypatch.setattr(queue_store, "PURGE_CHUNK", 3)
     queue = TableQueue(postgresql(), Address("public", "Sales"))
     queue.create(connection)
     queue.send(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport import EndpointSettings, Handlers, RawSerializer, Serializers
 from pgqueue_admin.transport.delayed.table import DelayedTable
-from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -58,7 +57,7 @@ def test_by_copy_and_through_the_delayed_table(endpoint, connection, messages):
     def outgoing():
         return [OutgoingMessage(endpoint.queue.address, headers, body, delay=timedelta()) for headers, body in messages]
 
-    bulk.load(connection, postgresql(), endpoint.queue.address, outgoing())
+    assert endpoint.queue.load(connection, outgoing())
     received = [endpoint.queue.receive(connection) for _ in messages]
     assert [(each.headers, each.body) for each in received] == messages
     delayed = DelayedTable(postgresql(), endpoint.queue.address)

@@ -9,11 +9,14 @@ from psycopg import sql
 from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.postgresql import addressing, connect_options, session
+from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
 from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
-from pgqueue_admin.dialects.postgresql.query import Query
+from pgqueue_admin.dialects.postgresql.query import Query, written
+from pgqueue_admin.dialects.postgresql.queue_store import PostgreSQLQueue
+from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 
 
@@ -56,7 +59,8 @@ class PostgreSQL(StatementFolder):
 
     max_table_bytes = 55  # wire sheet 1.4
     default_schema = "public"
-    can_notify = True
+    supports_notify = True
+    supports_batches = True
 
     def __init__(self) -> None:
         super().__init__("postgresql", Path(__file__).parent, compose)
@@ -65,8 +69,20 @@ class PostgreSQL(StatementFolder):
     def leases(self) -> PostgreSQLLeases:
         return PostgreSQLLeases(self.lease)
 
+    def queue_store(self, address: Address) -> PostgreSQLQueue:
+        return PostgreSQLQueue(self, address)
+
+    def delayed_store(self, address: Address, queue: Address) -> PostgreSQLDelayed:
+        return PostgreSQLDelayed(self, address, queue)
+
+    def subscription_store(self, address: Address) -> PostgreSQLSubscriptions:
+        return PostgreSQLSubscriptions(self, address)
+
     def canonical(self, address: Address) -> str:
         return addressing.canonical(address)
+
+    def address(self, schema: str, table: str) -> Address:
+        return Address(schema, table)
 
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema)
@@ -78,7 +94,7 @@ class PostgreSQL(StatementFolder):
         return external_session(raw)
 
     def written(self, query: Any) -> str:
-        return str(query.as_string(None)).replace("%%", "%")
+        return written(query)
 
     def pool(
         self,

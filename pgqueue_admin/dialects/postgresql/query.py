@@ -41,3 +41,8 @@ class Query(sql.Composed):
 def never_none(query: Any, params: Any) -> Any:
     """A statement of ours has its % doubled; without parameters the driver would leave them so."""
     return {} if params is None and isinstance(query, Query) else params
+
+
+def written(query: Query) -> str:
+    """As a person may run it; one without parameters."""
+    return query.as_string(None).replace("%%", "%")

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -306,7 +306,7 @@ class Session:
         if isinstance(self.raw, answer_limit.PatientConnection):
             self.raw.patience.is_lent = is_lent
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,20 +1,18 @@
 """An endpoint's delayed table: what it sends later waits here, and comes to its own queue when it is due."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.errors import AlreadyExists, RowsDropped
-from pgqueue_admin.transport.tables.table_exists import is_there
+from pgqueue_admin.dialects import Address, Dialect
+from pgqueue_admin.dialects.connection import Command, Session
+from pgqueue_admin.dialects.delayed_store import DelayedRow
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.transport.wire import headers as h
 from pgqueue_admin.transport.wire.addresses import DELAYED_SUFFIX, table_name
 from pgqueue_admin.transport.wire.delivery_delay import Delay
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
 BATCH = 100  # wire sheet 3
-_INDEX_SUFFIX = "_Due"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -25,54 +23,46 @@ class DelayedTable:
     """
 
     def __init__(self, dialect: Dialect, queue: Address, address: Address | None = None):
-        self.address = address or Address(queue.schema, table_name(queue.table, DELAYED_SUFFIX))
+        self.address = address or queue._replace(table=table_name(queue.table, DELAYED_SUFFIX))
         self._dialect = dialect
-        self._queue = dialect.canonical(queue)
-        self._sql = dialect.delayed
-        self._move_due = self._sql.move_due(table=self.address, queue=queue, batch=BATCH)
-        self._next_due = self._sql.next_due(table=self.address)
+        self._store = dialect.delayed_store(self.address, queue)
 
     def __str__(self) -> str:
         return self._dialect.canonical(self.address)
 
-    def create(self, connection: Connection) -> None:
+    def create(self, session: Session) -> None:
         """Safe beside others who create it at the same moment."""
-        names = {"schema": self.address.schema, "name": self.address.table}
-        index = self.address.table + _INDEX_SUFFIX
-        with suppress(AlreadyExists), connection.transaction():
-            if not is_there(connection, self._dialect, self.address):
-                connection.run(self._sql.create(table=self.address))
-            if not connection.value(self._sql.indexes(), names):
-                connection.run(self._sql.create_index(table=self.address, index=index))
+        self._store.create(session)
 
-    def store(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
+    def add_body_column(self, session: Session) -> None:
+        self._store.add_body_column(session)
+
+    def faults(self, session: Session, readable: bool = False) -> Iterator[TableFault]:
+        return self._store.faults(session, readable)
+
+    def store(self, session: Session, messages: Sequence[OutgoingMessage]) -> None:
         """Keep them until they are due, in the caller's transaction and in one round trip."""
-        connection.run(*self.insertion(messages))
+        session.run_all(self.insertions(messages))
 
-    def insertion(self, messages: Sequence[OutgoingMessage]) -> tuple[Any, dict[str, object]]:
-        """The statement that stores them, and its parameters."""
-        columns: dict[str, object] = {
-            "headers": [h.dump(message.headers) for message in messages],
-            "bodies": [message.body for message in messages],
-            "ats": [message.delay if isinstance(message.delay, datetime) else None for message in messages],
-            "delays_ms": [_milliseconds(message.delay) for message in messages],
-        }
-        return self._sql.store(table=self.address), columns
+    def insertions(self, messages: Sequence[OutgoingMessage]) -> list[Command]:
+        """What stores them; at least one message."""
+        return self._store.insertions([_row(each) for each in messages])
 
-    def move_due(self, connection: Connection) -> int:
+    def move_due(self, session: Session) -> int:
         """Move what is due to the endpoint's own queue, at most a batch; return how many.
 
-        Where the queue leaves some out it raises RowsLeftOut: the caller's transaction gives them back.
+        Where the queue leaves some out it raises RowsDropped: the caller's transaction gives them back.
         """
-        taken, due = connection.one(self._move_due) or (0, 0)
-        if taken < due:
-            raise RowsDropped(f"{self._queue} took {taken} of {due} that are due, and that was undone.")
-        return int(taken)
+        return self._store.move_due(session, BATCH)
 
-    def next_due(self, connection: Connection) -> float | None:
+    def next_due(self, session: Session) -> float | None:
         """In how many seconds the next comes due, whatever is overdue already."""
-        seconds = connection.value(self._next_due)
-        return None if seconds is None else float(seconds)
+        return self._store.next_due(session)
+
+
+def _row(message: OutgoingMessage) -> DelayedRow:
+    at = message.delay if isinstance(message.delay, datetime) else None
+    return DelayedRow(h.dump(message.headers), message.body, at, _milliseconds(message.delay))
 
 
 def _milliseconds(delay: Delay | None) -> int | None:

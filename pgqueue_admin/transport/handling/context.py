@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.transport.errors import HandlerFinished
 from pgqueue_admin.transport.handling.guarded_connection import GuardedConnection
 from pgqueue_admin.transport.sending.message_factory import MessageFactory

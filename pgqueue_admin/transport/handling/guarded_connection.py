@@ -2,18 +2,18 @@
 
 from typing import Any, NoReturn
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.transport.errors import HandlerFinished, SessionBelongsToMessage
 
 
 class GuardedConnection:
-    """A Connection. Who kept it would write into the transaction of another message, or end that."""
+    """A ReceiveSession. Who kept it would write into the transaction of another message, or end that."""
 
     __slots__ = ("_session",)
 
-    def __init__(self, session: Connection):
+    def __init__(self, session: ReceiveSession):
         session.lend(True)
-        self._session: Connection | _Over = session
+        self._session: ReceiveSession | _Over = session
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)

@@ -2,7 +2,6 @@
 
 import logging
 
-from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.connection import Row
 from pgqueue_admin.dialects.errors import DatabaseDown, SessionClosedByHandler, TransactionEndedByHandler
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
@@ -20,7 +19,7 @@ log = logging.getLogger("pgqueue_admin.transport")
 def next_task(work: ReceiverContext, receives: ReceiveQuota) -> ReceiveTask:
     """A batch where the settings say so, unless the one before it could not be committed."""
     settings = work.settings()
-    if settings.batch_size > 1 and not work.one_by_one.is_next():
+    if settings.batch_size > 1 and work.queue.supports_batches and not work.one_by_one.is_next():
         return BatchTask(work, receives, settings)
     return ReceiveTask(work, receives, settings)
 
@@ -40,7 +39,7 @@ class BatchTask(ReceiveTask):
 
     def _run(self) -> None:
         try:
-            told = self._mode.run_batch(self)
+            told = self._receive_batch()
         except Exception as error:
             self._came_back()
             self._undone(error)
@@ -49,8 +48,18 @@ class BatchTask(ReceiveTask):
             for tell in told:
                 tell()
 
-    def received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
-        self._xact = rows[0].xact if rows else ""
+    def _receive_batch(self) -> list[Told]:
+        transaction = self._transaction
+        savepoint = transaction.savepoint(self._insist)
+        with transaction.begin(self._receiving, self._begun) as rows:
+            told = [self._settle(message, savepoint) for message in self._received_batch(rows)]
+            if told and transaction.is_alone:
+                self._commit_with_next()
+        transaction.committed()
+        return told
+
+    def _received_batch(self, rows: list[Row]) -> tuple[IncomingMessage, ...]:
+        self._first_row = rows[0] if rows else None
         self._messages = messages = tuple(self._work.queue.read(rows))
         if messages:
             self._work.low_water.taken(messages[-1].seq, self._from())
@@ -58,27 +67,28 @@ class BatchTask(ReceiveTask):
         self._hold(*[each.seq for each in messages])
         return messages
 
-    def settle(self, message: IncomingMessage, share: MessageSavepoint) -> Told:
+    def _settle(self, message: IncomingMessage, savepoint: MessageSavepoint) -> Told:
         """Until it is handled, put aside or put away."""
         self._message = message
         while True:
             try:
-                with share:
+                with savepoint:
                     return self._process(message)
             except ErrorQueueRefused:
                 raise
             except Exception as error:
                 failure = self._failure_of(message, error)
-                if failure is None or self._mode.lost:
+                if failure is None or self._transaction.lost:
                     raise
-                share.insist()
+                savepoint.insist()
                 self._count(message, cause_of(error), failure)
 
-    def insist(self, session: Connection) -> None:
-        """What follows would be committed, and come twice."""
+    def _insist(self) -> None:
+        """Raises where a handler rolled the receive back: what follows would be committed, and come twice."""
+        session = self._transaction.session
         if session.was_closed:
             raise SessionClosedByHandler
-        if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._xact):
+        if self._messages and not session.in_transaction and not self._work.queue.is_received(session, self._first_row):
             raise TransactionEndedByHandler
 
     def _came_back(self) -> None:
@@ -87,7 +97,7 @@ class BatchTask(ReceiveTask):
 
     def _undone(self, error: Exception) -> None:
         """What took too long did so together: alone each may be quick enough."""
-        lost = isinstance(error, DatabaseDown | AttemptFailed) or self._mode.lost
+        lost = isinstance(error, DatabaseDown | AttemptFailed) or self._transaction.lost
         if not self._messages or (lost and not is_too_long(cause_of(error))):
             return self._disturbed(cause_of(error))
         log.warning("A batch of %d is received again one by one: %s", len(self._messages), error)

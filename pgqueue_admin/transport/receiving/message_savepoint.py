@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.dialects.errors import TransactionEndedByHandler
 from pgqueue_admin.transport.wire.message import OutgoingMessage
 
@@ -22,11 +22,11 @@ class MessageSavepoint:
         self._sent = sent
         self.insist = insist
         self._before = 0
-        self._session: Connection | None = None
+        self._session: ReceiveSession | None = None
         self._block: AbstractContextManager[Any] | None = None
         self._is_open = False
 
-    def begin(self, session: Connection) -> None:
+    def begin(self, session: ReceiveSession) -> None:
         if self._is_open and self._block is None:
             self.insist()
             is_alone = not session.in_transaction

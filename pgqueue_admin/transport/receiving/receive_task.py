@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 
-from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.connection import Row
+from pgqueue_admin.dialects.connection import Command, Row
 from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.dialects.queue_store import LOWEST
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, is_too_long
 from pgqueue_admin.transport.handling.message_processor import MessageProcessor
@@ -16,15 +16,15 @@ from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
 from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMark, LowWaterMarks
 from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
+from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveTransaction
 from pgqueue_admin.transport.receiving.signals import Signals
 from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
-from pgqueue_admin.transport.receiving.transaction_modes import TransactionMode
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.recoverability.executor import ErrorQueueRefused
 from pgqueue_admin.transport.recoverability_actions import Immediately
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.tables.table_queue import LOWEST, TableQueue
+from pgqueue_admin.transport.tables.table_queue import TableQueue
 from pgqueue_admin.transport.unit_of_work import Told
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -37,7 +37,7 @@ class ReceiverContext:
 
     queue: TableQueue
     processing: MessageProcessor
-    mode: Callable[[WorkerSlot, EndpointSettings], TransactionMode]
+    transaction: Callable[[WorkerSlot, EndpointSettings], ReceiveTransaction]
     low_water: LowWaterMarks
     held: InFlightRows
     one_by_one: SingleReceiveFallback
@@ -62,11 +62,11 @@ class ReceiveTask:
         self._has_answered = False
         self._message: IncomingMessage | None = None
         self._held: tuple[int, ...] = ()
-        self._begun: tuple[Connection, AbstractContextManager[list[Row]] | None] | None = None
+        self._begun: Begun | None = None
 
     def __call__(self, slot: WorkerSlot) -> None:
         self._slot = slot
-        self._mode = self._work.mode(slot, self._settings)
+        self._transaction = self._work.transaction(slot, self._settings)
         try:
             self._run()
         finally:
@@ -77,12 +77,10 @@ class ReceiveTask:
                 self._work.observer.in_hand(slot.number, None)
             self._receives.finished()
 
-    def begin_behind(self, session: Connection) -> None:
-        """Begin in the round trip that commits what this session has; where that cannot be, when it is called."""
-        if self._settings.transaction_mode == "none":
-            return
+    def begin_behind(self, before: ReceiveTransaction) -> None:
+        """Begin in the round trip that commits the one before; where that cannot be, when it is called."""
         try:
-            self._begun = session, self._work.queue.receiving_next(session, self._from().seq, self._most)
+            self._begun = before.commit_and_begin(self._receiving)
         except BaseException:  # nothing was committed, and nothing begun
             self._answer(found=False, took=False, looked=False)
             self._receives.finished()
@@ -90,12 +88,28 @@ class ReceiveTask:
 
     def _run(self) -> None:
         try:
-            told = self._mode.run(self)
+            told = self._receive()
         except Exception as error:
             self._came_back()
             self._went_wrong(error)
         else:
             self._succeeded(told)
+
+    def _receive(self) -> Told | None:
+        """None when there was nothing to receive."""
+        transaction = self._transaction
+        with transaction.begin(self._receiving, self._begun) as rows:
+            message = self._received(rows)
+            told = self._process(message) if message else None
+            if message and transaction.is_alone:
+                self._commit_with_next()
+        transaction.committed()
+        return told
+
+    @cached_property
+    def _receiving(self) -> Command:
+        """The same however often it is begun."""
+        return self._work.queue.receiving(self._from().seq, self._most)
 
     def _from(self) -> LowWaterMark:
         """Where to receive from, the same however often it is begun: what lies there waits for nobody else."""
@@ -109,27 +123,15 @@ class ReceiveTask:
             return low_water.next_from(self._most)
         return LowWaterMark(LOWEST, low_water.mark.turn)
 
-    def receive(self, connection: Connection) -> IncomingMessage | None:
-        return self._took(self._work.queue.receive(connection, self._from().seq))
-
-    def go_on(self, session: Connection) -> None:
+    def _commit_with_next(self) -> None:
         """The message is done with: its commit and the slot's next receive are one round trip."""
         if follower := self._slot.another():
-            follower.begin_behind(session)
+            follower.begin_behind(self._transaction)
             self._slot.next = follower
 
-    def transaction(self, connection: Connection) -> AbstractContextManager[list[Row]]:
-        session, begun = self._begun or (None, None)
-        if begun and session is connection:  # another one: it was lost, and what had begun with it
-            return begun
-        return self._work.queue.receiving(connection, self._from().seq, self._most)
-
-    def received(self, rows: list[Row]) -> IncomingMessage | None:
+    def _received(self, rows: list[Row]) -> IncomingMessage | None:
         messages = self._work.queue.read(rows)
-        return self._took(messages[0] if messages else None)
-
-    def _took(self, message: IncomingMessage | None) -> IncomingMessage | None:
-        self._message = message
+        self._message = message = messages[0] if messages else None
         if message:
             self._work.low_water.taken(message.seq, self._from())
         self._answer(found=message is not None, took=message is not None)
@@ -141,20 +143,17 @@ class ReceiveTask:
         self._held = seqs
         self._work.held.take(seqs)
 
-    def process(self, message: IncomingMessage) -> Told:
+    def _process(self, message: IncomingMessage) -> Told:
         """What nobody takes stays locked for a pause, so that others are handled meanwhile."""
+        self._work.observer.in_hand(self._slot.number, message)
         try:
-            return self._process(message)
+            return self._work.processing.process(message, self._transaction)
         except ErrorQueueRefused as error:
             self._work.signals.hold(error.pause)
             raise
 
-    def _process(self, message: IncomingMessage) -> Told:
-        self._work.observer.in_hand(self._slot.number, message)
-        return self._work.processing.process(message, self._mode)
-
     def _came_back(self) -> None:
-        if self._message and self._mode.keeps_failed:
+        if self._message and self._transaction.keeps_failed:
             self._work.low_water.came_back(self._message.seq)
 
     def _answer(self, found: bool, took: bool, looked: bool = True) -> None:
@@ -187,20 +186,20 @@ class ReceiveTask:
         """None where it is not the message's doing: a lost session. A commit that was refused is."""
         if isinstance(error, AttemptFailed):
             return error.failure
-        is_down = isinstance(error, DatabaseDown) and self._mode.keeps_failed
-        if is_down or (self._mode.lost and not is_too_long(error)):
+        is_down = isinstance(error, DatabaseDown) and self._transaction.keeps_failed
+        if is_down or (self._transaction.lost and not is_too_long(error)):
             return None
         return self._work.processing.refused(message, error)
 
     def _failed(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._count(message, error, failure)
-        if not self._mode.keeps_failed:
+        if not self._transaction.keeps_failed:
             self._save(message, failure)
         self._work.signals.wake()  # it is back, and nobody peeked since: an immediate retry does not wait for the delay
 
     def _count(self, message: IncomingMessage, error: BaseException, failure: Failure) -> None:
         self._work.observer.failed(error)
-        if self._mode.keeps_failed and isinstance(failure.action, Immediately):
+        if self._transaction.keeps_failed and isinstance(failure.action, Immediately):
             said = "Message %s failed and is retried: %s"
             log.warning(said, message.message_id, failure.message, exc_info=error, extra=about(message))
             self._work.observer.retried()
@@ -208,14 +207,14 @@ class ReceiveTask:
     def _save(self, message: IncomingMessage, failure: Failure) -> None:
         """Without a receive transaction this is the only place the message can still go to."""
         try:
-            self._work.processing.recovery.end(message, failure, self._mode)()
+            self._work.processing.recovery.end(message, failure, self._transaction)()
         except ErrorQueueRefused as error:
             self._work.signals.hold(error.pause)
             self._not_taken(error)
 
     def _not_taken(self, error: ErrorQueueRefused) -> None:
         message = self._message
-        if message is None or self._mode.keeps_failed:
+        if message is None or self._transaction.keeps_failed:
             log.error("%s", error, extra=about(message) if message else None)
         else:
             said = "LOST, as mode none allows: %s. Its headers: %s"

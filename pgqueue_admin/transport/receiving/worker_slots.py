@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 
@@ -60,7 +60,8 @@ class WorkerSlot:
 
 class Receive(Protocol):
     def __call__(self, slot: WorkerSlot) -> None: ...
-    def begin_behind(self, session: Connection) -> None: ...
+    def begin_behind(self, before: Any) -> None:
+        """In the round trip that commits the transaction of the receive before it."""
 
 
 class WorkerSlots:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Exhausted
@@ -60,7 +60,7 @@ class DeadLettering:
             with _savepoint(transaction) as connection:
                 self._to_error_queue(connection, message, failure, named)
         except Exception as error:
-            if transaction.gives_back(error):
+            if transaction.gives_back(error) or transaction.is_doomed:
                 raise
             said = "The policy's error queue %r did not take message %s, so the settings decide: %s"
             log.error(said, named, message.message_id, error, extra=about(message))
@@ -68,7 +68,7 @@ class DeadLettering:
         return True
 
     def _to_error_queue(
-        self, connection: Connection, message: IncomingMessage, failure: Failure, error_queue: str
+        self, connection: Session, message: IncomingMessage, failure: Failure, error_queue: str
     ) -> None:
         queue = TableQueue(self._dialect, self._addressing.resolve(error_queue))
         if message.headers_lost and message.headers_text.strip() != _NULL:
@@ -84,7 +84,7 @@ def queue_named_by_the_policy(failure: Failure) -> str:
 
 
 @contextmanager
-def _savepoint(transaction: UnitOfWork) -> Iterator[Connection]:
+def _savepoint(transaction: UnitOfWork) -> Iterator[Session]:
     """It keeps the row ours: a failed statement outside of one would give its lock up at once."""
     with transaction.to_give_up() as connection, connection.transaction():
         yield connection

@@ -59,9 +59,13 @@ class RecoverabilityExecutor:
             return self.remember(message, self.failure(message, error))
         said = "The commit that put message %s into the policy's error queue %r was refused, so the settings decide: %s"
         log.error(said, message.message_id, named, error, extra=about(message))
-        left_to_settings = replace(before, action=Exhaust())
-        self.failures.decided(message.row_id, left_to_settings)
-        return left_to_settings
+        return self._leave_to_settings(message, before)
+
+    def _leave_to_settings(self, message: IncomingMessage, failure: Failure) -> Failure:
+        """When it is received again it goes where the settings say."""
+        left = replace(failure, action=Exhaust())
+        self.failures.decided(message.row_id, left)
+        return left
 
     def _decided(self, message: IncomingMessage, failure: Failure) -> Failure:
         attempted = FailedAttempt(message, failure, self.settings())
@@ -96,7 +100,7 @@ class RecoverabilityExecutor:
         return lambda: self._put_away(message)
 
     def _retry_later(self, message: IncomingMessage, failure: Failure, transaction: UnitOfWork) -> Told | None:
-        """None: there is nowhere to keep the message until then."""
+        """None: there is nowhere to keep the message until then. Raises NotTaken where that doomed the receive."""
         assert isinstance(failure.action, After)
         try:
             later = delayed_retries.later(message, failure.action.delay, self.forwarding.own_address(message))
@@ -106,6 +110,11 @@ class RecoverabilityExecutor:
             if transaction.gives_back(error):
                 raise
             log.error("Message %s gets no delayed retry: %s", message.message_id, error, extra=about(message))
+            if transaction.is_doomed:
+                self._leave_to_settings(message, failure)
+                raise ErrorQueueRefused(
+                    f"message {message.message_id} is put away when it is next received", 0
+                ) from error
             return None
         said = "Message %s is tried again in %s: %s"
         log.warning(said, message.message_id, later.delay, failure.message, extra=about(message))
@@ -116,6 +125,8 @@ class RecoverabilityExecutor:
         try:
             self.exhaustion.take(message, failure, self.settings(), transaction)
         except Exception as error:
+            if transaction.is_doomed and queue_named_by_the_policy(failure):
+                self._leave_to_settings(message, failure)
             said = f"message {message.message_id} could not be put away: {error}"
             raise ErrorQueueRefused(said, self.breaker.failed(error)) from error
         return lambda: self._put_away(message)

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects import Address, Dialect
+from pgqueue_admin.dialects.connection import Command, ReceiveSession
 from pgqueue_admin.transport.delayed.table import DelayedTable
 from pgqueue_admin.transport.sending import bulk
 from pgqueue_admin.transport.sending.message_factory import Sheet
@@ -26,21 +25,20 @@ class Dispatcher:
         due_in: Callable[[float], None],
         tell: Callable[[set[Address], int], None],
     ):
-        self._dialect = dialect
         self._queue = lru_cache(maxsize=4096)(partial(TableQueue, dialect))
         self._delayed = delayed
         self._due_in = due_in
         self._tell = tell
 
-    def dispatch(self, connection: Connection, outgoing: Sequence[OutgoingMessage], last: bool = False) -> None:
-        """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless by COPY.
+    def dispatch(self, connection: ReceiveSession, outgoing: Sequence[OutgoingMessage], last: bool = False) -> None:
+        """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless in bulk.
 
         ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
         TableMissing where a queue does not exist.
         """
         if len(outgoing) == 1 and outgoing[0].delay is None:
             queue = self._queue(outgoing[0].destination)
-            return connection.run_last([queue.insertion(outgoing)]) if last else queue.send(connection, outgoing)
+            return connection.run_last(queue.insertions(outgoing)) if last else queue.send(connection, outgoing)
         write = connection.run_last if last else connection.run_all
         messages = distinct(outgoing)
         if not bulk.is_large(messages):
@@ -48,16 +46,12 @@ class Dispatcher:
         with connection.transaction():
             self._load(connection, messages)
 
-    def stream(self, connection: Connection, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
+    def stream(self, connection: ReceiveSession, destination: Address, sheets: Iterator[Sheet]) -> list[str]:
         """Write messages that differ while they are made; all or nothing, and committed. Return their ids: none where
-        the queue takes no COPY, and nothing was written.
+        the queue takes no bulk load, and nothing was written.
         """
         ids: list[str] = []
-        try:
-            connection.copy_rows(self._dialect.queue.load(table=destination), bulk.rows_of(sheets, ids))
-        except DatabaseError as refused:
-            if refused.sqlstate not in bulk.NOT_BY_COPY:
-                raise
+        if not self._queue(destination).load_rows(connection, bulk.rows_of(sheets, ids)):
             return []
         self._tell({destination}, len(ids))
         return ids
@@ -72,16 +66,16 @@ class Dispatcher:
         if waits := [delivery_delay.seconds(each.delay) for each in outgoing if each.delay is not None]:
             self._due_in(min(waits))
 
-    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[tuple[Any, Any]]:
-        """A statement a queue, and its parameters."""
+    def _insertions(self, messages: list[OutgoingMessage]) -> Iterator[Command]:
+        """A statement a queue."""
         now = [each for each in messages if each.delay is None]
         for address, group in by_destination(now).items():
-            yield self._queue(address).insertion(group)
+            yield from self._queue(address).insertions(group)
         later = [each for each in messages if each.delay is not None] if len(now) < len(messages) else []
         for start in range(0, len(later), bulk.MANY):
-            yield self._delayed.insertion(later[start : start + bulk.MANY])
+            yield from self._delayed.insertions(later[start : start + bulk.MANY])
 
-    def _load(self, connection: Connection, messages: list[OutgoingMessage]) -> None:
+    def _load(self, connection: ReceiveSession, messages: list[OutgoingMessage]) -> None:
         groups = by_destination(each for each in messages if each.delay is None)
         large = {address: group for address, group in groups.items() if bulk.is_large(group)}
         for address, group in large.items():
@@ -89,15 +83,11 @@ class Dispatcher:
         rest = [each for each in messages if each.delay is not None or each.destination not in large]
         connection.run_all(self._insertions(rest))
 
-    def _load_one(self, connection: Connection, address: Address, group: list[OutgoingMessage]) -> None:
-        try:
-            with connection.transaction():
-                bulk.load(connection, self._dialect, address, group)
-        except DatabaseError as refused:
-            if refused.sqlstate not in bulk.NOT_BY_COPY:
-                raise
+    def _load_one(self, connection: ReceiveSession, address: Address, group: list[OutgoingMessage]) -> None:
+        queue = self._queue(address)
+        if not queue.load(connection, group):
             for part in bulk.slices(group):
-                self._queue(address).send(connection, part)
+                queue.send(connection, part)
 
 
 def destinations(outgoing: Iterable[OutgoingMessage]) -> set[Address]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import ReceiveSession
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher, destinations
 from pgqueue_admin.transport.sending.message_factory import MessageFactory
 from pgqueue_admin.transport.sending.send_api import SendApi
@@ -18,7 +19,7 @@ class ExternalTransaction(SendApi):
         outbound: MessageFactory,
         sender: Dispatcher,
         subscriptions: Subscriptions,
-        session: Connection,
+        session: ReceiveSession,
         tell: Callable[[set[Address]], None],
         at_once: Callable[[list[OutgoingMessage]], None],
     ):

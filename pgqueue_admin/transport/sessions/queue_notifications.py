@@ -41,7 +41,7 @@ def tell_with_commit(connection: Connection, dialect: Dialect, queues: Iterable[
 
     For whoever writes seldom; see WakeUps for why senders do it otherwise.
     """
-    if dialect.can_notify:
+    if dialect.supports_notify:
         for name in {channel(dialect, queue) for queue in queues}:
             connection.notify(name)
 
@@ -72,7 +72,7 @@ class QueueNotifications:
     def tell(self, queues: set[Address], messages: int = 1) -> None:
         """So many were committed there. Costs the sender no round trip."""
         self._sent += messages
-        if queues <= self._to_tell or not self._dialect.can_notify:
+        if queues <= self._to_tell or not self._dialect.supports_notify:
             return  # what is still to be told will be told after this commit
         with self._lock:
             self._to_tell |= queues
@@ -80,7 +80,7 @@ class QueueNotifications:
 
     def listen(self, queue: Address, heard: Heard) -> None:
         """Call ``heard`` when something was sent to the queue, and whenever it may have been without our hearing."""
-        if self._dialect.can_notify:
+        if self._dialect.supports_notify:
             with self._lock:
                 self._listened[channel(self._dialect, queue)] = heard
                 self._poke()

@@ -50,6 +50,11 @@ class ReconnectingSession:
     def lost(self) -> bool:
         return self._session is not None and self._session.closed and not self._session.was_closed
 
+    @property
+    def has_failed(self) -> bool:
+        """Its transaction takes no more statements."""
+        return self._session is not None and not self._session.closed and self._session.has_failed
+
     def cut(self) -> None:
         if self._session:
             self._session.cut()

@@ -3,11 +3,12 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import Session
 from pgqueue_admin.dialects.errors import AddressUnreadable
-from pgqueue_admin.transport.tables import table_exists
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.transport.wire.addresses import Addressing
 from pgqueue_admin.transport.wire.type_names import full_name
 
@@ -24,31 +25,33 @@ class Subscriptions:
         """``table``: its address where it is another. A schema given for a queue of its name has no say."""
         self.address = addressing.dialect.parse_address(table or TABLE, addressing.schema)
         self._addressing = addressing
-        self._sql = addressing.dialect.subscription
+        self._store = addressing.dialect.subscription_store(self.address)
         self._clock = clock
         self._lock = threading.Lock()
         self._known: dict[tuple[str, ...], tuple[float, list[Address]]] = {}
 
-    def create(self, connection: Connection) -> None:
-        table_exists.create(connection, self._addressing.dialect, self.address, self._sql.create(table=self.address))
+    def create(self, session: Session) -> None:
+        self._store.create(session)
 
-    def subscribe(self, connection: Connection, endpoint: str, queue: Address, topic: str) -> None:
+    def faults(self, session: Session) -> Iterator[TableFault]:
+        return self._store.faults(session)
+
+    def subscribe(self, session: Session, endpoint: str, queue: Address, topic: str) -> None:
         """An endpoint has one queue a topic: the newest. Other processes see it within ``CACHE_SECONDS``."""
-        row = {"queueaddress": self._addressing.canonical(queue), "endpoint": endpoint, "topic": full_name(topic)}
-        connection.run(self._sql.subscribe(table=self.address), row)
+        self._store.subscribe(session, endpoint, full_name(topic), self._addressing.canonical(queue))
         self._forget()
 
-    def unsubscribe(self, connection: Connection, endpoint: str, topic: str) -> None:
+    def unsubscribe(self, session: Session, endpoint: str, topic: str) -> None:
         """Whatever its queue is; nothing happens where it is not subscribed."""
-        connection.run(self._sql.unsubscribe(table=self.address), {"endpoint": endpoint, "topic": full_name(topic)})
+        self._store.unsubscribe(session, endpoint, full_name(topic))
         self._forget()
 
-    def subscribers(self, connection: Connection, topics: list[str]) -> list[Address]:
+    def subscribers(self, session: Session, topics: list[str]) -> list[Address]:
         """Each queue once that wants one of ``topics``, as of at most ``CACHE_SECONDS`` ago."""
         key = tuple(topics)
         known_at, addresses = self._known.get(key, (None, []))
         if known_at is None or self._clock() - known_at >= CACHE_SECONDS:
-            addresses = self._read(connection, topics)
+            addresses = self._read(session, topics)
             with self._lock:
                 self._remember(key, addresses)
         return addresses
@@ -61,10 +64,9 @@ class Subscriptions:
         while (oldest := next(iter(self._known))) != key and now - self._known[oldest][0] >= CACHE_SECONDS:
             del self._known[oldest]
 
-    def _read(self, connection: Connection, topics: list[str]) -> list[Address]:
+    def _read(self, session: Session, topics: list[str]) -> list[Address]:
         """Two spellings of one address are one queue."""
-        rows = connection.all(self._sql.subscribers(table=self.address), {"topics": topics})
-        found = (self._resolved(row.queueaddress) for row in rows)
+        found = map(self._resolved, self._store.subscribers(session, topics))
         return [address for address in dict.fromkeys(found) if address]
 
     def _resolved(self, address: str) -> Address | None:

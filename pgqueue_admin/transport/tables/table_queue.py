@@ -1,96 +1,75 @@
-"""A queue that is a table: create, send, receive, peek and purge."""
+"""A queue that is a table: messages in, messages out."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from operator import attrgetter
-from typing import Any, NamedTuple
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
-from pgqueue_admin.dialects.connection import Row
-from pgqueue_admin.dialects.errors import AlreadyExists
-from pgqueue_admin.transport.tables import table_exists
+from pgqueue_admin.dialects import Address, Dialect
+from pgqueue_admin.dialects.connection import Command, Row, Session
+from pgqueue_admin.dialects.queue_store import LOWEST, PeekResult, QueueRow
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.transport.wire.headers import dump
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 _MILLISECOND = timedelta(milliseconds=1)
-LOWEST = -(2**63)
-PURGE_CHUNK = 10_000
 _seq = attrgetter("seq")
 
 
-class PeekResult(NamedTuple):
-    pending: int
-    head: int
-
-
 class TableQueue:
-    """One queue table. Every method but purge is one statement in the caller's transaction."""
+    """One queue table, in terms of messages. Every method but purge works in the caller's transaction."""
 
     def __init__(self, dialect: Dialect, address: Address):
         self.address = address
         self._dialect = dialect
-        self._sql = dialect.queue
-        self._receives = {1: self._sql.receive(table=address)}
-        self._peek = self._sql.peek(table=address)
-        self._send = self._sql.send(table=address)
+        self._store = dialect.queue_store(address)
+        self.supports_batches = dialect.supports_batches
 
     def __str__(self) -> str:
         return self._dialect.canonical(self.address)
 
-    def create(self, connection: Connection) -> None:
-        table_exists.create(connection, self._dialect, self.address, self._sql.create(table=self.address))
+    def create(self, session: Session) -> None:
+        self._store.create(session)
 
-    def send(self, connection: Connection, messages: Sequence[OutgoingMessage]) -> None:
+    def add_body_column(self, session: Session) -> None:
+        self._store.add_body_column(session)
+
+    def faults(self, session: Session, readable: bool = False) -> Iterator[TableFault]:
+        """What keeps it from being a queue. ``readable``: its bodies are to be, by SQL (a column bodystring)."""
+        return self._store.faults(session, readable)
+
+    def send(self, session: Session, messages: Sequence[OutgoingMessage]) -> None:
         """Insert in the order given, in one round trip (T8)."""
         if messages:
-            connection.run(*self.insertion(messages))
+            session.run_all(self.insertions(messages))
 
-    def insertion(self, messages: Sequence[OutgoingMessage]) -> tuple[Any, dict[str, object]]:
-        """The statement that inserts them, and its parameters; at least one message."""
-        if len(messages) == 1:
-            return self._send, _row(messages[0])
-        return self._sql.send_many(table=self.address), _columns(messages)
+    def insertions(self, messages: Sequence[OutgoingMessage]) -> list[Command]:
+        """What inserts them; at least one message."""
+        return self._store.insertions(list(map(_row, messages)))
 
-    def send_as_it_is(self, connection: Connection, row_id: str, headers_text: str, body: bytes) -> None:
-        """Insert what cannot be read, unchanged but for an id that is there already; it no longer expires.
+    def load(self, session: Session, messages: Sequence[OutgoingMessage]) -> bool:
+        """As ``send``, as fast as the database can. False: the table takes no bulk load, and nothing was written."""
+        spans = {span for each in messages if (span := milliseconds(each.ttbr)) is not None}
+        return self.load_rows(session, map(_row, messages), spans)
 
-        Whoever copies a row of an error queue back gives its id to two. It is tried and not looked up: who may only
-        send cannot look.
-        """
-        row = {"id": row_id, "ttbr_ms": None, "headers": headers_text, "body": body}
-        try:
-            with connection.transaction():
-                connection.run(self._send, row)
-        except AlreadyExists:
-            connection.run(self._send, row | {"id": None})
+    def load_rows(self, session: Session, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
+        """As ``load``, of rows that are made meanwhile. ``spans``: the times to expire that occur."""
+        return self._store.load(session, rows, spans)
 
-    def receive(self, connection: Connection, low: int = LOWEST) -> IncomingMessage | None:
+    def send_as_it_is(self, session: Session, row_id: str, headers_text: str, body: bytes) -> None:
+        """Insert what cannot be read, unchanged but for an id that is there already; it no longer expires."""
+        self._store.send_as_it_is(session, row_id, headers_text, body)
+
+    def receive(self, session: Session, low: int = LOWEST) -> IncomingMessage | None:
         """Take the message of the lowest seq that nobody has (T7, T9). It is gone when the transaction commits.
 
         ``low``: nothing below it is looked for.
         """
-        row = connection.one(self._receives[1], {"low": low})
+        row = session.one(*self.receiving(low))
         return IncomingMessage.of_row(self.address, row) if row else None
 
-    def receiving(self, connection: Connection, low: int, most: int = 1) -> AbstractContextManager[list[Row]]:
-        """As ``receive``, in a transaction that ends with the block; begin and receive are one round trip.
-
-        Gives up to ``most`` rows for ``read``.
-        """
-        return connection.transaction_with(self._receiving(most), {"low": low})
-
-    def receiving_next(
-        self, connection: Connection, low: int, most: int = 1
-    ) -> AbstractContextManager[list[Row]] | None:
-        """As ``receiving``, in one round trip with the commit of the one under way; None where that cannot be."""
-        return connection.transaction_behind(self._receiving(most), {"low": low})
-
-    def _receiving(self, most: int) -> Any:
-        found = self._receives.get(most)
-        if found is None:
-            found = self._receives[most] = self._sql.receive_many(table=self.address, most=most)
-        return found
+    def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
+        """What takes up to ``most`` of them; its rows are for ``read``."""
+        return self._store.receiving(low, most)
 
     def read(self, rows: list[Row]) -> list[IncomingMessage]:
         """The lowest seq first. It takes the rows: what a batch keeps, the garbage collector walks again and again."""
@@ -99,49 +78,25 @@ class TableQueue:
         rows.clear()
         return messages
 
-    def is_received(self, connection: Connection, xact: str) -> bool:
-        """What ``receiving`` gave is gone: its transaction, which is over, was committed. ``xact``: as its rows say."""
-        return bool(connection.value(self._sql.is_committed(), {"xact": xact}))
+    def is_received(self, session: Session, row: Row) -> bool:
+        """Of a batch whose transaction is over: it was committed, and the row is gone."""
+        return self._store.is_received(session, row)
 
-    def peek(self, connection: Connection) -> int:
-        """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10). Locks both for a moment."""
-        return self.look(connection).pending
+    def peek(self, session: Session) -> int:
+        """Highest minus lowest seq that nobody has, plus one; 0 when there is none (T10)."""
+        return self.look(session).pending
 
-    def look(self, connection: Connection) -> "PeekResult":
+    def look(self, session: Session) -> PeekResult:
         """As ``peek``, and which seq is the lowest."""
-        row = connection.one(self._peek)
-        if not row:
-            return PeekResult(0, LOWEST)
-        return PeekResult(row.pending, LOWEST if row.head is None else row.head)
+        return self._store.peek(session)
 
-    def purge(self, connection: Connection, expired_only: bool = False) -> int:
+    def purge(self, session: Session, expired_only: bool = False) -> int:
         """Delete what nobody has in hand, a chunk at a time, each a commit of its own; return how many."""
-        statement = self._sql.purge_expired if expired_only else self._sql.purge
-        query, purged, after = statement(table=self.address, most=PURGE_CHUNK), 0, LOWEST
-        while chunk := connection.one(query, {"after": after}):
-            purged, after = purged + chunk.rows, chunk.last
-            if chunk.rows < PURGE_CHUNK:
-                break
-        return purged
+        return self._store.purge(session, expired_only)
 
 
-def _row(message: OutgoingMessage) -> dict[str, object]:
-    return {
-        "id": None,
-        "ttbr_ms": milliseconds(message.ttbr),
-        "headers": dump(message.headers),
-        "body": message.body,
-    }
-
-
-def _columns(messages: Sequence[OutgoingMessage]) -> dict[str, object]:
-    spans = [message.ttbr for message in messages]
-    never = spans.count(None) == len(spans)  # said by leaving them out: the statement takes what is missing for null
-    return {
-        "ttbrs_ms": [] if never else [milliseconds(span) for span in spans],
-        "headers": [dump(message.headers) for message in messages],
-        "bodies": [message.body for message in messages],
-    }
+def _row(message: OutgoingMessage) -> QueueRow:
+    return dump(message.headers), message.body, milliseconds(message.ttbr)
 
 
 def milliseconds(span: timedelta | None) -> int | None:

@@ -31,10 +31,10 @@ class Addressing:
         if isinstance(destination, Address):
             return destination
         read = self.dialect.parse_address(destination, self.schema)
-        return read if read.table not in self.schemas else Address(self.schemas[read.table], read.table)
+        return read._replace(schema=self.schemas.get(read.table, read.schema))
 
     def own(self, table: str) -> Address:
-        return Address(self.schemas.get(table, self.schema), table)
+        return self.dialect.address(self.schemas.get(table, self.schema), table)
 
     def canonical(self, address: Address) -> str:
         return self.dialect.canonical(address)

@@ -1,16 +1,11 @@
 """Ids of messages and conversations."""
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import chain, repeat
-from struct import Struct
 
 _AHEAD = 128  # pairs made at a time: each time lets all other threads of the process go first
 _TEXTS = 2 * _AHEAD
 _DASHED = b"00000000-0000-4000-a000-000000000000" * _TEXTS  # version 4, and one of its variants
 _DIGITS = [place for place, digit in enumerate(_DASHED[:36]) if digit == ord("0")]
-_VERSION, _VARIANT = (bytes(number & mask | bit for number in range(256)) for mask, bit in ((0x0F, 0x40), (0x3F, 0x80)))
-_sixteen = Struct("16s").iter_unpack
 _made: list[tuple[str, str]] = []
 os.register_at_fork(after_in_child=_made.clear)  # or parent and child would give the same
 
@@ -33,15 +28,3 @@ def _make() -> None:
     text = written.decode()
     ids = [text[start : start + 36] for start in range(0, len(text), 36)]
     _made.extend(zip(ids[::2], ids[1::2], strict=True))
-
-
-def row_ids() -> Iterator[bytes]:
-    """Random UUIDs without end, as their sixteen bytes."""
-    return chain.from_iterable(chain.from_iterable(map(_drawn, repeat(_AHEAD))))
-
-
-def _drawn(count: int) -> Iterable[tuple[bytes]]:
-    drawn = bytearray(os.urandom(16 * count))
-    for place, made in ((6, _VERSION), (8, _VARIANT)):
-        drawn[place::16] = drawn[place::16].translate(made)
-    return _sixteen(drawn)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
+from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Endpoint
-from pgqueue_admin.models.queue_database import queue_database
-from pgqueue_admin.transport.tables.table_checks import ExpectedTable, TableFault
+from pgqueue_admin.models.queue_database import QueueDatabase, queue_database
 
 TABLES = ("error_queue", "audit_queue", "subscription_table")
 
@@ -22,16 +23,15 @@ def faults(row: Endpoint, fields: Iterable[str] = TABLES) -> dict[str, str]:
 def _faults(row: Endpoint, named: dict[str, str]) -> dict[str, str]:
     of = queue_database()
     with of.reading() as session:
-        tables = {
-            field: ExpectedTable(session, of.dialect, of.dialect.parse_address(named[field], row.schema))
-            for field in named
-        }
-        found = {field: next(_looked_at(field, table), None) for field, table in tables.items()}
+        found = {field: next(_looked_at(of, session, row, field), None) for field in named}
     return {field: _said(fault) for field, fault in found.items() if fault}
 
 
-def _looked_at(field: str, table: ExpectedTable) -> Iterator[TableFault]:
-    return table.as_subscriptions() if field == "subscription_table" else table.as_queue(readable=False)
+def _looked_at(of: QueueDatabase, session: Connection, row: Endpoint, field: str) -> Iterator[TableFault]:
+    address = of.dialect.parse_address(getattr(row, field), row.schema)
+    if field == "subscription_table":
+        return of.dialect.subscription_store(address).faults(session)
+    return of.dialect.queue_store(address).faults(session)
 
 
 def _said(fault: TableFault) -> str:

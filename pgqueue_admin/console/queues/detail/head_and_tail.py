@@ -7,6 +7,7 @@ from django.core.cache import cache
 
 from pgqueue_admin.alerts import table_checks
 from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.formatting.numbers import format_figure, format_int, pluralize
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.models.queue_database import queue_database
@@ -15,7 +16,6 @@ from pgqueue_admin.monitor import browse, discovery, seq_occupancy
 from pgqueue_admin.monitor.depth import LATE
 from pgqueue_admin.monitor.message import WaitingMessage
 from pgqueue_admin.monitor.queue_table import QueueTable
-from pgqueue_admin.transport.tables.table_checks import TableFault
 
 LOOK_SECONDS = 1.0
 RULER_EVERY = 10  # seconds: 96 probes a look are cheap, not free

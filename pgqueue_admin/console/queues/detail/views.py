@@ -21,9 +21,9 @@ from pgqueue_admin.console.queues.detail.page_data import QueueData
 from pgqueue_admin.console.settings import endpoint_rows
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseError, TimedOut
+from pgqueue_admin.dialects.table_fault import TableFault
 from pgqueue_admin.models import Queue, database_clock
 from pgqueue_admin.services import endpoints
-from pgqueue_admin.transport.tables.table_checks import TableFault
 
 SLOW = "Stopped after 1 s: what lies before the head takes longer to read. The figures above are the sampler's."
 

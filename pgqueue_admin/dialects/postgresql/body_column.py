@@ -2,16 +2,19 @@
 
 import hashlib
 
-from pgqueue_admin.dialects import Address, Connection, Dialect
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Session
+from pgqueue_admin.dialects.postgresql import addressing
+from pgqueue_admin.dialects.statements import StatementFolder
 
 
-def add(connection: Connection, dialect: Dialect, table: Address) -> None:
+def add(session: Session, sql: StatementFolder, table: Address) -> None:
     """Where it is missing. Rewrites the table under an exclusive lock; whoever adds it at this moment is waited for."""
     named = {"schema": table.schema, "name": table.table}
-    with connection.transaction():
-        connection.run(dialect.body_column.lock(), {"key": lock_key(dialect.canonical(table))})
-        if not connection.value(dialect.body_column.exists(), named):
-            connection.run(dialect.body_column.add(table=table))
+    with session.transaction():
+        session.run(sql.body_column.lock(), {"key": lock_key(addressing.canonical(table))})
+        if not session.value(sql.body_column.exists(), named):
+            session.run(sql.body_column.add(table=table))
 
 
 def lock_key(canonical: str) -> int:

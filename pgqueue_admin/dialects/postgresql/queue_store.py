@@ -1,0 +1,110 @@
+"""A queue table on PostgreSQL (contract: dialects.queue_store.QueueStore)."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from pgqueue_admin.dialects.address import Address
+from pgqueue_admin.dialects.connection import Command, Session
+from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
+from pgqueue_admin.dialects.postgresql import binary_copy, body_column, table_exists
+from pgqueue_admin.dialects.postgresql.row_ids import row_ids
+from pgqueue_admin.dialects.postgresql.table_checks import ExpectedTable
+from pgqueue_admin.dialects.queue_store import LOWEST, PeekResult, QueueRow
+from pgqueue_admin.dialects.statements import StatementFolder
+from pgqueue_admin.dialects.table_fault import TableFault
+
+PURGE_CHUNK = 10_000
+NOT_BY_COPY = ("42809", "0A000")  # into views, and where policies decide about rows
+
+
+class PostgreSQLQueue:
+    """Every method but purge is one statement in the caller's transaction, or a savepoint of it."""
+
+    def __init__(self, sql: StatementFolder, address: Address):
+        self.address = address
+        self._folder = sql
+        self._sql = sql.queue
+        self._send = self._sql.send(table=address)
+        self._peek = self._sql.peek(table=address)
+        self._receives = {1: self._sql.receive(table=address)}
+
+    def create(self, session: Session) -> None:
+        table_exists.create(session, self._folder, self.address, self._sql.create(table=self.address))
+
+    def add_body_column(self, session: Session) -> None:
+        body_column.add(session, self._folder, self.address)
+
+    def faults(self, session: Session, readable: bool = False) -> Iterator[TableFault]:
+        return ExpectedTable(session, self._folder, self.address).as_queue(readable)
+
+    def insertions(self, rows: Sequence[QueueRow]) -> list[Command]:
+        if len(rows) == 1:
+            headers, body, ttbr_ms = rows[0]
+            return [(self._send, {"id": None, "ttbr_ms": ttbr_ms, "headers": headers, "body": body})]
+        return [(self._sql.send_many(table=self.address), _columns(rows))]
+
+    def load(self, session: Any, rows: Iterable[QueueRow], spans: Collection[int] = ()) -> bool:
+        """By COPY. In a transaction its start is what a time to be received is counted from, as of an insert."""
+        query = self._sql.load(table=self.address)
+        try:
+            with session.transaction() if spans or session.in_transaction else nullcontext():
+                session.copy_rows(query, _as_copied(rows, self._expiries(session, spans)))
+        except DatabaseError as refused:
+            if refused.sqlstate not in NOT_BY_COPY:
+                raise
+            return False
+        return True
+
+    def _expiries(self, session: Session, spans: Collection[int]) -> dict[int, int]:
+        """The server's time for each of the spans, in microseconds since 2000."""
+        found = session.all(self._sql.expiries(), {"ttbrs_ms": list(spans)}) if spans else []
+        return {row.ttbr_ms: row.expires for row in found}
+
+    def send_as_it_is(self, session: Session, row_id: str, headers: str, body: bytes) -> None:
+        """Whoever copies a row of an error queue back gives its id to two. It is tried and not looked up: who may only
+        send cannot look.
+        """
+        row = {"id": row_id, "ttbr_ms": None, "headers": headers, "body": body}
+        try:
+            with session.transaction():
+                session.run(self._send, row)
+        except AlreadyExists:
+            session.run(self._send, row | {"id": None})
+
+    def receiving(self, low: int = LOWEST, most: int = 1) -> Command:
+        found = self._receives.get(most)
+        if found is None:
+            found = self._receives[most] = self._sql.receive_many(table=self.address, most=most)
+        return found, {"low": low}
+
+    def is_received(self, session: Session, row: Any) -> bool:
+        """By the transaction that the rows of a batch are stamped with."""
+        return bool(session.value(self._sql.is_committed(), {"xact": row.xact}))
+
+    def peek(self, session: Session) -> PeekResult:
+        """By the seq range, which takes two index probes however many rows there are; locks both for a moment."""
+        row = session.one(self._peek)
+        if not row:
+            return PeekResult(0, LOWEST)
+        return PeekResult(row.pending, LOWEST if row.head is None else row.head)
+
+    def purge(self, session: Session, expired_only: bool = False) -> int:
+        statement = self._sql.purge_expired if expired_only else self._sql.purge
+        query, purged, after = statement(table=self.address, most=PURGE_CHUNK), 0, LOWEST
+        while chunk := session.one(query, {"after": after}):
+            purged, after = purged + chunk.rows, chunk.last
+            if chunk.rows < PURGE_CHUNK:
+                break
+        return purged
+
+
+def _columns(rows: Sequence[QueueRow]) -> dict[str, object]:
+    headers, bodies, spans = zip(*rows, strict=True)
+    never = spans.count(None) == len(spans)  # said by leaving them out: the statement takes what is missing for null
+    return {"ttbrs_ms": [] if never else list(spans), "headers": list(headers), "bodies": list(bodies)}
+
+
+def _as_copied(rows: Iterable[QueueRow], expiries: dict[int, int]) -> Iterator[binary_copy.Row]:
+    for (headers, body, ttbr_ms), row_id in zip(rows, row_ids(), strict=False):
+        yield row_id, None if ttbr_ms is None else expiries[ttbr_ms], headers, body

@@ -1,0 +1,149 @@
+"""What is one commit with the end of a received message: a class for each transaction mode (wire sheet 5)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import ClassVar
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
+from pgqueue_admin.transport.delayed.forwarding import PASSING
+from pgqueue_admin.transport.receiving.message_savepoint import MessageSavepoint
+from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
+from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+Begun = tuple[ReceiveSession, AbstractContextManager[list[Row]] | None]
+
+
+class ReceiveTransaction:
+    """One receive on one slot, for the task that runs it. A subclass says which sends belong to the transaction."""
+
+    keeps_failed: ClassVar[bool] = True  # a failed message is back in its queue
+
+    def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions):
+        self._slot = slot
+        self._sender = sender
+        self._subscriptions = subscriptions
+        self._sent: list[OutgoingMessage] = []
+        self._savepoint: MessageSavepoint | None = None
+
+    def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
+        """A block that gives the rows and ends with the commit; what is raised in it rolls the receive back.
+
+        ``begun``: what ``commit_and_begin`` began for it, unless that session was lost meanwhile.
+        """
+        self.session = session = self._slot.session()
+        if begun and begun[0] is session and begun[1]:
+            return begun[1]
+        return session.transaction_with(*receiving)
+
+    def commit_and_begin(self, receiving: Command) -> Begun:
+        """The last in a block: its commit and the slot's next receive are one round trip, where that can be."""
+        return self.session, self.session.transaction_behind(*receiving)
+
+    @property
+    def is_alone(self) -> bool:
+        """Nothing was sent with it that is to be told of at its commit."""
+        return not self._sent
+
+    def committed(self) -> None:
+        """Told after the block."""
+        if self._sent:
+            self._sender.committed(self._sent)
+
+    def savepoint(self, insist: Callable[[], None]) -> MessageSavepoint:
+        """Around each message of a batch. ``insist``: raises where a handler rolled the receive back."""
+        self._savepoint = MessageSavepoint(self._sent, insist)
+        return self._savepoint
+
+    @property
+    def lost(self) -> bool:
+        return self.keeps_failed and self._slot.receive.lost
+
+    @property
+    def is_doomed(self) -> bool:
+        """Nothing more can be written in it, and all that was is undone: a savepoint did not help."""
+        return self.keeps_failed and self._slot.receive.has_failed
+
+    def gives_back(self, error: Exception) -> bool:
+        return self.lost or (self.keeps_failed and isinstance(error, PASSING))
+
+    def session_for_handlers(self) -> ReceiveSession | None:
+        """A savepoint notices where the handler ends the transaction and begins another, which nothing else tells."""
+        session = self._session()
+        if self._savepoint is None:
+            session.guard()
+        return session
+
+    def to_give_up(self) -> AbstractContextManager[ReceiveSession]:
+        return nullcontext(self._session())
+
+    def _session(self) -> ReceiveSession:
+        """The one that received; in a batch, from here on in the message's savepoint."""
+        session = self._slot.receive.held()
+        if self._savepoint:
+            self._savepoint.begin(session)
+        return session
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        self.dispatch_now(outgoing)
+
+    def dispatch_with_receive(self, outgoing: list[OutgoingMessage], last: bool = False) -> None:
+        """One commit with the end of the message; ``last``: nothing else follows in it."""
+        if outgoing:
+            with self.to_give_up() as session:
+                self._sender.dispatch(session, outgoing, last)
+            self._sent += outgoing
+
+    def dispatch_now(self, outgoing: list[OutgoingMessage]) -> None:
+        """Committed at once, on a session of its own."""
+        if outgoing:
+            with self._slot.send.transaction() as session:
+                self._sender.dispatch(session, outgoing)
+            self._sender.committed(outgoing)
+
+    def subscribers(self, topics: list[str]) -> list[Address]:
+        return self._subscriptions.subscribers(self._slot.send.fresh(), topics)
+
+
+class SendsAtomicWithReceive(ReceiveTransaction):
+    """The default: all that handlers sent and the end of the message are one commit."""
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        self.dispatch_with_receive(outgoing, last=self._savepoint is None)
+
+    def subscribers(self, topics: list[str]) -> list[Address]:
+        return self._subscriptions.subscribers(self._session(), topics)
+
+
+class ReceiveOnly(ReceiveTransaction):
+    """What handlers sent is committed first: if the receive then fails, it was sent and is sent again."""
+
+
+class NoTransaction(ReceiveTransaction):
+    """The message is gone before its handler runs: at most once."""
+
+    keeps_failed = False
+
+    def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
+        self.session = self._slot.receive.fresh()  # the handler before may have taken long, and it idled
+        return nullcontext(self.session.all(*receiving))
+
+    def commit_and_begin(self, receiving: Command) -> Begun:
+        return self.session, None
+
+    def session_for_handlers(self) -> None:
+        return None
+
+    @contextmanager
+    def to_give_up(self) -> Iterator[ReceiveSession]:
+        with self._slot.receive.transaction() as session:
+            yield session
+
+
+MODES: dict[str, type[ReceiveTransaction]] = {
+    "sends_atomic_with_receive": SendsAtomicWithReceive,
+    "receive_only": ReceiveOnly,
+    "none": NoTransaction,
+}

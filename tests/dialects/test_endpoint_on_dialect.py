@@ -1,0 +1,157 @@
+"""An endpoint on each dialect: the engine asks it, whatever it can and cannot do."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import DIALECTS
+from pgqueue_admin.transport import Endpoint, EndpointSettings, Handlers
+from pgqueue_admin.transport.sending import bulk
+from tests.dialects import plain_dialect
+from tests.transport.recording_observer import rows
+from tests.waiting import until
+
+PING, PLACED = "Shop.Ping", "Shop.Placed"
+SETTINGS = EndpointSettings(
+    peek_delay=0.1, concurrency=2, immediate_retries=1, delayed_retries=0, on_exhausted="error_queue"
+)
+ATOMIC, RECEIVE_ONLY = "sends_atomic_with_receive", "receive_only"
+MODES = [(ATOMIC, 1), (ATOMIC, 10), (RECEIVE_ONLY, 1), (RECEIVE_ONLY, 10), ("none", 1)]
+
+Make = Callable[..., Endpoint]
+
+
+@pytest.fixture(params=["postgresql", plain_dialect.SCHEME])
+def dsn(request: pytest.FixtureRequest, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(DIALECTS, plain_dialect.SCHEME, "tests.dialects.plain_dialect:plain")
+    return f"{request.param}://{database.split('://', 1)[1]}"
+
+
+@pytest.fixture
+def make(dsn: str) -> Iterator[Make]:
+    made: list[Endpoint] = []
+
+    def make(name: str = "Sales", **options: Any) -> Endpoint:
+        made.append(Endpoint(name, dsn, **{"settings": SETTINGS, "handlers": Handlers(), **options}))
+        made[-1].create_queues()
+        return made[-1]
+
+    yield make
+    for endpoint in made:
+        endpoint.stop(drain_seconds=0)
+
+
+@pytest.mark.parametrize(("mode", "size"), MODES)
+def test_messages_are_handled_once_and_what_they_send_arrives(make: Make, database: str, mode: Any, size: int) -> None:
+    handled, lock = list[int](), threading.Lock()
+    retries = 0 if mode == "none" else 1
+    sales = make(settings=replace(SETTINGS, transaction_mode=mode, batch_size=size, immediate_retries=retries))
+    make("Billing")
+
+    @sales.handlers.handle(PING)
+    def ping(number: int, context: Any) -> None:
+        with lock:
+            handled.append(number)
+        context.send("Billing", number, type=PLACED)
+
+    sales.send_many("Sales", range(200), type=PING)
+    sales.start()
+    until(lambda: len(rows(database, "Billing")) == 200)
+    assert sorted(handled) == list(range(200))
+    until(lambda: not rows(database, "Sales"))
+
+
+def test_many_are_sent_without_a_bulk_load(make: Make, database: str) -> None:
+    make().send_many("Sales", range(bulk.MANY + 5), type=PING)
+    assert [int(row.body) for row in rows(database, "Sales")] == list(range(bulk.MANY + 5))
+
+
+@pytest.mark.parametrize("size", [1, 10])
+def test_a_failing_message_goes_to_the_error_queue_and_no_other_does(make: Make, database: str, size: int) -> None:
+    handled, lock = list[int](), threading.Lock()
+    sales = make(settings=replace(SETTINGS, batch_size=size))
+    make("Billing")
+
+    @sales.handlers.handle(PING)
+    def ping(number: int, context: Any) -> None:
+        context.send("Billing", number, type=PLACED)
+        if number == 3:
+            raise ValueError("three")
+        with lock:
+            handled.append(number)
+
+    sales.send_many("Sales", range(10), type=PING)
+    sales.start()
+    until(lambda: len(handled) == 9 and len(rows(database, "error")) == 1)
+    until(lambda: not rows(database, "Sales"))
+    assert [row.body for row in rows(database, "error")] == [b"3"]
+    assert sorted(int(row.body) for row in rows(database, "Billing")) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_delayed_retry_and_a_delayed_message_come_when_they_are_due(
+    make: Make, database: str, connection: Any
+) -> None:
+    seen = list[tuple[str, bool]]()
+    settings = replace(SETTINGS, immediate_retries=0, delayed_retries=1, delayed_retry_step=0.1)
+    sales = make(settings=settings)
+
+    @sales.handlers.handle(PING)
+    def ping(name: str, context: Any) -> None:
+        is_first = (name, True) not in seen
+        seen.append((name, is_first))
+        if is_first and name == "fails":
+            raise ValueError("at first")
+
+    sales.send("Sales", "fails", type=PING)
+    sales.send("Sales", "later", type=PING, delay=timedelta(seconds=0.2))
+    sales.start()
+    until(lambda: {("fails", False), ("later", True)} <= set(seen))
+    until(lambda: not rows(database, "Sales"))
+    assert connection.value('select count(*) from "Sales.Delayed"') == 0
+    assert rows(database, "error") == []
+
+
+def test_without_a_delayed_table_it_goes_to_the_error_queue(make: Make, database: str, connection: Any) -> None:
+    """Where a refused statement dooms the receive, at the next receive."""
+    settings = replace(SETTINGS, immediate_retries=0, delayed_retries=3, delayed_retry_step=0.1)
+    sales, attempts = make(settings=settings), list[int]()
+
+    @sales.handlers.handle(PING)
+    def ping(number: int, context: Any) -> None:
+        attempts.append(number)
+        raise ValueError("always")
+
+    connection.run('alter table "Sales.Delayed" add check (false) not valid')
+    sales.send("Sales", 1, type=PING)
+    sales.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    until(lambda: not rows(database, "Sales"))
+    assert attempts == [1]
+
+
+def test_events_go_to_who_subscribed(make: Make, database: str) -> None:
+    sales, billing = make(), make("Billing")
+    billing.subscribe(PLACED)
+    sales.publish({"n": 1}, type=PLACED)
+    assert [row.body for row in rows(database, "Billing")] == [b'{"n":1}']
+    assert sales.purge() == 0
+    assert billing.purge() == 1
+
+
+def test_a_handler_that_ends_the_transaction_loses_nothing(make: Make, database: str) -> None:
+    """By a commit of its own the message is gone; by a rollback it comes back."""
+    sales, seen = make(), list[str]()
+
+    @sales.handlers.handle(PING)
+    def ping(name: str, context: Any) -> None:
+        seen.append(name)
+        context.connection.raw.execute("rollback" if name == "rollback" else "commit")
+
+    sales.send("Sales", "rollback", type=PING)
+    sales.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert seen == ["rollback", "rollback"]
