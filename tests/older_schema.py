@@ -16,6 +16,12 @@ alter table messages.message_archive drop column second_ending_of,
 create view messages.message_dead as select * from messages.message_archive where state = 'dead';
 """
 
+WITHOUT_SCHEDULES = """
+drop function messages.run_schedules(integer, interval, text);
+drop function messages.send_scheduled(messages.schedule, timestamptz, timestamp);
+drop table messages.schedule_run, messages.schedule_look, messages.schedule;
+"""
+
 
 WITHOUT_RETRIES = """
 drop view messages.message_dead;
@@ -31,6 +37,7 @@ def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
     if version < 5:
         engine.run(WITHOUT_RETRIES)
+        engine.run(WITHOUT_SCHEDULES)
     if version < 4:
         engine.run(WITHOUT_LEASES)
     if version < 3:

@@ -11,9 +11,11 @@ from pgqueue_admin.dialects.postgresql import postgresql
 log = logging.getLogger(__name__)
 VERSION = 5
 
-_RETRIES = ["link_retries", "pin_functions"]
-_LEASE = ["add_lease", "mark_endings", *_RETRIES]
-_SINCE = {1: ["create_readers", "add_tokens", *_LEASE], 2: ["add_tokens", *_LEASE], 3: _LEASE, 4: _RETRIES}  # it lacks
+_SCHEDULES = ["create_schedules", "create_schedule_functions"]
+_SINCE_4 = ["link_retries", "pin_functions", *_SCHEDULES]
+_SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
+_SINCE_2 = ["add_tokens", *_SINCE_3]
+_SINCE = {1: ["create_readers", *_SINCE_2], 2: _SINCE_2, 3: _SINCE_3, 4: _SINCE_4}  # what it lacks
 
 _STATUS = {"success", "failed", "rejected", "lock_expired"}
 _ARCHIVE = {
@@ -130,7 +132,7 @@ def _already(connection: Connection, found: int) -> str:
 def _create(connection: Connection, facts: Any) -> None:
     steps = [
         "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
-        "create_readers", "add_tokens", "create_triggers", *_LEASE,
+        "create_readers", "add_tokens", "create_triggers", *_SINCE_3,
     ]  # fmt: skip
     skipped = {"create_status"} if facts.has_status else set()
     skipped |= set() if facts.has_archive else {"take_over"}

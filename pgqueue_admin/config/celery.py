@@ -44,6 +44,7 @@ app.conf.beat_schedule = {
     "fold figures": _every(300, "fold_figures"),
     "forget figures": _every(300, "forget_figures"),
     "end expired locks": _every(60, "keep_leases"),
+    "send what is due": _every(60, "run_schedules"),
     "prune the archive": _every(600, "prune_archive"),
     "forget sign-ins": _every(600, "forget_sign_ins"),
 }

@@ -8,6 +8,7 @@ from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.delayed_store import DelayedStore
 from pgqueue_admin.dialects.lease_store import LeaseStore
 from pgqueue_admin.dialects.queue_store import QueueStore
+from pgqueue_admin.dialects.schedule_store import ScheduleStore
 from pgqueue_admin.dialects.statements import Statements
 from pgqueue_admin.dialects.subscription_store import SubscriptionStore
 
@@ -45,6 +46,10 @@ class Dialect(Protocol):
     @property
     def leases(self) -> LeaseStore | None:
         """The lease queue, where it has one."""
+
+    @property
+    def schedules(self) -> ScheduleStore | None:
+        """What is sent by the clock, where it can."""
 
     def canonical(self, address: Address) -> str:
         """The address as it stands in headers, e.g. ``"public"."Sales"``."""

@@ -1,6 +1,6 @@
 """How an instant is said: relative in live lists, absolute with its zone everywhere else."""
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pgqueue_admin.formatting.durations import duration
@@ -58,7 +58,12 @@ def full(instant: datetime, zone: tzinfo) -> str:
     if beyond(instant):
         return f"{IMPOSSIBLE} ({beyond(instant)})"
     at = local(instant, zone)
-    return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {at:%H:%M:%S} {zone_name(at)}"
+    return f"{day(at)} {at:%H:%M:%S} {zone_name(at)}"
+
+
+def day(at: date) -> str:
+    """``Fri 20 Nov 2026``."""
+    return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
 def sentence(instant: datetime, zone: tzinfo) -> str:

@@ -10,9 +10,11 @@ from pgqueue_admin.history.anomalies import hourly_totals
 from pgqueue_admin.history.rollups import closed_periods, compaction, retention
 from pgqueue_admin.housekeeping import pruning, resume_operations
 from pgqueue_admin.lease import upkeep
+from pgqueue_admin.lease.schedules import runner
 from pgqueue_admin.models import database_clock, depth_history, samples
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.services import login_throttle, operations
+from pgqueue_admin.workers.reporting import process_identity
 
 A_WHILE = 10.0  # seconds; then the worker is free for others
 
@@ -70,6 +72,14 @@ def keep_leases() -> list[int]:
     database = queue_database()
     with database.writing() as connection:
         return list(upkeep.keep(connection, database.dialect))
+
+
+@shared_task
+def run_schedules() -> list[int]:
+    """Messages that are due by the clock: how many were sent, passed over, and could not be sent."""
+    database = queue_database()
+    with database.writing() as connection:
+        return list(runner.run(connection, database.dialect, f"beat on {process_identity.mine().host}"))
 
 
 @shared_task

@@ -48,4 +48,5 @@ class Operation(models.Model):
             ("discard_message", "Can discard and restore dead messages"),
             ("run_endpoint", "Can start, stop, scale and pause endpoints"),
             ("change_settings", "Can change peek settings and targets"),
+            ("change_schedule", "Can change schedules and send their messages"),
         ]

@@ -13,9 +13,10 @@ PERMISSIONS = {
     "set": "pgqueue.change_settings",
     "acknowledge": "pgqueue.change_settings",
     "log": "pgqueue.run_endpoint",
+    "schedule": "pgqueue.change_schedule",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out"})
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "schedule"})
 
 
 class Refusal(NamedTuple):

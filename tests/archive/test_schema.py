@@ -174,6 +174,14 @@ FUNCTIONS = [
     ("messages.one_line(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.one_word(text)", ["search_path=pg_catalog, pg_temp"]),
     ("messages.refuse_change()", ["search_path=pg_catalog, pg_temp"]),
+    (
+        "messages.run_schedules(integer,interval,text)",
+        ["search_path=pg_catalog, pg_temp", "lock_timeout=3s"],
+    ),
+    (
+        "messages.send_scheduled(messages.schedule,timestamp with time zone,timestamp without time zone)",
+        ["search_path=pg_catalog, pg_temp"],
+    ),
     ("dead_message_nofify()", ["search_path=pg_catalog, pg_temp"]),
     ("new_message_nofify()", ["search_path=pg_catalog, pg_temp"]),
 ]
@@ -215,7 +223,8 @@ def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
     assert engine.one("select message, second_ending_of from messages.message_dead") == (["fail"], None)
     new = connect(database)
     schema.install(new)
-    for table in ("messages.message", "messages.message_archive", "messages.message_dead", "messages.notify_round"):
+    tables = ("message", "message_archive", "message_dead", "notify_round", "schedule", "schedule_run", "schedule_look")
+    for table in (f"messages.{name}" for name in tables):
         assert sorted(columns(engine, table)) == sorted(columns(new, table))
     of_others = engine.one("insert into messages.message (message) values ('2') returning *")
     assert of_others is not None

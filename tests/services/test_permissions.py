@@ -12,6 +12,7 @@ ASKED = {
     "log": "run_endpoint",
     "set": "change_settings",
     "acknowledge": "change_settings",
+    "schedule": "change_schedule",
 }
 
 

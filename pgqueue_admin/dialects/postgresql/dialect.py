@@ -16,6 +16,7 @@ from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.query import Query, written
 from pgqueue_admin.dialects.postgresql.queue_store import PostgreSQLQueue
+from pgqueue_admin.dialects.postgresql.schedule_store import PostgreSQLSchedules
 from pgqueue_admin.dialects.postgresql.subscription_store import PostgreSQLSubscriptions
 from pgqueue_admin.dialects.statements import Statement, StatementFolder
 
@@ -68,6 +69,10 @@ class PostgreSQL(StatementFolder):
     @cached_property
     def leases(self) -> PostgreSQLLeases:
         return PostgreSQLLeases(self.lease)
+
+    @cached_property
+    def schedules(self) -> PostgreSQLSchedules:
+        return PostgreSQLSchedules(self.schedule)
 
     def queue_store(self, address: Address) -> PostgreSQLQueue:
         return PostgreSQLQueue(self, address)

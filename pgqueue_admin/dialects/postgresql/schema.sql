@@ -317,6 +317,152 @@ begin
     end loop;
 end $$
 
+-- name: create_schedules
+-- What is sent by the clock: beside the queues, so that a due time is claimed and its message inserted in one transaction. A row of
+-- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come.
+create table messages.schedule (
+    id bigint primary key generated always as identity,
+    name text not null unique check (name <> ''),
+    kind text not null check (kind in ('lease', 'transport')),
+    queue_schema text,
+    queue_table text,
+    channel text,
+    message_type text not null default '',
+    headers text,
+    message text not null,
+    expression text not null,
+    zone text not null,
+    missed text not null check (missed in ('skip', 'catch_up')),
+    planned_until timestamptz not null default now(),
+    version integer not null default 1,
+    created_at timestamptz not null default now(),
+    created_by text not null,
+    paused_at timestamptz,
+    paused_by text,
+    error text,
+    error_at timestamptz,
+    check (kind = 'lease' or queue_schema is not null and queue_table is not null and headers is not null)
+);
+create table messages.schedule_run (
+    schedule bigint not null references messages.schedule on delete cascade,
+    due_at timestamptz not null,
+    local_due timestamp not null,
+    outcome text check (outcome in ('sent', 'caught_up', 'by_hand', 'skipped', 'paused')),
+    at timestamptz,
+    who text,
+    message_id text,
+    row_id uuid,
+    primary key (schedule, due_at)
+);
+create index schedule_run_open on messages.schedule_run (due_at) where outcome is null;
+create index schedule_run_missed on messages.schedule_run (schedule, due_at) where outcome in ('skipped', 'paused');
+create table messages.schedule_look (
+    at timestamptz,
+    who text,
+    only_row boolean primary key default true check (only_row)
+);
+insert into messages.schedule_look (at) values (null)
+
+-- name: create_schedule_functions
+-- A function, because the table is another one for each schedule, and because pg_cron has nothing but a statement. It runs with the
+-- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
+-- Braces and percent signs are doubled in these files.
+create or replace function messages.send_scheduled(
+    sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    filled text := replace(replace(sent.message,
+        '{{{{ due }}}}', to_char(due at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+        '{{{{ due | date }}}}', to_char(local_due, 'YYYY-MM-DD'));
+    written integer;
+    inserted messages.message;
+begin
+    if sent.kind = 'lease' then
+        insert into messages.message as m (created_at, message) values (now() at time zone 'utc', filled::jsonb)
+        returning m.id into inserted.id;
+    else
+        message_id := gen_random_uuid()::text;
+        row_id := gen_random_uuid();
+        execute format(
+            'insert into %%I.%%I (id, expires, headers, body) values ($1, null, $2, $3)', sent.queue_schema, sent.queue_table)
+            using row_id, replace(replace(replace(sent.headers,
+                '{{{{ message id }}}}', message_id),
+                '{{{{ conversation id }}}}', gen_random_uuid()::text),
+                '{{{{ time sent }}}}', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS:US "Z"')),
+                convert_to(filled, 'UTF8');
+    end if;
+    get diagnostics written = row_count;
+    if written <> 1 then
+        raise exception 'A trigger, a rule or a policy of the queue left the message out.';
+    end if;
+    message_id := coalesce(message_id, inserted.id::text);
+    if sent.channel is not null then
+        perform pg_notify(sent.channel, '');
+    end if;
+end $$;
+create or replace function messages.run_schedules(
+    most integer, grace interval, looker text, out ran integer, out passed_over integer, out failures integer
+) language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '3s' as $$
+declare
+    began timestamptz := clock_timestamp();
+    chosen messages.schedule;
+    due record;
+    made record;
+    latest timestamptz;
+    done integer;
+begin
+    ran := 0;
+    passed_over := 0;
+    failures := 0;
+    perform from messages.schedule_look for update skip locked;
+    if found then
+        update messages.schedule_look set at = began, who = looker;
+    end if;
+    for chosen in
+        select s.* from messages.schedule s
+        where exists (
+            select from messages.schedule_run r where r.schedule = s.id and r.outcome is null and r.due_at <= began)
+        order by s.id limit most for no key update skip locked
+    loop
+        if chosen.paused_at is not null then
+            update messages.schedule_run r set outcome = 'paused', at = began
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began;
+            get diagnostics done = row_count;
+            passed_over := passed_over + done;
+            continue;
+        end if;
+        latest := (
+            select max(r.due_at) from messages.schedule_run r
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began);
+        begin
+            done := 0;
+            for due in
+                select r.due_at, r.local_due from messages.schedule_run r
+                where r.schedule = chosen.id and r.outcome is null and r.due_at <= began
+                    and (r.due_at >= began - grace or chosen.missed = 'catch_up' and r.due_at = latest)
+                order by r.due_at
+            loop
+                made := messages.send_scheduled(chosen, due.due_at, due.local_due);
+                update messages.schedule_run r
+                set outcome = case when due.due_at >= began - grace then 'sent' else 'caught_up' end,
+                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id
+                where r.schedule = chosen.id and r.due_at = due.due_at;
+                done := done + 1;
+            end loop;
+            ran := ran + done;
+            update messages.schedule s set error = null, error_at = null where s.id = chosen.id and s.error is not null;
+        exception when others then
+            failures := failures + 1;
+            update messages.schedule s set error = left(sqlerrm, 1000), error_at = began where s.id = chosen.id;
+        end;
+        update messages.schedule_run r set outcome = 'skipped', at = began
+        where r.schedule = chosen.id and r.outcome is null and r.due_at < began - grace
+            and not (chosen.missed = 'catch_up' and r.due_at = latest);
+        get diagnostics done = row_count;
+        passed_over := passed_over + done;
+    end loop;
+end $$
+
 -- name: mark_version
 -- Last, in the same transaction: a schema without its version row is none.
 insert into messages.engine_schema (version) values (%(version)s)

@@ -1,0 +1,35 @@
+"""Due times are written down 31 days ahead: a database alone can then say what is due, and its pg_cron can send it."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduleStore
+from pgqueue_admin.lease.schedules import timetable
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.lease.schedules.timetable import Timetable
+
+AHEAD = timedelta(days=31)
+
+
+def plan(found: Timetable, missed: Missed, now: datetime) -> Plan:
+    until = now + AHEAD
+    return Plan(found.expression, found.zone, missed, list(_until(found, now, until)), until)
+
+
+def extend(session: Connection, store: ScheduleStore) -> None:
+    """More due times for schedules that have fewer than 30 days of them. One that cannot be read says so."""
+    for row in store.to_plan(session):
+        now = store.now(session)
+        since, until = max(row.planned_until, now - AHEAD), now + AHEAD
+        try:
+            found = timetable.read(row.expression, row.zone)
+        except ScheduleRefused as error:  # written by hand, or its zone is gone
+            store.note_error(session, row.id, str(error))
+            continue
+        store.plan(session, row.id, row.version, list(_until(found, since, until)), until)
+
+
+def _until(found: Timetable, since: datetime, until: datetime) -> Iterator[DueTime]:
+    return takewhile(lambda due: due.at <= until, found.times(since))

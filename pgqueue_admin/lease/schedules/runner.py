@@ -1,0 +1,24 @@
+"""What has to be done for schedules each minute: however many do it at once, each due time is sent once."""
+
+from pgqueue_admin.dialects import Connection, Dialect
+from pgqueue_admin.dialects.schedule_store import RunsDone
+from pgqueue_admin.lease.schedules import planning
+
+GRACE = 300.0  # seconds: who runs late within it is late; beyond it a due time was missed
+MOST = 500  # schedules in one statement
+NONE = RunsDone(0, 0, 0)
+
+
+def run(session: Connection, dialect: Dialect, who: str, grace: float = GRACE) -> RunsDone:
+    """Send what is due, and plan ahead; nothing where there are no tables of ours. ``who``: said on the page."""
+    store = dialect.schedules
+    if store is None or not store.is_installed(session):
+        return NONE
+    planning.extend(session, store)
+    return store.run(session, who, MOST, grace)
+
+
+def due_in(session: Connection, dialect: Dialect) -> float | None:
+    """Seconds until something is due, negative when it is; None: nothing is to come, or there are no tables."""
+    store = dialect.schedules
+    return store.due_in(session) if store is not None and store.is_installed(session) else None

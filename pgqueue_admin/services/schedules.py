@@ -1,0 +1,207 @@
+"""Acts on schedules: each is audited, and checked before anything is written.
+
+Whether a person may is asked before, by ``services.permissions``. ``person`` is a Django user or a name, ``origin`` one
+of console, admin, command. The audit is in another database: its entry is taken back where the act fails.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AddressUnreadable, AlreadyExists
+from pgqueue_admin.dialects.schedule_store import DueTime, Missed, Plan, ScheduledMessage, ScheduleStore
+from pgqueue_admin.lease.schedules import content, planning, timetable
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.endpoint_change import ActRefused, ChangedMeanwhile
+from pgqueue_admin.services.permissions import name_of
+
+LEASE = "lease queue"  # as where to; a transport queue is named by its address
+MOST_NAME = 100
+MOST_KEPT = 2_000  # characters of a message in the audit
+
+
+class NoSuchSchedule(ActRefused):
+    """There is no schedule of this name or number."""
+
+    def __init__(self, which: object):
+        super().__init__(f"Nothing was changed. There is no schedule {which}.")
+
+
+class SchedulesMissing(ActRefused):
+    """The tables are not there, or of a version before schedules."""
+
+    def __init__(self) -> None:
+        super().__init__("There are no tables for schedules here: run manage.py engine_schema.")
+
+
+@dataclass(frozen=True)
+class ScheduleDraft:
+    """As a person typed it."""
+
+    name: str
+    to: str
+    message_type: str
+    message: str
+    expression: str
+    zone: str
+    missed: Missed
+
+
+@dataclass(frozen=True)
+class Act:
+    """Who does it, from where, why, and which version of the schedule they had before them."""
+
+    person: Any
+    origin: str
+    reason: str = ""
+    version: int | None = None
+
+
+def add(draft: ScheduleDraft, act: Act) -> int:
+    """Its id. Raises ScheduleRefused, ActRefused and what a database may raise; then nothing was saved."""
+    with _writing() as (session, store):
+        message, plan = checked(session, store, draft)
+        with _audited("create", draft.name, act, after=facts(draft)), _one_of_a_name(draft):
+            return store.add(session, draft.name.strip(), message, plan, name_of(act.person))
+
+
+def save(schedule: int, draft: ScheduleDraft, act: Act) -> None:
+    """As ``add``."""
+    with _writing() as (session, store), _held(session, store, schedule, act):
+        message, plan = checked(session, store, draft)
+        before = facts(draft_of(session, store, schedule))
+        with _audited("set", draft.name, act, before, facts(draft)), _one_of_a_name(draft):
+            store.change(session, schedule, draft.name.strip(), message, plan)
+
+
+def pause(schedule: int, act: Act) -> None:
+    with _act("pause", schedule, act) as (session, store):
+        store.pause(session, schedule, name_of(act.person))
+
+
+def resume(schedule: int, act: Act) -> None:
+    """What has passed meanwhile is not sent."""
+    with _act("resume", schedule, act) as (session, store):
+        store.resume(session, schedule)
+
+
+def remove(schedule: int, act: Act) -> None:
+    """Messages that were sent stay where they are."""
+    with _act("remove", schedule, act) as (session, store):
+        store.remove(session, schedule)
+
+
+def run_now(schedule: int, act: Act) -> str:
+    """One message more; its id. The plan stays as it is."""
+    with _act("run now", schedule, act) as (session, store):
+        row = _row(session, store, schedule)
+        now = store.now(session)
+        due = DueTime(now, now.astimezone(timetable.tz_of(row.zone)).replace(tzinfo=None))
+        return store.run_by_hand(session, schedule, due, name_of(act.person)) or ""
+
+
+def checked(session: Connection, store: ScheduleStore, draft: ScheduleDraft) -> tuple[ScheduledMessage, Plan]:
+    """What would be saved. Raises ScheduleRefused."""
+    if not 0 < len(draft.name.strip()) <= MOST_NAME or not draft.name.isprintable():
+        raise ScheduleRefused("name", f"A schedule needs a name of at most {MOST_NAME} printable letters.")
+    found = timetable.read_to_come(draft.expression, draft.zone, now := store.now(session))
+    return _message(session, draft), planning.plan(found, draft.missed, now)
+
+
+def draft_of(session: Connection, store: ScheduleStore, schedule: int) -> ScheduleDraft:
+    """As it is saved. Raises NoSuchSchedule."""
+    row, sent = _row(session, store, schedule), store.message(session, schedule)
+    return ScheduleDraft(row.name, to_of(row), row.message_type, sent.message, row.expression, row.zone, row.missed)
+
+
+def to_of(row: Any) -> str:
+    """Where a row's messages go, as ``ScheduleDraft.to``."""
+    if row.kind == "lease":
+        return LEASE
+    return queue_database().dialect.canonical(Address(row.queue_schema, row.queue_table))
+
+
+def facts(draft: ScheduleDraft) -> dict[str, Any]:
+    """As the audit keeps them."""
+    return {**asdict(draft), "message": draft.message[:MOST_KEPT]}
+
+
+def history(name: str) -> QuerySet[AuditEntry]:
+    """Newest first."""
+    return AuditEntry.objects.filter(noun="schedule", subject=name)
+
+
+def store_of(session: Connection) -> ScheduleStore:
+    """Raises SchedulesMissing."""
+    store = queue_database().dialect.schedules
+    if store is None or not store.is_installed(session):
+        raise SchedulesMissing
+    return store
+
+
+def _message(session: Connection, draft: ScheduleDraft) -> ScheduledMessage:
+    if draft.to.strip() == LEASE:
+        return content.lease_message(session, draft.message)
+    database = queue_database()
+    try:
+        queue = database.dialect.parse_address(draft.to.strip(), database.default_schema)
+    except AddressUnreadable as error:
+        raise ScheduleRefused("to", f"{error}.") from error
+    if not database.allows(queue):
+        watched = ", ".join(database.schemas)
+        raise ScheduleRefused("to", f"{queue.schema} is no schema that this console writes to. It may: {watched}.")
+    return content.transport_message(session, database.dialect, queue, draft.message_type, draft.message)
+
+
+@contextmanager
+def _writing() -> Iterator[tuple[Connection, ScheduleStore]]:
+    with queue_database().writing() as session:
+        yield session, store_of(session)
+
+
+@contextmanager
+def _act(verb: str, schedule: int, act: Act) -> Iterator[tuple[Connection, ScheduleStore]]:
+    with _writing() as (session, store), _held(session, store, schedule, act) as name, _audited(verb, name, act):
+        yield session, store
+
+
+@contextmanager
+def _held(session: Connection, store: ScheduleStore, schedule: int, act: Act) -> Iterator[str]:
+    """Nobody runs or changes it meanwhile. It is committed first, and the audit with it or not at all."""
+    with transaction.atomic(), session.transaction():
+        held = store.hold(session, schedule)
+        if held is None:
+            raise NoSuchSchedule(schedule)
+        if act.version not in (None, held.version):
+            raise ChangedMeanwhile(held.name, history(held.name))
+        yield held.name
+
+
+@contextmanager
+def _audited(verb: str, name: str, act: Act, before: Any = None, after: Any = None) -> Iterator[None]:
+    about = {"before": before, "after": after, "reason": act.reason, "origin": act.origin}
+    with transaction.atomic():
+        AuditEntry.objects.create(who=name_of(act.person), verb=verb, noun="schedule", subject=name.strip(), **about)
+        yield
+
+
+@contextmanager
+def _one_of_a_name(draft: ScheduleDraft) -> Iterator[None]:
+    try:
+        yield
+    except AlreadyExists:
+        raise ScheduleRefused("name", f"There is a schedule named {draft.name.strip()} already.") from None
+
+
+def _row(session: Connection, store: ScheduleStore, schedule: int) -> Any:
+    rows = store.listed(session, schedule)
+    if not rows:
+        raise NoSuchSchedule(schedule)
+    return rows[0]

@@ -1,0 +1,442 @@
+"""L9: what is due is sent once, whoever runs it and however many do; what was missed is skipped, or caught up once."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import orjson
+import pytest
+
+from pgqueue_admin.archive import schema
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.dialects.schedule_store import DueTime, Missed
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.lease.schedules import content, planning, runner, timetable
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.transport import Endpoint, Handlers
+from pgqueue_admin.transport.wire import headers as h
+from tests.older_schema import set_back
+from tests.waiting import until
+
+Connect = Callable[..., Connection]
+STORE = postgresql().schedules
+BILLING = Address("public", "Billing")
+
+
+def add(
+    session: Connection, name: str = "Nightly", expression: str = "30 2 * * *", missed: Missed = "skip", **about: Any
+) -> int:
+    found = timetable.read(expression, about.get("zone", "Europe/Vienna"))
+    text = about.get("message", '{"kind": "sweep", "day": "{{ due | date }}", "at": "{{due}}"}')
+    if to := about.get("to"):
+        message = content.transport_message(session, postgresql(), to, about.get("type", "Shop.InvoiceRun"), text)
+    else:
+        message = content.lease_message(session, text)
+    return STORE.add(session, name, message, planning.plan(found, missed, STORE.now(session)), "ana")
+
+
+def due(session: Connection, schedule: int, *ago: timedelta) -> None:
+    """As if it were due so long ago, and at no other time before."""
+    session.run("delete from messages.schedule_run where schedule = %(id)s and outcome is null", {"id": schedule})
+    for each in ago:
+        session.run(
+            "insert into messages.schedule_run (schedule, due_at, local_due)"
+            " values (%(id)s, date_trunc('second', now() - %(ago)s), (now() - %(ago)s) at time zone 'Europe/Vienna')",
+            {"id": schedule, "ago": each},
+        )
+
+
+def outcomes(session: Connection) -> list[Any]:
+    return [
+        row.outcome
+        for row in session.all(
+            "select outcome from messages.schedule_run where due_at <= now() order by schedule, due_at desc"
+        )
+    ]
+
+
+def waiting(session: Connection) -> int:
+    return int(session.value("select count(*) from messages.message"))
+
+
+SECONDS, HOUR = timedelta(seconds=20), timedelta(hours=1)
+
+
+def test_its_due_times_of_31_days_are_written_down(engine: Connection) -> None:
+    schedule = add(engine)
+    rows = engine.all("select due_at, local_due from messages.schedule_run order by due_at")
+    assert len(rows) == 31
+    assert {f"{row.local_due:%H:%M}" for row in rows} == {"02:30"}
+    assert STORE.coming(engine, schedule, 2) == [tuple(row) for row in rows[:2]]
+
+
+def test_a_lease_message_is_inserted_and_said_to_whoever_listens(engine: Connection, queue: LeaseQueue) -> None:
+    schedule = add(engine)
+    due(engine, schedule, SECONDS)
+    engine.listen("new_message")
+    planned = engine.one("select due_at, local_due from messages.schedule_run")
+    assert planned is not None
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 0)
+    (lease,) = queue.claim(5)
+    at, local = planned.due_at.astimezone(UTC), planned.local_due
+    assert lease.message == {"kind": "sweep", "day": f"{local:%Y-%m-%d}", "at": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
+    assert [each.payload for each in engine.notifications(5)][:1] == [str(lease.id)]
+    (row,) = STORE.listed(engine)
+    assert (row.ran_as, row.ran_by, row.message_id, row.waits, row.ended_as) == (
+        "sent",
+        "a test",
+        str(lease.id),
+        True,
+        None,
+    )
+    queue.finish(lease, "failed", "too bad")
+    (row,) = STORE.listed(engine)
+    assert (row.waits, row.ended_as, row.result) == (False, "dead", "failed")
+
+
+def test_a_transport_message_is_what_an_endpoint_would_have_sent(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """Same headers, in the same order; a receiver of ours handles it, and is woken."""
+    got: list[Any] = []
+    handlers = Handlers()
+
+    @handlers.handle("Shop.InvoiceRun")
+    def bill(message: Any, context: Any) -> None:
+        got.append((context.message_id, message))
+
+    endpoint = Endpoint("Billing", engine_database, handlers=handlers)
+    endpoint.create_queues()
+    sender = Endpoint(content.SENDER, engine_database, send_only=True)
+    sender.send("Billing", {"Day": "2026-11-27"}, type="Shop.InvoiceRun")
+    sender.stop()
+    theirs = h.parse(engine.value('select headers from "Billing"'))
+    engine.run('delete from "Billing"')
+    schedule = add(engine, to=BILLING, message='{"Day": "{{ due | date }}"}')
+    due(engine, schedule, SECONDS)
+    assert runner.run(engine, postgresql(), "a test").sent == 1
+    row = engine.one('select id::text, expires, headers, body from "Billing"')
+    assert row is not None
+    ours = h.parse(row.headers)
+    own = {h.MESSAGE_ID, h.CORRELATION_ID, h.CONVERSATION_ID, h.TIME_SENT}
+    assert list(ours) == list(theirs)
+    assert {name for name in ours if ours[name] != theirs[name]} == own
+    assert ours[h.MESSAGE_ID] == ours[h.CORRELATION_ID] != ours[h.CONVERSATION_ID]
+    assert abs(h.parse_time(ours[h.TIME_SENT]) - STORE.now(engine)) < timedelta(minutes=1)  # type: ignore[operator]
+    assert (row.expires, list(orjson.loads(row.body))) == (None, ["Day"])
+    (listed,) = STORE.listed(engine)
+    assert (listed.message_id, str(listed.row_id)) == (ours[h.MESSAGE_ID], row.id)
+    endpoint.start()
+    try:
+        until(lambda: len(got) == 1)
+    finally:
+        endpoint.stop()
+    assert got[0][0] == ours[h.MESSAGE_ID]
+
+
+@pytest.mark.parametrize(
+    ("missed", "expected", "sent"),
+    [("skip", ["skipped"] * 3, 0), ("catch_up", ["caught_up", "skipped", "skipped"], 1)],
+)
+def test_what_was_missed(engine: Connection, missed: Missed, expected: list[str], sent: int) -> None:
+    schedule = add(engine, missed=missed)
+    due(engine, schedule, HOUR, 2 * HOUR, 3 * HOUR)
+    assert runner.run(engine, postgresql(), "a test") == (sent, 3 - sent, 0)
+    assert (outcomes(engine), waiting(engine)) == (expected, sent)
+    (row,) = STORE.listed(engine)
+    assert row.missed_count == 3 - sent
+
+
+@pytest.mark.parametrize("missed", ["skip", "catch_up"])
+def test_one_that_is_due_now_catches_up_whatever_was_missed(engine: Connection, missed: Missed) -> None:
+    schedule = add(engine, missed=missed)
+    due(engine, schedule, SECONDS, 2 * SECONDS, HOUR)
+    assert runner.run(engine, postgresql(), "a test") == (2, 1, 0)
+    assert outcomes(engine) == ["sent", "sent", "skipped"]
+
+
+def test_while_it_is_paused_nothing_is_sent_nor_afterwards(engine: Connection) -> None:
+    schedule = add(engine, missed="catch_up")
+    due(engine, schedule, HOUR, 2 * HOUR)
+    assert STORE.pause(engine, schedule, "ivo")
+    assert not STORE.pause(engine, schedule, "ana")
+    assert runner.run(engine, postgresql(), "a test") == (0, 2, 0)
+    due(engine, schedule, SECONDS)
+    STORE.resume(engine, schedule)
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 0)
+    assert (outcomes(engine), waiting(engine)) == (["paused"] * 3, 0)
+
+
+def test_however_many_run_at_once_each_due_time_is_sent_once(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """Twelve sessions, thirty schedules with three due times each, forty rounds."""
+    Endpoint("Billing", engine_database).create_queues()
+    for number in range(30):
+        due(engine, add(engine, f"no. {number}", to=BILLING if number % 2 else None), SECONDS, 2 * SECONDS, 3 * SECONDS)
+    sessions = [connect(engine_database) for _ in range(12)]
+
+    def often(session: Connection) -> int:
+        return sum(runner.run(session, postgresql(), "a test").sent for _ in range(40))
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sum(pool.map(often, sessions)) == 90
+    assert set(outcomes(engine)) == {"sent"}
+    assert (waiting(engine), engine.value('select count(*) from "Billing"')) == (45, 45)
+
+
+KILLED = """
+import sys
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease.schedules import runner
+runner.run(postgresql().connect(sys.argv[1], application_name="killed"), postgresql(), "killed")
+"""
+
+
+def test_one_that_is_killed_in_the_middle_has_sent_nothing_and_the_next_one_does(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """It is stopped behind its first insert, by a trigger that waits for a lock of ours."""
+    for number in range(3):
+        due(engine, add(engine, f"no. {number}"), SECONDS)
+    engine.run(
+        "create function public.wait() returns trigger language plpgsql as $$ begin"
+        " perform pg_advisory_xact_lock_shared(77); return new; end $$;"
+        "create trigger wait after insert on messages.message for each row execute function public.wait()"
+    )
+    blocker = connect(engine_database)
+    blocker.run("select pg_advisory_lock(77)")
+    process = subprocess.Popen([sys.executable, "-c", KILLED, engine_database])
+    until(lambda: engine.value("select count(*) from pg_locks where locktype = 'advisory' and not granted") == 1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert runner.run(engine, postgresql(), "beside it").sent == 0  # its schedules are still in the dead one's hands
+    engine.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'killed'")
+    until(lambda: engine.value("select count(*) from pg_stat_activity where application_name = 'killed'") == 0)
+    assert (waiting(engine), outcomes(engine)) == (0, [None] * 3)
+    blocker.run("select pg_advisory_unlock(77)")
+    assert runner.run(engine, postgresql(), "a test").sent == 3
+    assert (waiting(engine), outcomes(engine)) == (3, ["sent"] * 3)
+
+
+def test_one_that_cannot_be_sent_holds_up_no_other_is_told_and_tried_again(
+    engine: Connection, engine_database: str
+) -> None:
+    Endpoint("Billing", engine_database).create_queues()
+    lost = add(engine, "lost", to=BILLING)
+    due(engine, lost, SECONDS)
+    due(engine, add(engine, "fine"), SECONDS)
+    engine.run('alter table "Billing" rename to "Gone"')
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 1)
+    (row,) = STORE.listed(engine, lost)
+    assert ('"public.Billing" does not exist' in row.error or "Billing" in row.error, row.ran_as) == (True, None)
+    engine.run('alter table "Gone" rename to "Billing"')
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+    assert STORE.listed(engine, lost)[0].error is None
+
+
+def test_a_queue_that_swallows_its_rows_is_no_success(engine: Connection, engine_database: str) -> None:
+    Endpoint("Billing", engine_database).create_queues()
+    due(engine, add(engine, to=BILLING), SECONDS)
+    engine.run('create rule swallow as on insert to "Billing" do instead nothing')
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 1)
+    assert "left the message out" in STORE.listed(engine)[0].error
+
+
+def test_a_table_that_somebody_has_locked_is_not_waited_for_long(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    Endpoint("Billing", engine_database).create_queues()
+    due(engine, add(engine, to=BILLING), SECONDS)
+    other = connect(engine_database)
+    with other.transaction():
+        other.run('lock table "Billing"')
+        assert runner.run(engine, postgresql(), "a test") == (0, 0, 1)
+    assert runner.run(engine, postgresql(), "a test") == (1, 0, 0)
+
+
+def test_more_due_times_are_planned_before_they_end_and_none_twice(engine: Connection) -> None:
+    schedule = add(engine)
+    engine.run(
+        "delete from messages.schedule_run where due_at > now() + interval '10 days';"
+        "update messages.schedule set planned_until = now() + interval '10 days'"
+    )
+    runner.run(engine, postgresql(), "a test")
+    runner.run(engine, postgresql(), "a test")
+    times = [each.at for each in STORE.coming(engine, schedule, 100)]
+    assert len(times) == len(set(times)) == 31
+    assert max(later - sooner for sooner, later in pairwise(times)) <= timedelta(hours=25)
+
+
+def test_after_two_months_without_anybody_the_latest_is_caught_up(engine: Connection) -> None:
+    add(engine, missed="catch_up")
+    engine.run(
+        "delete from messages.schedule_run; update messages.schedule set planned_until = now() - interval '60 days'"
+    )
+    assert runner.run(engine, postgresql(), "a test").sent == 1
+    assert outcomes(engine)[0] == "caught_up"
+    assert set(outcomes(engine)[1:]) == {"skipped"}
+
+
+def test_old_runs_are_forgotten_but_the_latest_that_was_sent(engine: Connection) -> None:
+    schedule = add(engine)
+    for days, outcome in ((100, "sent"), (90, "sent"), (80, "skipped"), (40, "sent"), (35, "skipped")):
+        engine.run(
+            "insert into messages.schedule_run (schedule, due_at, local_due, outcome)"
+            " values (%(id)s, now() - %(ago)s, now(), %(outcome)s)",
+            {"id": schedule, "ago": timedelta(days=days), "outcome": outcome},
+        )
+    engine.run("update messages.schedule set planned_until = now()")
+    runner.run(engine, postgresql(), "a test")
+    assert outcomes(engine) == ["skipped", "sent"]
+
+
+def test_a_plan_that_cannot_be_read_any_more_says_so(engine: Connection) -> None:
+    add(engine)
+    engine.run("update messages.schedule set zone = 'Europe/Atlantis', planned_until = now()")
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 0)
+    assert "Europe/Atlantis is no time zone" in STORE.listed(engine)[0].error
+
+
+def test_a_change_keeps_what_was_due_and_plans_the_rest_anew(engine: Connection) -> None:
+    schedule = add(engine)
+    due(engine, schedule, SECONDS)
+    found = timetable.read("0 6 1 * *", "UTC")
+    with engine.transaction():
+        STORE.hold(engine, schedule)
+        message = content.lease_message(engine, '"new"')
+        STORE.change(engine, schedule, "Monthly", message, planning.plan(found, "skip", STORE.now(engine)))
+    assert runner.run(engine, postgresql(), "a test").sent == 1
+    assert engine.value("select message from messages.message") == "new"
+    assert {(each.local.day, each.local.hour) for each in STORE.coming(engine, schedule, 50)} == {(1, 6)}
+
+
+def test_run_by_hand_is_one_more_and_leaves_the_plan(engine: Connection) -> None:
+    schedule = add(engine)
+    before = STORE.coming(engine, schedule, 50)
+    now = STORE.now(engine)
+    sent = STORE.run_by_hand(engine, schedule, DueTime(now, now.replace(tzinfo=None)), "ana")
+    (row,) = STORE.past(engine, schedule)
+    assert (row.outcome, row.who, row.message_id, row.waits) == ("by_hand", "ana", sent, True)
+    assert STORE.coming(engine, schedule, 50) == before
+    assert STORE.run_by_hand(engine, schedule + 1, DueTime(now, now.replace(tzinfo=None)), "ana") is None
+
+
+def test_removed_it_is_gone_and_its_messages_stay(engine: Connection) -> None:
+    schedule = add(engine)
+    due(engine, schedule, SECONDS)
+    runner.run(engine, postgresql(), "a test")
+    assert STORE.remove(engine, schedule)
+    assert not STORE.remove(engine, schedule)
+    assert (outcomes(engine), waiting(engine)) == ([], 1)
+
+
+def test_a_name_is_there_once(engine: Connection) -> None:
+    add(engine)
+    with pytest.raises(AlreadyExists):
+        add(engine)
+
+
+@pytest.mark.parametrize(
+    ("about", "field", "said"),
+    [
+        ({"message": '{"a": }'}, "message", "no JSON: Expecting value, in line 1, column 7"),
+        ({"message": '"{{ due | hour }}"'}, "message", "not known"),
+        ({"message": '"\\u0000"'}, "message", "NUL"),
+        ({"message": "[" * 100_000}, "message", "cannot be read"),
+        ({"to": BILLING, "message": "1"}, "to", '"Billing" does not exist'),
+        ({"to": Address("messages", "schedule"), "message": "1"}, "to", "has no column expires"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_before_it_is_saved(
+    engine: Connection, about: dict[str, Any], field: str, said: str
+) -> None:
+    with pytest.raises(ScheduleRefused, match=said) as refused:
+        add(engine, **about)
+    assert refused.value.field == field
+    assert STORE.listed(engine) == []
+
+
+def test_whoever_may_not_insert_into_the_queue_sends_nothing_there(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """It runs with the rights of whoever calls it, not with those of whoever made the tables."""
+    Endpoint("Billing", engine_database).create_queues()
+    due(engine, add(engine, to=BILLING), SECONDS)
+    engine.run(
+        "drop role if exists schedule_runner; create role schedule_runner;"
+        "grant usage on schema messages, public to schedule_runner;"
+        "grant select, insert, update, delete on all tables in schema messages to schedule_runner;"
+        "grant usage on all sequences in schema messages to schedule_runner"
+    )
+    runner_session = connect(engine_database)
+    runner_session.run("set role schedule_runner")
+    assert runner.run(runner_session, postgresql(), "a test") == (0, 0, 1)
+    assert "permission denied" in STORE.listed(engine)[0].error
+    engine.run(
+        'grant insert on "Billing" to schedule_runner; grant usage on all sequences in schema public to schedule_runner'
+    )
+    assert runner.run(runner_session, postgresql(), "a test") == (1, 0, 0)
+    engine.run("drop owned by schedule_runner; drop role schedule_runner")
+
+
+@pytest.mark.parametrize("before", [2, 3, 4])
+def test_tables_of_a_version_before_get_schedules(engine: Connection, before: int) -> None:
+    set_back(engine, before)
+    assert runner.run(engine, postgresql(), "a test") == (0, 0, 0)
+    assert runner.due_in(engine, postgresql()) is None
+    schema.install(engine)
+    due(engine, add(engine), SECONDS)
+    assert runner.run(engine, postgresql(), "a test").sent == 1
+
+
+def test_who_looked_last_is_kept_and_nobody_waits_for_it(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    runner.run(engine, postgresql(), "beat on app-1")
+    looked = STORE.looked(engine)
+    assert (looked.who, looked.first_open) == ("beat on app-1", None)
+    other = connect(engine_database)
+    with other.transaction():
+        other.run("select from messages.schedule_look for update")
+        runner.run(engine, postgresql(), "pg_cron")
+    assert STORE.looked(engine).who == "beat on app-1"
+
+
+def test_when_the_next_is_due(engine: Connection) -> None:
+    assert runner.due_in(engine, postgresql()) is None
+    due(engine, add(engine), -HOUR)
+    assert 3590 < (runner.due_in(engine, postgresql()) or 0) <= 3600
+
+
+def test_a_hostile_operator_of_the_path_is_not_called(
+    engine: Connection, engine_database: str, connect: Connect
+) -> None:
+    """pg_cron calls it in a session with the path of its role."""
+    due(engine, add(engine), SECONDS)
+    caller = connect(engine_database)
+    caller.run("create schema hostile; set search_path = hostile, pg_catalog")
+    caller.run(
+        "create function hostile.le(timestamptz, timestamptz) returns boolean language plpgsql as"
+        " $$ begin raise exception 'mine'; end $$;"
+        "create operator hostile.<= (leftarg = timestamptz, rightarg = timestamptz, function = hostile.le)"
+    )
+    assert caller.value("select ran from messages.run_schedules(10, interval '5 minutes', 'x')") == 1
+    with pytest.raises(DatabaseError, match="mine"):
+        caller.value("select now() <= now()")
+
+
+def test_a_day_is_the_zones_own(engine: Connection, queue: LeaseQueue) -> None:
+    schedule = add(engine, expression="30 0 * * *", message='"{{ due | date }}"')
+    found = timetable.next_times(timetable.read("30 0 * * *", "Europe/Vienna"), datetime(2026, 7, 1, 12, tzinfo=UTC), 1)
+    engine.run("delete from messages.schedule_run")
+    assert STORE.run_by_hand(engine, schedule, found[0], "ana")
+    assert [each.message for each in queue.claim(1)] == ["2026-07-02"]
