@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
+from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
 
+QUEUE = Address("messages", "message")
 Result = Literal["success", "rejected", "failed", "lock_expired"]
 
 
@@ -52,6 +54,27 @@ class Expired(NamedTuple):
     released: int
 
 
+class Outlook(NamedTuple):
+    """Seconds until the next message can be claimed, and until the next lock is over: negative where one is already,
+    None where no message waits, or none is locked.
+    """
+
+    claim_in: float | None
+    expire_in: float | None
+
+    @property
+    def can_claim(self) -> bool:
+        return self.claim_in is not None and self.claim_in <= 0
+
+    @property
+    def can_expire(self) -> bool:
+        return self.expire_in is not None and self.expire_in <= 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self.claim_in is None and self.expire_in is None
+
+
 class LeaseStore(Protocol):
     """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
 
@@ -89,5 +112,5 @@ class LeaseStore(Protocol):
     def renotify(self, session: Connection, most: int) -> int:
         """NOTIFY again for so many unprocessed messages, the next ones at each call; how many."""
 
-    def due_in(self, session: Connection) -> float | None:
-        """Seconds until the next message can be claimed, negative when one waits; None: there is none."""
+    def outlook(self, session: Connection) -> Outlook:
+        """When there is something to claim next, and when to expire."""

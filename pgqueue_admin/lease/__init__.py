@@ -1,6 +1,6 @@
 """The lease queue: one table of messages that are locked for a time, and end in an archive. Needs a DSN, no Django."""
 
-from pgqueue_admin.dialects.lease_store import Ended, Expired, Result
+from pgqueue_admin.dialects.lease_store import Ended, Expired, Outlook, Result
 from pgqueue_admin.lease.errors import LeaseQueueMissing, MessageRefused, MessageUnreadable, Rejected
 from pgqueue_admin.lease.handlers import LeaseHandlers
 from pgqueue_admin.lease.message import LeasedMessage
@@ -19,6 +19,7 @@ __all__ = [
     "LeasedMessage",
     "MessageRefused",
     "MessageUnreadable",
+    "Outlook",
     "Rejected",
     "Result",
 ]

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.lease_store import Outlook
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.in_hand import InHand
-from pgqueue_admin.lease.message import LeasedMessage
-from pgqueue_admin.lease.queue import LeaseQueue
+from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.lease.settings import LeaseSettings
-from pgqueue_admin.lease.slots import Slots
+from pgqueue_admin.lease.slots import Handle, Slots
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 
@@ -33,7 +33,7 @@ class ClaimLoop:
         in_hand: InHand,
         settings: Callable[[], LeaseSettings],
         breaker: CircuitBreaker,
-        handle: Callable[[LeasedMessage], None],
+        handle: Handle,
     ):
         self._queue, self._in_hand, self._settings, self._breaker = queue, in_hand, settings, breaker
         self.slots = Slots(settings().concurrency, queue.name, handle, self.poke)
@@ -80,20 +80,24 @@ class ClaimLoop:
 
     def _serve(self, session: Connection) -> None:
         session.listen(CHANNEL)
-        more, look_at = True, 0.0  # what came while nobody listened was not heard
+        more, look_at = False, 0.0  # at once: what came while nobody listened was not heard
         poll = select.poll()
         for file in (self._poked, session.fileno()):
             poll.register(file, select.POLLIN)
         while not self._stopping.is_set():
             if time.monotonic() >= look_at:
-                upkeep.expire(self._queue.on(session))
-                more, look_at = True, time.monotonic() + self._settings().look_every
+                ahead = self._look(self._queue.on(session))
+                more |= ahead.can_claim
+                look_at = time.monotonic() + min(self._settings().look_every, _next_due(ahead))
             # all, also those that came with answers: each that is left behind would cost a claim of its own
             more |= bool(list(session.notifications(timeout=0)))
             if more and not self.paused and (free := self.slots.free):
                 more = self._claim(session, free)
                 if not more:
-                    look_at = min(look_at, time.monotonic() + self._due_in(session))
+                    ahead = self._queue.on(
+                        session
+                    ).outlook()  # what is due and was not got somebody else is just taking
+                    look_at = min(look_at, time.monotonic() + (AT_LEAST if ahead.can_claim else _next_due(ahead)))
                 self._breaker.succeeded()
                 continue
             if self._poked in dict(poll.poll(max(0.0, min(session.ask_every, look_at - time.monotonic())) * 1000)):
@@ -108,6 +112,14 @@ class ClaimLoop:
             self.slots.take(lease)
         return len(leases) == free
 
-    def _due_in(self, session: Connection) -> float:
-        due = self._queue.on(session).due_in()
-        return float("inf") if due is None else max(due, AT_LEAST)
+    def _look(self, leases: Leases) -> Outlook:
+        """Expire what is over, and see what is to be claimed: one statement where there is neither."""
+        ahead = leases.outlook()
+        if ahead.can_expire and upkeep.expire(leases).released:
+            ahead = leases.outlook()
+        return ahead
+
+
+def _next_due(ahead: Outlook) -> float:
+    """In how many seconds there is something that nobody can have yet; infinity: nothing is known to come."""
+    return float("inf") if ahead.claim_in is None or ahead.can_claim else max(ahead.claim_in, AT_LEAST)

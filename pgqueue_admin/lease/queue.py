@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.dialects import Connection, dialect_for
-from pgqueue_admin.dialects.lease_store import Ended, Ending, Expired, LeaseStore, Result
+from pgqueue_admin.dialects.lease_store import Ended, Ending, Expired, LeaseStore, Outlook, Result
 from pgqueue_admin.lease import payload
 from pgqueue_admin.lease.endings import ending, stored
 from pgqueue_admin.lease.message import LeasedMessage
@@ -99,10 +99,10 @@ class Leases:
         with self._session() as session:
             return self._store.renotify(session, most)
 
-    def due_in(self) -> float | None:
-        """Seconds until a message can be claimed, negative when one waits already; None: there is none."""
+    def outlook(self) -> Outlook:
+        """In how many seconds there is something to claim, and to expire."""
         with self._session() as session:
-            return self._store.due_in(session)
+            return self._store.outlook(session)
 
 
 class LeaseQueue(Leases):

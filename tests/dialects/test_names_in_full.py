@@ -149,7 +149,7 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
         assert leases.finish(shadowed, [Ending(late.id, late.token, "success", "late")], "thumbs", "host")
         assert leases.expire(shadowed, 10, "cron").released == 1
         assert leases.renotify(shadowed, 10) == 1
-        assert leases.due_in(shadowed) is not None
+        assert leases.outlook(shadowed).claim_in is not None
         (again,) = leases.claim(shadowed, 1, 60)
         assert leases.finish(shadowed, [Ending(again.id, again.token, "success")], "thumbs", "host", False)
 

@@ -131,12 +131,12 @@ def test_a_release_comes_back_at_once_later_or_at_a_time(queue: LeaseQueue, engi
     assert queue.release(at_noon, datetime.now(UTC) + timedelta(minutes=30))
     assert not queue.release(now)
     assert [(lease.id, lease.attempts) for lease in queue.claim(3)] == [(now.id, 2)]
-    due = queue.due_in()
+    due = queue.outlook().claim_in
     assert due
     assert 29 * 60 < due <= 30 * 60
     engine.run("update messages.message set available_at = now() where lock_expires_at is null")
     assert {lease.id for lease in queue.claim(3)} == {later.id, at_noon.id}
-    assert queue.due_in() is None
+    assert queue.outlook().claim_in is None
     with pytest.raises(ValueError, match="without a zone"):
         queue.release(now, datetime(2030, 1, 1))  # noqa: DTZ001
 

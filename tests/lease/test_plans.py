@@ -70,9 +70,9 @@ def endings(keys: list[tuple[int, str]], result: Result) -> list[Ending]:
         (lambda it, of: STORE.finish(it, endings(of(100), "success"), "thumbs", "host"), 20_000),
         (lambda it, of: STORE.release(it, of(1)[0]), 100),
         (lambda it, of: STORE.expire(it, 1000, "cron"), 20),
-        (lambda it, of: STORE.due_in(it), 20),
+        (lambda it, of: STORE.outlook(it), 20),
     ],
-    ids=["claim", "claim 100", "renew", "renew 100", "finish", "finish 100", "release", "expire none", "due in"],
+    ids=["claim", "claim 100", "renew", "renew 100", "finish", "finish 100", "release", "expire none", "outlook"],
 )
 def test_by_an_index(connection: Connection, ask: Callable[[Any, Any], object], most_blocks: int) -> None:
     explained = Explained(connection)

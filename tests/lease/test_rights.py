@@ -45,7 +45,7 @@ def test_a_worker_does_everything_with_the_rights_that_are_told(engine: Connecti
         let_expire(engine, ids[4])
         assert queue.expire() == Expired(1, 0)
         assert queue.renotify() == 1
-        assert queue.due_in() is not None
+        assert queue.outlook().claim_in is not None
         with queue.opening.short() as session:
             for each in ("delete from messages.message_archive", "update messages.message_archive set details = ''"):
                 with pytest.raises(NotPermitted):
@@ -86,7 +86,7 @@ def test_every_call_of_the_client_is_named(name: str) -> None:
     untold = {
         "on",
         "close",
-        "due_in",
+        "outlook",
         "is_installed",
         "renew_many",
         "finish_many",

@@ -343,7 +343,7 @@ def test_failures_come_back_after_a_while_and_then_have_failed(
     make_worker(retry_after=(0.0, 600.0))
     until(lambda: attempts == [1, 2])
     until(lambda: engine.value("select lock_expires_at is null from messages.message"))
-    due = queue.due_in()
+    due = queue.outlook().claim_in
     assert due
     assert 500 < due <= 600
     engine.run("update messages.message set available_at = now()")

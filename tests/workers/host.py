@@ -37,7 +37,7 @@ class House:
 
     def supervise(self, *more: str) -> "subprocess.Popen[str]":
         """Endpoints only, unless told otherwise."""
-        without = [word for kind in ("sampler", "alerter", "ingester") for word in ("--without", kind)]
+        without = [word for kind in ("sampler", "alerter", "ingester", "expirer") for word in ("--without", kind)]
         self.supervisor = self.manage("supervise", *(more or without))
         return self.supervisor
 

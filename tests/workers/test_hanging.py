@@ -200,4 +200,4 @@ def test_the_limit_leaves_room_for_a_slow_turn(settings: Any) -> None:
         "SPARK_MASTER": "local",
     }
     limits = {role.key.kind: role.hung_after for role in singletons() if role.hung_after}
-    assert limits == {"sampler": 660, "ingester": 60, "alerter": 60, "history": 60}
+    assert limits == {"sampler": 660, "ingester": 60, "expirer": 60, "alerter": 60, "history": 60}

@@ -71,6 +71,7 @@ PROGRAMS = {
     "sampler": ("sampler",),
     "alerter": ("alerter",),
     "ingester": ("ingester",),
+    "expirer": ("lease", "watch"),
     "an endpoint's worker": ("processes.child_bootstrap worker",),
 }
 

@@ -145,7 +145,11 @@ select pg_catalog.count(pg_catalog.pg_notify('new_message', id::pg_catalog.text)
 -- What a worker could claim now.
 m.lock_expires_at is null and m.available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
 
--- name: due_in
--- The first of the index that claim walks.
-select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
-from messages.message where lock_expires_at is null order by available_at, id limit 1
+-- name: outlook
+-- All that whoever is idle has to know, by the first of each of the two indexes that claim and expire walk.
+select
+    (select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
+     from messages.message where lock_expires_at is null order by available_at, id limit 1) as claim_in,
+    (select (extract(epoch from lock_expires_at
+        operator(pg_catalog.-) (pg_catalog.statement_timestamp() at time zone 'utc')))::double precision
+     from messages.message where lock_expires_at is not null order by lock_expires_at limit 1) as expire_in

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
-from pgqueue_admin.dialects.lease_store import Ended, Ending, Expired, Lease
+from pgqueue_admin.dialects.lease_store import QUEUE, Ended, Ending, Expired, Lease, Outlook
 from pgqueue_admin.dialects.postgresql import addressing
 from pgqueue_admin.dialects.statements import Statements
 
-QUEUE = addressing.canonical(Address("messages", "message"))
+_CANONICAL = addressing.canonical(QUEUE)
 
 
 class PostgreSQLLeases:
@@ -53,7 +52,7 @@ class PostgreSQLLeases:
             "exception_messages",
             "stack_traces",
         )
-        about = {"handled_by": handled_by, "machine": machine, "queue": QUEUE, "archive_success": archive_success}
+        about = {"handled_by": handled_by, "machine": machine, "queue": _CANONICAL, "archive_success": archive_success}
         rows = session.all(self._sql.finish(**self._held), {**_columns(endings, names), **about})
         return [Ended(*row) for row in rows]
 
@@ -64,14 +63,13 @@ class PostgreSQLLeases:
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
         query = self._sql.expire(is_over=self._sql.is_over, most=most)
-        return Expired(*session.all(query, {"handled_by": handled_by, "queue": QUEUE})[0])
+        return Expired(*session.all(query, {"handled_by": handled_by, "queue": _CANONICAL})[0])
 
     def renotify(self, session: Connection, most: int) -> int:
         return int(session.value(self._sql.renotify(waits=self._sql.waits, most=most)))
 
-    def due_in(self, session: Connection) -> float | None:
-        seconds: float | None = session.value(self._sql.due_in())
-        return seconds
+    def outlook(self, session: Connection) -> Outlook:
+        return Outlook(*session.all(self._sql.outlook())[0])
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""manage.py lease expire: what beat does for the lease queue each minute, once, by hand or by another clock."""
+"""manage.py lease: expire does once what beat does each minute for the lease queue; watch goes on doing it."""
 
 from typing import Any
 
@@ -7,7 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.management.database_errors import why
+from pgqueue_admin.management.start_requirements import insist_on_own_sessions
 from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.workers.processes import expirer_process
 
 
 class Command(BaseCommand):
@@ -18,14 +20,22 @@ class Command(BaseCommand):
         verbs = parser.add_subparsers(dest="verb", required=True)
         verbs.add_parser("expire", help="Ends or releases expired locks, and notifies of unprocessed messages again.")
 
+        verbs.add_parser("watch", help="Ends or releases expired locks within a second. The supervisor keeps one.")
+
     def handle(self, *, verb: str, **options: Any) -> None:
+        if verb == "watch":
+            insist_on_own_sessions()
+            return expirer_process.run()
+        return self._expire(options["verbosity"])
+
+    def _expire(self, verbosity: int) -> None:
         database = queue_database()
         try:
             with database.writing() as connection:
                 done = upkeep.keep(connection, database.dialect)
         except DatabaseError as error:
             raise CommandError(why(error)) from error
-        if options["verbosity"]:
+        if verbosity:
             self.stdout.write(
                 f"{done.archived} archived as lock_expired, {done.released} released, {done.told} notified again."
             )

@@ -8,11 +8,11 @@ from django.core.management.base import BaseCommand, CommandError
 from pgqueue_admin.workers.supervisor import init_process, supervisor
 from pgqueue_admin.workers.supervisor.role import singletons
 
-ELSEWHERE = "alerter, history, ingester or sampler: runs elsewhere. Repeatable."
+ELSEWHERE = "alerter, expirer, history, ingester or sampler: runs elsewhere. Repeatable."
 
 
 class Command(BaseCommand):
-    help = "Runs endpoints, sampler, ingester, alerter and history as the console wants them. One per host."
+    help = "Runs endpoints, sampler, ingester, expirer, alerter and history as the console wants them. One per host."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

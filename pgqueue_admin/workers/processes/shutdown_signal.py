@@ -3,7 +3,7 @@
 import signal
 from types import FrameType
 
-from pgqueue_admin.workers.processes.wakeup_pipe import WakeupPipe
+from pgqueue_admin.workers.processes.wakeup_pipe import HasFileno, WakeupPipe
 
 
 class ShutdownSignal:
@@ -21,10 +21,10 @@ class ShutdownSignal:
         self.asked = True
         self._waker.set()
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """At most so long; whether the process shall end."""
+    def wait(self, seconds: float | None = None, *others: HasFileno) -> bool:
+        """At most so long, or until one of the others has something to read; whether the process shall end."""
         if not self.asked:
-            self._waker.wait(seconds)
+            self._waker.wait(seconds, *others)
         return self.asked
 
     def _heard(self, number: int, frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity
 
 
 class RoleKey(NamedTuple):
-    kind: str  # endpoint, sampler, alerter, ingester, history
+    kind: str  # endpoint, sampler, alerter, ingester, expirer, history
     endpoint: str = ""
 
 
@@ -41,5 +41,6 @@ def singletons() -> list[Role]:
         *([history] if settings.PGQUEUE["SPARK_MASTER"] else []),
         Role(RoleKey("sampler"), ("sampler",), hung_after=hung and hung + 2 * settings.PGQUEUE["SAMPLE_SECONDS"]),
         Role(RoleKey("ingester"), ("ingester",), hung_after=hung),
+        Role(RoleKey("expirer"), ("lease", "watch"), hung_after=hung),
         Role(RoleKey("alerter"), ("alerter",), settings_module="pgqueue_admin.config.settings", hung_after=hung),
     ]

@@ -1,0 +1,119 @@
+"""Ends locks of the lease queue within a second of their time; asks once a minute while the queue is empty."""
+
+import logging
+import time
+
+import django.db
+from django.conf import settings
+from django.db import connections
+from django.db.models.functions import Now
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.lease import upkeep
+from pgqueue_admin.lease.claim_loop import CHANNEL
+from pgqueue_admin.lease.queue import LeaseQueue, Leases
+from pgqueue_admin.models.db_backend.base import only_short_ones_here
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
+from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
+from pgqueue_admin.workers.processes.singleton_lock import SingletonLock
+from pgqueue_admin.workers.reporting import process_identity, process_stats
+from pgqueue_admin.workers.reporting.liveness_file import LivenessFile
+from pgqueue_admin.workers.supervisor.process_recorder import record
+
+log = logging.getLogger(__name__)
+ROLE = "expirer"
+BEAT = 2.0  # seconds at most between two heartbeats
+WHILE_LOCKED = 1.0  # a lock may be shorter than any that was seen
+WHILE_EMPTY = 60.0
+AT_MOST = 5.0  # seconds of one turn
+
+
+def run() -> None:
+    """Until SIGTERM or SIGINT."""
+    only_short_ones_here()
+    ending, expiring, pulse = ShutdownSignal(), ExpirerProcess(), LivenessFile()
+    while not ending.asked:
+        pulse.beat()
+        expiring.turn()
+        ending.wait(expiring.rest, *expiring.listening)
+    expiring.close()
+
+
+class ExpirerProcess:
+    """One per console database, to spare statements: several of them, and beat besides, would do no harm."""
+
+    def __init__(self) -> None:
+        self._me, self._sole, self._is_sole = process_identity.mine(), SingletonLock(ROLE), False
+        answer_seconds = settings.PGQUEUE["ANSWER_SECONDS"]
+        self._queue = LeaseQueue(queue_database().dsn, name=upkeep.BY, answer_seconds=answer_seconds)
+        self._session = ReconnectingSession(self._queue.opening.short)
+        self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
+        self.listening: list[Connection] = []  # what ends a rest: nothing else can bring a lock to an empty queue
+
+    @property
+    def rest(self) -> float:
+        return max(0.0, min(BEAT, self._look_at - time.monotonic()))
+
+    def turn(self) -> None:
+        self._report()
+        if not self._alone():
+            self._look_at = time.monotonic() + WHILE_LOCKED
+            return
+        try:
+            self._look(self._session.fresh())
+            self._note("")
+        except DatabaseError as error:
+            self.listening, self._look_at = [], time.monotonic() + WHILE_LOCKED
+            self._is_installed = False
+            self._note(str(error))
+
+    def close(self) -> None:
+        self._session.close()
+        self._sole.resign()
+
+    def _alone(self) -> bool:
+        """As it was last known while the console's database is away: locks run out all the same."""
+        try:
+            self._is_sole = self._sole.mine()
+        except DatabaseDown:
+            self._sole.let_go()
+        return self._is_sole
+
+    def _look(self, session: Connection) -> None:
+        if self.listening != [session]:
+            session.listen(CHANNEL)
+            self.listening, self._look_at = [session], 0.0
+        has_heard = bool(list(session.notifications(0)))
+        if has_heard:
+            self._look_at = min(self._look_at, time.monotonic() + WHILE_LOCKED)
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + self._kept(self._queue.on(session))
+
+    def _kept(self, leases: Leases) -> float:
+        """Expire what is over; in how many seconds to look again."""
+        self._is_installed = self._is_installed or leases.is_installed()
+        if not self._is_installed:
+            return WHILE_EMPTY
+        ahead = leases.outlook()
+        if ahead.can_expire:
+            self._ended += sum(upkeep.expire(leases, time.monotonic() + AT_MOST))
+        if ahead.is_empty:
+            return WHILE_EMPTY
+        return WHILE_LOCKED if ahead.expire_in is None else max(0.0, min(WHILE_LOCKED, ahead.expire_in))
+
+    def _report(self) -> None:
+        said = {"handled": self._ended, "last_error": self._trouble, **process_stats.facts()}
+        try:
+            record(self._me, {"role": ROLE, "state": "running", "heartbeat_at": Now(), **said})
+        except django.db.Error:
+            connections["default"].close()
+
+    def _note(self, trouble: str) -> None:
+        """Once when it begins, once when it is over."""
+        if trouble and not self._trouble:
+            log.warning("Expired locks are not ended: %s", trouble)
+        elif self._trouble and not trouble:
+            log.warning("Expired locks are ended again.")
+        self._trouble = trouble
