@@ -9,8 +9,18 @@ from pgqueue_admin.models import Endpoint
 @admin.register(Endpoint)
 class EndpointAdmin(ReadOnlyAdmin):
     console_page = "endpoint"
-    list_display = ("name", "ours", "schema", "table", "desired_processes", "paused", "peek_delay_ms", "concurrency")
-    list_filter = ("ours",)
+    list_display = (
+        "name",
+        "kind",
+        "ours",
+        "schema",
+        "table",
+        "desired_processes",
+        "paused",
+        "peek_delay_ms",
+        "concurrency",
+    )
+    list_filter = ("kind", "ours")
     search_fields = ("name",)
 
     def console_url(self, object_id: str) -> str:

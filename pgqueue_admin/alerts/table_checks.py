@@ -34,10 +34,18 @@ def faults(of: QueueDatabase, session: Connection, address: Address, kind: str) 
 
 def of_endpoint(of: QueueDatabase, session: Connection, row: Endpoint) -> list[TableFault]:
     """What its processes would say at their start, of every table they use."""
+    if row.kind == Endpoint.Kind.LEASE:
+        return _of_lease_queue(of, session)
     try:
         return checks.faults(Engine(row.name, of.dsn, settings=of_row(row), schema=row.schema), session)
     except SettingsRefused as error:
         return [TableFault(f"{row.name} cannot run with its settings: {error}", "Change them on its page.", stops=True)]
+
+
+def _of_lease_queue(of: QueueDatabase, session: Connection) -> list[TableFault]:
+    if of.dialect.leases and of.dialect.leases.is_installed(session):
+        return []
+    return [TableFault("The tables of the lease queue are not there.", "manage.py engine_schema", stops=True)]
 
 
 def every_fault(of: QueueDatabase, session: Connection, ours: list[Endpoint]) -> list[TableFault]:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pgqueue_admin.archive.messages import LEASE_QUEUE, Outcome
+from pgqueue_admin.archive.messages import Outcome
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 
 _OLDER = "The engine's tables are of a version before retries of lease messages: run manage.py engine_schema."

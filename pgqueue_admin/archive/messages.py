@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 
 # Set on a retry into a queue of ours, so that whoever handles the message can say which archived one succeeded: its id,
 # and the token of this retry.
@@ -14,7 +15,6 @@ from pgqueue_admin.dialects import Address
 RETRIED_FROM = "Pgqueue.RetriedFrom"
 _TOKEN = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 LARGEST_ID = 2**31 - 1
-LEASE_QUEUE = Address("messages", "message")
 MOST_HEADERS = 16_000_000  # bytes of a batch: a process reads them, and what failures say travels as one document
 
 UNKNOWN_HANDLER = "(unknown)"  # handled_by is the original's column, and not null

@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from pgqueue_admin.archive import lease_retry
-from pgqueue_admin.archive.messages import LEASE_QUEUE, RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
+from pgqueue_admin.archive.messages import RETRIED_FROM, Outcome, RetriedFrom, target_of, why_no_retry
 from pgqueue_admin.archive.retry_tokens import are_kept
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError, Deadlock, RowsDropped
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.transport.sessions.queue_notifications import tell_with_commit
 from pgqueue_admin.transport.wire import headers as h

@@ -1,11 +1,13 @@
 """What can be wrong with a message of the lease queue."""
 
+from pgqueue_admin.transport.errors import QueueUnfit
 
-class LeaseQueueMissing(RuntimeError):
+
+class LeaseQueueMissing(QueueUnfit):
     """The tables of the lease queue are not there, or of a version before leases: run manage.py engine_schema."""
 
     def __init__(self) -> None:
-        super().__init__(self.__doc__)
+        super().__init__(str(self.__doc__), str(self.__doc__))
 
 
 class MessageRefused(ValueError):
@@ -18,3 +20,10 @@ class MessageUnreadable(ValueError):
 
 class Rejected(Exception):
     """Raised by a handler: the message can never be handled. It ends as *rejected*, without a retry."""
+
+
+class LockLost(Exception):
+    """The lock was over before the handler was."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)

@@ -63,3 +63,7 @@ class LeaseHandlers:
     @property
     def kinds(self) -> list[str]:
         return sorted(kind for kind in self._by_kind if kind)
+
+    @property
+    def functions(self) -> list[Handler]:
+        return [handler.function for handler in self._by_kind.values()]

@@ -2,18 +2,22 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.lease.endings import ending
-from pgqueue_admin.lease.errors import MessageUnreadable, Rejected
+from pgqueue_admin.lease.errors import LockLost, MessageUnreadable, Rejected
 from pgqueue_admin.lease.handlers import LeaseHandlers
+from pgqueue_admin.lease.held_message import held
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.transport.failure import message_of
+from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sync_call import ran
 
@@ -30,25 +34,45 @@ class LeaseProcessor:
         settings: Callable[[], LeaseSettings],
         breaker: CircuitBreaker,
         given_up: threading.Event,
+        observer: Observer,
     ):
         """``given_up``: no longer waits for a database that does not answer."""
         self._queue, self._handlers, self._settings = queue, handlers, settings
         self._breaker, self._given_up = breaker, given_up
+        self._observer = observer
 
-    def handle(self, lease: LeasedMessage) -> None:
+    def handle(self, slot: int, lease: LeasedMessage) -> None:
+        self._observer.received(held(lease))
+        self._observer.in_hand(slot, held(lease))
+        try:
+            self._handle(slot, lease)
+        finally:
+            self._observer.in_hand(slot, None)
+
+    def _handle(self, slot: int, lease: LeasedMessage) -> None:
         kind: str | None = None
+        started = time.monotonic()
         try:
             kind = self._kind(lease.message)
+            self._observer.in_hand(slot, held(lease, kind))
             handler = self._handlers.of(kind)
             handler.check(lease.message)
             details = handler.function(lease.message, lease)
             ran(details, handler.function)
         except (MessageUnreadable, Rejected) as error:
+            self._observer.failed(error)
             self._end(lease, ending(lease, "rejected", message_of(error), kind))
         except BaseException as error:
             self._failed(lease, kind, error)
         else:
-            self._end(lease, ending(lease, "success", details, kind))
+            seconds = time.monotonic() - started
+            self._succeeded(lease, ending(lease, "success", details, kind), seconds)
+
+    def _succeeded(self, lease: LeasedMessage, end: Ending, seconds: float) -> None:
+        if not self._end(lease, end):
+            return self._observer.failed(LockLost())
+        self._observer.handled(seconds)
+        self._observer.critical_time((datetime.now(UTC) - lease.created_at).total_seconds())
 
     def _kind(self, message: Any) -> str | None:
         """Whoever says the kind may stumble over what others wrote."""
@@ -56,27 +80,34 @@ class LeaseProcessor:
         return kind if isinstance(kind, str) else None
 
     def _failed(self, lease: LeasedMessage, kind: str | None, error: BaseException) -> None:
+        self._observer.failed(error)
         retries = self._settings().retry_after
         if lease.attempts > len(retries):
             log.error("%r has failed", lease, exc_info=error)
-            return self._end(lease, ending(lease, "failed", kind=kind, error=error))
+            self._end(lease, ending(lease, "failed", kind=kind, error=error))
+            return
         seconds = retries[lease.attempts - 1]
         log.warning("%r failed and comes back in %g s", lease, seconds, exc_info=error)
-        self._insist(lease, lambda: self._queue.release(lease, seconds))
+        if self._insist(lease, lambda: self._queue.release(lease, seconds)):
+            self._observer.retried()
 
-    def _end(self, lease: LeasedMessage, end: Ending) -> None:
-        archives = self._settings().archive_success
+    def _end(self, lease: LeasedMessage, end: Ending) -> bool:
+        """Whether it has ended so."""
+        archives, results = self._settings().archive_success, [end.result]
 
         def finish() -> bool:
             ended = self._queue.finish_many([end], archive_success=archives)
-            if ended and ended[0].result != end.result:
-                log.warning("%r ended as %s: its lock was over before its handler was", lease, ended[0].result)
+            results[:] = [each.result for each in ended] or results
             return bool(ended)
 
-        self._insist(lease, finish)
+        is_ended = self._insist(lease, finish)
+        if results != [end.result]:
+            log.warning("%r ended as %s: its lock was over before its handler was", lease, results[0])
+        return is_ended and results == [end.result]
 
-    def _insist(self, lease: LeasedMessage, end: Callable[[], bool]) -> None:
-        """Until the database has answered. What was done is not done again because a session was lost meanwhile."""
+    def _insist(self, lease: LeasedMessage, end: Callable[[], bool]) -> bool:
+        """Until the database has answered; whether it has done so. What was done is not done again because a session
+        was lost meanwhile, so a second No is taken for a first Yes."""
         refused, asked = 0, 0
         while not self._given_up.is_set():
             try:
@@ -86,10 +117,11 @@ class LeaseProcessor:
                 refused += not isinstance(error, DatabaseDown)
                 if refused >= REFUSED_TIMES:
                     log.error("%r cannot be ended, so its lock expires: %s", lease, error)
-                    return
+                    return False
                 self._given_up.wait(self._breaker.failed(error))
             else:
                 self._breaker.succeeded()
                 if not is_ended and asked == 1:
                     log.warning("%r was not ours any more when its handler was done", lease)
-                return
+                return is_ended or asked > 1
+        return False

@@ -10,10 +10,13 @@ from pgqueue_admin.lease.message import LeasedMessage
 log = logging.getLogger("pgqueue_admin.lease")
 
 
-class Slots:
-    """``freed`` is called when a slot is done: somebody may want to fill it."""
+Handle = Callable[[int, LeasedMessage], None]
 
-    def __init__(self, size: int, name: str, handle: Callable[[LeasedMessage], None], freed: Callable[[], None]):
+
+class Slots:
+    """``handle`` is told in which slot, from 0. ``freed`` is called when one is done: somebody may want to fill it."""
+
+    def __init__(self, size: int, name: str, handle: Handle, freed: Callable[[], None]):
         self.size = size
         self._name, self._handle, self._freed = name, handle, freed
         self._work: SimpleQueue[LeasedMessage | None] = SimpleQueue()
@@ -29,8 +32,9 @@ class Slots:
         with self._lock:
             self._busy += 1
             if self._threads < self._busy:
+                name = f"{self._name} slot {self._threads + 1}"
+                threading.Thread(target=self._run, args=[self._threads], name=name, daemon=True).start()
                 self._threads += 1
-                threading.Thread(target=self._run, name=f"{self._name} slot {self._threads}", daemon=True).start()
         self._work.put(lease)
 
     def close(self) -> None:
@@ -38,10 +42,10 @@ class Slots:
         for _ in range(self._threads):
             self._work.put(None)
 
-    def _run(self) -> None:
+    def _run(self, slot: int) -> None:
         while lease := self._work.get():
             try:
-                self._handle(lease)
+                self._handle(slot, lease)
             except BaseException:  # a fault of ours must not cost the worker a slot
                 log.exception("%r stumbled", lease)
             with self._lock:

@@ -15,6 +15,7 @@ from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
 from pgqueue_admin.lease.renewal import Renewal
 from pgqueue_admin.lease.settings import LeaseSettings
+from pgqueue_admin.transport.ports import Observer, Unobserved
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
 
@@ -31,10 +32,12 @@ class LeaseWorker:
         handlers: LeaseHandlers,
         *,
         settings: LeaseSettings | None = None,
+        observer: Observer | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
         """``name``: who handled a message, to readers of the archive. ``answer_seconds``: as of ``LeaseQueue``."""
         self.name, self.handlers = name, handlers
+        self.observer = observer or Unobserved()
         self.settings = (settings or LeaseSettings()).checked()
         self.queue = LeaseQueue(dsn, name=name, answer_seconds=answer_seconds)
         self.breakers = CircuitBreakers()
@@ -56,13 +59,18 @@ class LeaseWorker:
         self._ended.clear()
         given_up = threading.Event()
         processor = LeaseProcessor(
-            self.queue, self.handlers, self._settings, self.breakers.new("Ending lease messages"), given_up
+            self.queue,
+            self.handlers,
+            self._settings,
+            self.breakers.new("Ending lease messages"),
+            given_up,
+            self.observer,
         )
 
-        def handle(lease: LeasedMessage) -> None:
+        def handle(slot: int, lease: LeasedMessage) -> None:
             self._handles.here = True
             try:
-                processor.handle(lease)
+                processor.handle(slot, lease)
             finally:
                 self._in_hand.remove(lease)
 

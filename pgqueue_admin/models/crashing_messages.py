@@ -10,6 +10,7 @@ from django.db.models import Count
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import InFlightAtCrash
 
 SHOWN = 50  # deaths on its page: an endpoint that is restarted for a day has thousands
@@ -66,8 +67,11 @@ class CrashingMessage:
 
 
 def suspects(endpoint: str = "") -> list[CrashingMessage]:
-    """Of one endpoint or of all, the most recent first."""
+    """Of one endpoint or of all, the most recent first. None of the lease queue: there each attempt is counted in the
+    row, and the last one ends it.
+    """
     unsettled = InFlightAtCrash.objects.filter(settled_at=None, **({"endpoint": endpoint} if endpoint else {}))
+    unsettled = unsettled.exclude(schema=QUEUE.schema, table=QUEUE.table)
     often = unsettled.values("row_id").annotate(deaths=Count("pk")).filter(deaths__gte=LIMIT).values("row_id")
     return _grouped(unsettled.filter(row_id__in=often))
 

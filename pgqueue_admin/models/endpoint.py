@@ -11,6 +11,12 @@ class Endpoint(models.Model):
     A change is saved, then announced with NOTIFY ``pgqueue_endpoint`` (payload: the name) on ``default``.
     """
 
+    class Kind(models.TextChoices):
+        """Which queue it works on. ``endpoint_kinds`` has the settings of each."""
+
+        TRANSPORT = "transport", "queue of its own"
+        LEASE = "lease", "lease queue"
+
     class Exhausted(models.TextChoices):
         ARCHIVE = "archive", "archived as failed"
         ERROR_QUEUE = "error_queue", "sent to the error queue"
@@ -24,7 +30,13 @@ class Endpoint(models.Model):
         RECEIVES = "receives", "the receives have answered"
         HANDLERS = "handlers", "the handlers are done"
 
+    class LockExpired(models.TextChoices):
+        ARCHIVE = "archive", "archived as lock_expired"
+        RELEASE = "release", "released for another go"
+
     name = models.CharField(max_length=200, unique=True)
+    # what is told with db_default may be written by a program of the version before, which does not know it
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.TRANSPORT, db_default=Kind.TRANSPORT)
     ours = models.BooleanField(default=True)
     schema = models.CharField(max_length=63, default="public")
     table = models.CharField(max_length=63)
@@ -62,11 +74,24 @@ class Endpoint(models.Model):
         db_default="",
         help_text="An address; empty: SubscriptionRouting in its own schema.",
     )
+    # of the lease queue
+    lock_seconds = models.PositiveIntegerField(default=60, db_default=60)
+    renewed_for_seconds = models.PositiveIntegerField(null=True, blank=True)
+    on_lock_expired = models.CharField(
+        max_length=10, choices=LockExpired.choices, default=LockExpired.ARCHIVE, db_default=LockExpired.ARCHIVE
+    )
+    archive_success = models.BooleanField(default=True, db_default=True)
     version = models.PositiveIntegerField(default=1, help_text="Counts up with each change; workers report theirs.")
     changed_at = TimestampField(auto_now=True)
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            # whoever claims takes messages of every kind, and rejects those that it has no handler for
+            models.UniqueConstraint(
+                fields=["kind"], condition=models.Q(kind="lease", ours=True), name="one_lease_endpoint"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

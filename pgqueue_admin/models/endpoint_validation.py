@@ -14,6 +14,8 @@ LONGEST_PEEK_DELAY_MS = 24 * 3600 * 1000
 LONGEST_DRAIN_SECONDS = 3600
 MOST_MEMORY_MB = 1_000_000
 LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
+LONGEST_LOCK_SECONDS = 24 * 3600
+LONGEST_WAIT_MS = 365 * 24 * 3600 * 1000  # of a lease message, for its last retry
 LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
 PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; outside it only strict_peek_range refuses
 
@@ -43,12 +45,17 @@ _NUMBERS = {
     "delayed_retries": _Range("Delayed retries", 0, 1000),
     "delayed_retry_step_ms": _span("Step of delayed retries", 0, LONGEST_RETRY_STEP_MS, 1000),
     "audit_ttbr_seconds": _span("The life of copies", 1, LONGEST_AUDIT_SECONDS),
+    "lock_seconds": _span("Lock", 1, LONGEST_LOCK_SECONDS),
+    "renewed_for_seconds": _span("Renewed for", 0, LONGEST_LOCK_SECONDS),
 }
-_MAY_BE_NONE = frozenset({"max_records_to_peek", "memory_mb", "memory_kill_mb", "audit_ttbr_seconds"})
+_MAY_BE_NONE = frozenset(
+    {"max_records_to_peek", "memory_mb", "memory_kill_mb", "audit_ttbr_seconds", "renewed_for_seconds"}
+)
 _CHOICES = {
     "on_exhausted": Endpoint.Exhausted,
     "transaction_mode": Endpoint.Mode,
     "repeek_after": Endpoint.Repeek,
+    "on_lock_expired": Endpoint.LockExpired,
 }
 
 
@@ -62,7 +69,8 @@ def faults(row: Endpoint) -> dict[str, str]:
     """A sentence for each field that cannot stay as it is."""
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
     found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
-    together = _strict_range(row) | _memory(row) | _deleted_first(row) | endpoint_destinations.faults(row)
+    together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row)
+    together |= endpoint_destinations.faults(row)
     return {field: fault for field, fault in together.items() if field not in found} | found
 
 
@@ -99,6 +107,13 @@ def _strict_range(row: Endpoint) -> dict[str, str]:
         return {}
     said = f"The strict peek range allows {least} to {most:,} ms; {row.peek_delay_ms:,} ms is outside of it."
     return {"peek_delay_ms": said}
+
+
+def _last_retry(row: Endpoint) -> dict[str, str]:
+    retries, step = row.delayed_retries, row.delayed_retry_step_ms
+    if row.kind != Endpoint.Kind.LEASE or not _whole(retries) or not _whole(step) or retries * step <= LONGEST_WAIT_MS:
+        return {}
+    return {"delayed_retries": f"The last retry would wait for {written(retries * step / 1000)}: a year at most."}
 
 
 def _deleted_first(row: Endpoint) -> dict[str, str]:

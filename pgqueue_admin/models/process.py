@@ -1,4 +1,4 @@
-"""A process that reported: supervisor, endpoint child, sampler, alerter, ingester, Celery."""
+"""A process that reported: supervisor, endpoint child, sampler, alerter, ingester, expirer, Celery."""
 
 from django.db import models
 
@@ -16,7 +16,7 @@ class Process(models.Model):
         CRASHED = "crashed"
         LOST = "lost"
 
-    # supervisor, endpoint, sampler, alerter, ingester, history, celery-worker, celery-beat
+    # supervisor, endpoint, sampler, alerter, ingester, expirer, history, celery-worker, celery-beat
     role = models.CharField(max_length=20)
     endpoint = models.CharField(max_length=200, blank=True)
     host = models.CharField(max_length=255)

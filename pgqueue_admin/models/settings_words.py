@@ -24,6 +24,10 @@ LABELS = {
     "audit_queue": "audit queue",
     "audit_ttbr_seconds": "how long audit copies live",
     "subscription_table": "subscription table",
+    "lock_seconds": "lock",
+    "renewed_for_seconds": "lock renewed for",
+    "on_lock_expired": "when a lock expires",
+    "archive_success": "successes are archived",
     "drain_seconds": "drain time",
     "memory_mb": "memory limit of a process",
     "memory_kill_mb": "memory at which it is killed",
@@ -37,11 +41,13 @@ LABELS = {
 }
 _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "no limit")
 _EMPTY["audit_ttbr_seconds"] = "forever"
+_EMPTY["renewed_for_seconds"] = "as long as the handler works"
 _EMPTY["subscription_table"] = "SubscriptionRouting in its schema"
 _CHOICES: dict[str, dict[str, str]] = {
     "on_exhausted": dict(Endpoint.Exhausted.choices),
     "transaction_mode": dict(Endpoint.Mode.choices),
     "repeek_after": dict(Endpoint.Repeek.choices),
+    "on_lock_expired": dict(Endpoint.LockExpired.choices),
 }
 
 _NO_MORE_TO_SAY = {"pause", "resume", "restart"}  # the verb says the value

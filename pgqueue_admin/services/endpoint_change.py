@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from pgqueue_admin.models import AuditEntry, Endpoint, Queue, notify
+from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_kinds, notify
 from pgqueue_admin.models.endpoint_validation import faults
 
 DESIRED_STATE = frozenset({"desired_processes", "paused", "restart_version"})
@@ -67,6 +67,7 @@ def change(name: str, changes: Mapping[str, Any], act: EndpointAction) -> Endpoi
     with transaction.atomic():
         row = locked(name)
         _refuse_if_foreign(row, changes)
+        _refuse_of_other_kind(row, changes)
         if act.version not in (None, row.version):
             raise ChangedMeanwhile(name, history(name))
         before = {field: getattr(row, field) for field in changes if getattr(row, field) != changes[field]}
@@ -105,6 +106,11 @@ def locked(name: str) -> Endpoint:
 def _refuse_if_foreign(row: Endpoint, changes: Mapping[str, Any]) -> None:
     if not row.ours and DESIRED_STATE & set(changes):
         raise NotManaged(f"{row.name} is not run by this console: start, stop and pause it where it runs.")
+
+
+def _refuse_of_other_kind(row: Endpoint, changes: Mapping[str, Any]) -> None:
+    if others := sorted(set(changes) - DESIRED_STATE - endpoint_kinds.settings_of(row)):
+        raise FaultySettings({field: f"An endpoint of the kind {row.kind} has no {field}." for field in others})
 
 
 def _write(row: Endpoint, before: dict[str, Any], after: dict[str, Any], act: EndpointAction) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.models import AuditEntry, Endpoint, Process
+from pgqueue_admin.models import AuditEntry, Endpoint, Process, endpoint_kinds
 from pgqueue_admin.services.endpoint_change import (
     ActRefused,
     ChangedMeanwhile,
@@ -47,29 +47,7 @@ __all__ = [
     "undo",
 ]
 
-SETTINGS = frozenset(
-    {
-        "peek_delay_ms",
-        "max_records_to_peek",
-        "concurrency",
-        "immediate_retries",
-        "delayed_retries",
-        "delayed_retry_step_ms",
-        "on_exhausted",
-        "error_queue",
-        "strict_peek_range",
-        "batch_size",
-        "transaction_mode",
-        "repeek_after",
-        "notify",
-        "audit_queue",
-        "audit_ttbr_seconds",
-        "subscription_table",
-        "drain_seconds",
-        "memory_mb",
-        "memory_kill_mb",
-    }
-)
+SETTINGS = frozenset[str]().union(*endpoint_kinds.SETTINGS.values())
 
 
 def save_settings(
@@ -87,12 +65,23 @@ def refuse_unknown(changes: Mapping[str, Any]) -> None:
 
 def create(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Endpoint:
     """An endpoint of ours. Its queue tables are made before: ``workers.enrolment``."""
-    row = Endpoint(name=name, table=name, **facts)
+    row = Endpoint(**{"name": name, "table": name, **facts})
+    _refuse_second_on_lease_queue(row)
     return insert(
         row,
         EndpointAction("create", person, origin),
         {"schema": row.schema, "desired_processes": row.desired_processes},
     )
+
+
+def _refuse_second_on_lease_queue(row: Endpoint) -> None:
+    if row.kind != Endpoint.Kind.LEASE:
+        return
+    if other := Endpoint.objects.filter(kind=row.kind, ours=True).exclude(name=row.name).first():
+        raise ActRefused(
+            f"Nothing was changed. {other.name} works on the lease queue, and takes messages of every kind from it: "
+            f"declare the handlers of {row.name} for {other.name}, and run more of its processes."
+        )
 
 
 def declare(name: str, address: Address, changes: Mapping[str, Any], person: Any, origin: str) -> Endpoint:

@@ -1,7 +1,9 @@
 """Where the engine reaches out: what becomes of exhausted messages, and who counts."""
 
+from datetime import timedelta
 from typing import Any, Protocol
 
+from pgqueue_admin.dialects import Address
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.wire.message import IncomingMessage
 
@@ -16,10 +18,27 @@ class Exhausted(Protocol):
         """
 
 
+class HeldMessage(Protocol):
+    """A message in hand, of whatever queue. ``row_id``: a UUID, the same at each attempt."""
+
+    @property
+    def queue(self) -> Address: ...
+    @property
+    def row_id(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def message_id(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def time_to_be_received(self) -> timedelta | None: ...
+
+
 class Observer(Protocol):
     """Is told what happens, from the threads in which it happens. Must not raise, and must be quick."""
 
-    def received(self, message: IncomingMessage) -> None:
+    def received(self, message: HeldMessage) -> None:
         """Neither expired nor on its way elsewhere; told again with each attempt."""
 
     def handled(self, seconds: float) -> None:
@@ -34,7 +53,7 @@ class Observer(Protocol):
     def expired(self, type: str) -> None:
         """T3: a message was dropped because nobody received it in time."""
 
-    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+    def in_hand(self, slot: int, message: HeldMessage | None) -> None:
         """Slots count from 0; None: the slot's hand is empty again."""
 
     def critical_time(self, seconds: float) -> None:
@@ -44,10 +63,10 @@ class Observer(Protocol):
 class Unobserved:
     """An observer for whoever counts nothing; also a base for one that counts a little."""
 
-    def received(self, message: IncomingMessage) -> None: ...
+    def received(self, message: HeldMessage) -> None: ...
     def handled(self, seconds: float) -> None: ...
     def failed(self, error: BaseException) -> None: ...
     def retried(self) -> None: ...
     def expired(self, type: str) -> None: ...
-    def in_hand(self, slot: int, message: IncomingMessage | None) -> None: ...
+    def in_hand(self, slot: int, message: HeldMessage | None) -> None: ...
     def critical_time(self, seconds: float) -> None: ...

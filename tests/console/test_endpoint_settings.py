@@ -6,7 +6,7 @@ import re
 import pytest
 from django.test import Client
 
-from pgqueue_admin.console.endpoints.fieldsets import ALLOWED
+from pgqueue_admin.console.endpoints.fieldsets import GROUPS
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint as Engine
@@ -191,12 +191,60 @@ def test_of_a_foreign_endpoint_only_what_warnings_judge_is_declared(as_operator:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ALLOWED if Endpoint._meta.get_field(name).get_internal_type() == COUNT]
+    ("name", "allowed"),
+    [
+        (name, allowed)
+        for groups in GROUPS.values()
+        for names in groups.values()
+        for name, allowed in names.items()
+        if Endpoint._meta.get_field(name).get_internal_type() == COUNT
+    ],
 )
-def test_the_column_allowed_has_the_numbers_that_refuse(name: str) -> None:
+def test_the_column_allowed_has_the_numbers_that_refuse(name: str, allowed: str) -> None:
     refused = endpoint_validation.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
     (span,) = re.findall(r" from (.* to .*);", refused)
-    assert ALLOWED[name].startswith(span)
+    assert allowed.startswith(span)
+
+
+LEASE = "/endpoints/Thumbs/"
+
+
+@pytest.fixture
+def thumbs(console_database: str) -> Endpoint:
+    where = {"kind": "lease", "schema": "messages", "table": "message"}
+    return Endpoint.objects.create(name="Thumbs", desired_processes=1, **where)
+
+
+def test_an_endpoint_of_the_lease_queue_has_its_own(as_operator: Client, thumbs: Endpoint) -> None:
+    """And none of the transport's, which would mean nothing."""
+    for address, tag in ((f"{LEASE}?edit=1", "legend"), (LEASE, "th")):
+        page = text(as_operator, address)
+        found = re.findall(rf"<{tag}[^>]*>(Locks and concurrency|Handling|Retries|Process|Audit)</{tag}>", page)
+        assert found == ["Locks and concurrency", "Handling", "Retries", "Process"]
+        assert "peek" not in page.partition('id="settings"')[2].partition('id="processes"')[0].lower()
+    form = text(as_operator, f"{LEASE}?edit=1")
+    fields = dict(re.findall(r'<input id="id_(\w+)" name="\w+" value="([^"]*)"', form))
+    assert fields["lock_seconds"].replace("\u00a0", " ") == "1 min"
+    typed = {**fields, "lock_seconds": "30 s", "on_lock_expired": "release", "archive_success": "on", "version": "1"}
+    shown = " ".join(said(as_operator.post(f"{LEASE}settings/effect/", typed)).split())
+    assert "locked for 30 s (now 1 min), and longer while it is handled. Should its process die, it comes back" in shown
+    assert as_operator.post(f"{LEASE}settings/", typed).status_code == 303
+    thumbs.refresh_from_db()
+    assert (thumbs.lock_seconds, thumbs.on_lock_expired, thumbs.archive_success) == (30, "release", True)
+    page = text(as_operator, LEASE).replace("\u00a0", " ")
+    assert "lock 1 min → 30 s" in page
+    assert "when a lock expires archived as lock_expired → released for another go" in page
+    as_operator.post(matched(r'action="(/endpoints/Thumbs/undo/\d+/)"', page), {"next": LEASE})
+    thumbs.refresh_from_db()
+    assert (thumbs.lock_seconds, thumbs.on_lock_expired) == (60, "archive")
+
+
+def test_faults_of_the_lease_queue_stand_beside_their_fields(as_operator: Client, thumbs: Endpoint) -> None:
+    wrong = {"lock_seconds": "0 s", "renewed_for_seconds": "2 d", "on_lock_expired": "burn", "delayed_retries": "-1"}
+    typed = {"concurrency": "2", "delayed_retry_step_ms": "1 s", "drain_seconds": "30 s", "version": "1", **wrong}
+    response = as_operator.post(f"{LEASE}settings/", typed)
+    assert response.status_code == 422
+    assert set(faults(response)) == set(wrong)
 
 
 def effect(client: Client, **typed: str) -> str:

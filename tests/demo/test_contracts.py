@@ -70,7 +70,7 @@ def test_it_is_installed_once_and_keeps_what_a_person_changed(console_database: 
 
 
 def test_every_endpoint_has_handlers_and_the_web_site_its_customers() -> None:
-    declared = registry.find()
+    declared = {name: each for name, each in registry.find().items() if isinstance(each, registry.DeclaredEndpoint)}
     assert all(declared[name].types for name in contracts.ENDPOINTS)
     assert declared[contracts.WEB].companions == [publisher.run, audit_drain.run]
 

@@ -93,7 +93,12 @@ def test_one_of_all_hosts(expiring: ExpirerProcess, queue: LeaseQueue, look: Con
     assert waiting(look), "the first has the lock"
     assert another.listening == []
     expiring.close()
-    until(lambda: another.turn() or not waiting(look), what="the next one goes on")
+
+    def has_taken_over() -> bool:
+        another.turn()
+        return not waiting(look)
+
+    until(has_taken_over, what="the next one goes on")
     another.close()
 
 
@@ -105,7 +110,7 @@ def test_an_empty_queue_is_asked_once_a_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [time.monotonic()]
-    monkeypatch.setattr(expirer_process.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = StatementsLog(server, look, upkeep.BY.removeprefix("pgqueue "))
     expiring.turn()
     began = log.count(r"\S"), log.count("select")
@@ -114,15 +119,17 @@ def test_an_empty_queue_is_asked_once_a_minute(
         expiring.turn()
     assert (log.count(r"\S"), log.count("select")) == (began[0] + 1, began[1] + 1)
     queue.publish(1)
-    until(lambda: expiring.turn() or log.count("select") == began[1] + 2 or _later(now), what="told, it looks again")
+
+    def has_looked() -> bool:
+        now[0] += 0.1
+        expiring.turn()
+        return log.count("select") == began[1] + 2
+
+    until(has_looked, what="told, it looks again")
     for _ in range(5):
         now[0] += 1
         expiring.turn()
     assert log.count(r"\S") == began[0] + 2 + 5, "each second while something lies there"
-
-
-def _later(now: list[float]) -> None:
-    now[0] += 0.1
 
 
 def test_where_there_is_no_lease_queue_it_rests(

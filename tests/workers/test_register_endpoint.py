@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
 
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.postgresql import postgresql
@@ -12,6 +13,7 @@ from pgqueue_admin.models import AuditEntry, Endpoint
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.processes.endpoint_settings import of_row
+from pgqueue_admin.workers.processes.registry import DeclaredLeaseEndpoint
 
 
 def test_its_queues_are_made_and_the_supervisor_is_told(
@@ -103,3 +105,45 @@ def test_the_queue_of_its_instance_is_made_and_bodies_are_readable_where_that_is
     readable = connect(console_database).all("""select attrelid::regclass::text as name from pg_attribute
         where attname = 'bodystring' and attrelid::regclass::text ~ 'Asks|error' order by 1""")
     assert [table.name for table in readable] == ['"Asks"', '"Asks.Delayed"', '"Asks.node-1"', "error"]
+
+
+@pytest.fixture
+def thumbs(monkeypatch: pytest.MonkeyPatch) -> DeclaredLeaseEndpoint:
+    monkeypatch.setattr(registry, "_declared", {})
+    return registry.lease_endpoint("Thumbs")
+
+
+def test_one_that_is_declared_for_the_lease_queue_works_there(
+    console_database: str, thumbs: DeclaredLeaseEndpoint, capsys: Any
+) -> None:
+    """L11: in any number of processes. A second one would reject what the first has handlers for."""
+    call_command("endpoint", "Thumbs", "--processes", "2", "--as", "ana")
+    row = Endpoint.objects.get()
+    assert (row.kind, row.schema, row.table, row.desired_processes) == ("lease", "messages", "message", 2)
+    assert capsys.readouterr().out == "Thumbs receives from messages.message, 2 wanted.\n"
+    assert AuditEntry.objects.get().verb == "create"
+    registry.lease_endpoint("Icons")
+    with pytest.raises(CommandError, match="Thumbs works on the lease queue, and takes messages of every kind"):
+        call_command("endpoint", "Icons")
+    with pytest.raises(IntegrityError, match="one_lease_endpoint"), transaction.atomic():
+        Endpoint.objects.create(name="Icons", kind="lease", table="message")
+    with pytest.raises(ValueError, match="declared as an endpoint of the kind lease already"):
+        registry.endpoint("Thumbs")
+
+
+@pytest.mark.parametrize("option", [("--error-queue", "error"), ("--bodystring",)])
+def test_what_the_lease_queue_does_not_have_is_refused(
+    console_database: str, thumbs: DeclaredLeaseEndpoint, option: tuple[str, ...]
+) -> None:
+    with pytest.raises(CommandError, match="works on the lease queue, which has no "):
+        call_command("endpoint", "Thumbs", *option)
+    assert not Endpoint.objects.exists()
+
+
+def test_without_the_tables_of_the_lease_queue_nothing_is_made(
+    console_database: str, connect: Callable[[str], Connection], thumbs: DeclaredLeaseEndpoint
+) -> None:
+    connect(console_database).run("drop table messages.notify_round")
+    with pytest.raises(CommandError, match=r"Nothing was made\. .* run manage\.py engine_schema"):
+        call_command("endpoint", "Thumbs")
+    assert not Endpoint.objects.exists()

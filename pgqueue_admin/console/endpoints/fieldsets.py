@@ -1,47 +1,71 @@
-"""Which settings of an endpoint stand together, and what each may be: for its table and for its form."""
+"""Which settings of an endpoint stand together, by its kind, and what each may be: for its table and for its form."""
 
+from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.endpoint_validation import allowed
 
-PEEK = "Peek and concurrency"
-GROUPS = {
-    PEEK: {
-        "peek_delay_ms": f"{allowed('peek_delay_ms')}; outside of 100 ms to 10 s with a warning",
-        "max_records_to_peek": f"{allowed('max_records_to_peek')}; empty: as many as one peek counts",
-        "concurrency": f"{allowed('concurrency')} in each process",
+Groups = dict[str, dict[str, str]]
+
+_CONCURRENCY = {"concurrency": f"{allowed('concurrency')} in each process"}
+_STEP = {"delayed_retry_step_ms": f"{allowed('delayed_retry_step_ms')}; the second waits twice as long as the first"}
+_PROCESS = {
+    "memory_mb": f"{allowed('memory_mb')} MB resident; a process above it drains and is replaced; empty: no limit",
+    "memory_kill_mb": f"{allowed('memory_kill_mb')} MB, more than the first; above it: killed; empty: no limit",
+    "drain_seconds": f"{allowed('drain_seconds')}, in which a stopping process may finish what it has in hand",
+}
+# the first group of each is what is changed most
+GROUPS: dict[str, Groups] = {
+    Endpoint.Kind.TRANSPORT: {
+        "Peek and concurrency": {
+            "peek_delay_ms": f"{allowed('peek_delay_ms')}; outside of 100 ms to 10 s with a warning",
+            "max_records_to_peek": f"{allowed('max_records_to_peek')}; empty: as many as one peek counts",
+            **_CONCURRENCY,
+        },
+        "Receiving": {
+            "batch_size": f"{allowed('batch_size')}; messages per commit. Above 1, a failing one is rolled back alone",
+            "transaction_mode": "what commits together with removing the message",
+            "repeek_after": "“handlers are done” waits for the slowest",
+            "notify": "on: tells and hears of new messages at once; off: they wait for the next peek",
+            "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
+        },
+        "Retries": {
+            "immediate_retries": f"{allowed('immediate_retries')}, one right after the other",
+            "delayed_retries": f"{allowed('delayed_retries')}; after the immediate ones",
+            **_STEP,
+            "on_exhausted": "archived as failed, or sent to the error queue",
+            "error_queue": 'an address: "schema"."table"',
+        },
+        "Audit": {
+            "audit_queue": "an address; gets a copy of each message that was handled; empty: no copies",
+            "audit_ttbr_seconds": f"{allowed('audit_ttbr_seconds')}, for which a copy may wait there; empty: for ever",
+        },
+        "Events": {
+            "subscription_table": "an address, one for all endpoints; empty: SubscriptionRouting in its own schema",
+        },
+        "Process": _PROCESS,
     },
-    "Receiving": {
-        "batch_size": f"{allowed('batch_size')}; messages per commit. Above 1, a failing one is rolled back alone",
-        "transaction_mode": "what commits together with removing the message",
-        "repeek_after": "“handlers are done” waits for the slowest",
-        "notify": "on: tells and hears of new messages at once; off: they wait for the next peek",
-        "strict_peek_range": "on: a peek delay outside 100 ms to 10 s is refused",
-    },
-    "Retries": {
-        "immediate_retries": f"{allowed('immediate_retries')}, one right after the other",
-        "delayed_retries": f"{allowed('delayed_retries')}; after the immediate ones",
-        "delayed_retry_step_ms": f"{allowed('delayed_retry_step_ms')}; the second waits twice as long as the first",
-        "on_exhausted": "archived as failed, or sent to the error queue",
-        "error_queue": 'an address: "schema"."table"',
-    },
-    "Audit": {
-        "audit_queue": "an address; gets a copy of each message that was handled; empty: no copies",
-        "audit_ttbr_seconds": f"{allowed('audit_ttbr_seconds')}, for which a copy may wait there; empty: for ever",
-    },
-    "Events": {
-        "subscription_table": "an address, one for all endpoints; empty: SubscriptionRouting in its own schema",
-    },
-    "Process": {
-        "memory_mb": f"{allowed('memory_mb')} MB resident; a process above it drains and is replaced; empty: no limit",
-        "memory_kill_mb": f"{allowed('memory_kill_mb')} MB, more than the first; above it: killed; empty: no limit",
-        "drain_seconds": f"{allowed('drain_seconds')}, in which a stopping process may finish what it has in hand",
+    Endpoint.Kind.LEASE: {
+        "Locks and concurrency": {
+            "lock_seconds": f"{allowed('lock_seconds')}; renewed at half of it while a handler works",
+            "on_lock_expired": "of a message whose process died: a dead message, or as many more goes as retries",
+            **_CONCURRENCY,
+        },
+        "Handling": {
+            "renewed_for_seconds": f"{allowed('renewed_for_seconds')}; then a handler's lock is left to expire; "
+            "empty: renewed as long as it works",
+            "archive_success": "off: what was handled is deleted, and leaves no row",
+        },
+        "Retries": {"delayed_retries": f"{allowed('delayed_retries')}; then it has failed", **_STEP},
+        "Process": _PROCESS,
     },
 }
-ALLOWED = {name: said for group in GROUPS.values() for name, said in group.items()}
 # of a foreign endpoint only these are declared: they are what warnings judge
-DECLARED = tuple(GROUPS[PEEK])
+DECLARED = tuple(GROUPS[Endpoint.Kind.TRANSPORT]["Peek and concurrency"])
 
 
-def shown(ours: bool) -> dict[str, list[str]]:
-    """The names of each group, of an endpoint of ours or of one that is only declared."""
-    groups = {title: [name for name in names if ours or name in DECLARED] for title, names in GROUPS.items()}
+def shown(endpoint: Endpoint) -> Groups:
+    """What each setting may be, by group; of an endpoint that is only declared, those that are."""
+    groups = {
+        title: {name: said for name, said in names.items() if endpoint.ours or name in DECLARED}
+        for title, names in GROUPS[endpoint.kind].items()
+    }
     return {title: names for title, names in groups.items() if names}

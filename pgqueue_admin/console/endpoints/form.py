@@ -1,12 +1,11 @@
 """The settings of an endpoint as a form (C5); their faults come from records, what they risk from alerts."""
 
-from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
 from django import forms
 
-from pgqueue_admin.console.endpoints.fieldsets import ALLOWED, DECLARED, GROUPS, PEEK
+from pgqueue_admin.console.endpoints import fieldsets
 from pgqueue_admin.console.form_fields import DurationField
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.models.endpoint_validation import faults
@@ -30,17 +29,21 @@ class EndpointSettingsForm(forms.Form):
     audit_queue = forms.CharField(label="Audit queue", max_length=200, required=False)
     audit_ttbr_seconds = DurationField(label="Copies live", required=False)
     subscription_table = forms.CharField(label="Subscription table", max_length=200, required=False)
+    lock_seconds = DurationField(label="Lock")
+    on_lock_expired = forms.ChoiceField(label="When a lock expires", choices=Endpoint.LockExpired.choices)
+    renewed_for_seconds = DurationField(label="Renewed for", required=False)
+    archive_success = forms.BooleanField(label="Successes are archived", required=False)
     memory_mb = forms.IntegerField(label="Memory limit", required=False)
     memory_kill_mb = forms.IntegerField(label="Killed above", required=False)
     drain_seconds = DurationField(label="Drain time")
 
     def __init__(self, endpoint: Endpoint, data: Any = None):
         super().__init__(data, initial={name: getattr(endpoint, name) for name in self.base_fields})
-        self.endpoint = endpoint
-        if not endpoint.ours:
-            self.fields = {name: field for name, field in self.fields.items() if name in DECLARED}
+        self.endpoint, self._shown = endpoint, fieldsets.shown(endpoint)
+        allowed = {name: said for names in self._shown.values() for name, said in names.items()}
+        self.fields = {name: field for name, field in self.fields.items() if name in allowed}
         for name, field in self.fields.items():
-            field.help_text = ALLOWED[name]
+            field.help_text = allowed[name]
 
     def clean(self) -> dict[str, Any]:
         """All that cannot be is told at once, each beside its field."""
@@ -66,26 +69,24 @@ class EndpointSettingsForm(forms.Form):
         return {name: given[name] for name in self.fields if name in given and given[name] != self._stands(name)}
 
     @property
-    def peek(self) -> list[forms.BoundField]:
-        """The three that are changed most."""
-        return [self[name] for name in DECLARED]
+    def first(self) -> tuple[str, list[forms.BoundField]]:
+        """The group of those that are changed most, with its title."""
+        return self._groups[0]
 
     @property
     def rest(self) -> list[tuple[str, list[forms.BoundField]]]:
         """All others, by group."""
-        return [(title, fields) for title, fields in self.groups if title != PEEK]
+        return self._groups[1:]
 
     @property
     def rest_is_open(self) -> bool:
         """Whether one of the others needs to be seen: it was changed, or cannot stay so."""
         shown = {*self.errors, *self.changes} if self.is_bound else set()
-        return bool(shown - set(DECLARED))
+        return bool(shown - {field.name for field in self.first[1]})
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
-        for title, names in GROUPS.items():
-            if fields := [self[name] for name in names if name in self.fields]:
-                yield title, fields
+    def _groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        return [(title, [self[name] for name in names]) for title, names in self._shown.items()]
 
     def _stands(self, name: str) -> Any:
         return getattr(self.endpoint, name)

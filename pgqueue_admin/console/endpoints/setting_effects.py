@@ -1,4 +1,4 @@
-"""What peek settings do, in words, before they are saved."""
+"""What settings do, in words, before they are saved: those of the first group."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,16 +38,34 @@ class Effect:
 
     @property
     def sentences(self) -> Iterator[str]:
-        row, today, have = self.wanted, self.known.endpoint, self.known.staff.have
+        """Of the settings that are changed most."""
+        is_lease = self.known.endpoint.kind == Endpoint.Kind.LEASE
+        yield from self._of_locks() if is_lease else self._of_peeks()
+        yield self._of_concurrency()
+
+    def _of_locks(self) -> Iterator[str]:
+        row, today = self.wanted, self.known.endpoint
+        lock, before = (written(each) for each in (row.lock_seconds, today.lock_seconds))
+        yield f"A message is locked for {lock}{_now(lock, before)}, and longer while it is handled."
+        if row.on_lock_expired == Endpoint.LockExpired.RELEASE:
+            yield f"Should its process die, it comes back, {pluralize(row.delayed_retries, 'time')} at most."
+        else:
+            yield f"Should its process die, it ends in the archive as lock_expired, {lock} later at most."
+
+    def _of_peeks(self) -> Iterator[str]:
+        row, today = self.wanted, self.known.endpoint
         delay = written(row.peek_delay_ms / 1000)
         yield f"An idle {row.name} is looked at every {delay}{_now(delay, written(today.peek_delay_ms / 1000))}."
         yield f"A message that arrives may wait for {delay}{', unless NOTIFY wakes a process' if _wakes(row) else ''}."
         yield f"{_batch(row.max_records_to_peek)}{_now(row.max_records_to_peek, today.max_records_to_peek)}."
+
+    def _of_concurrency(self) -> str:
+        row, today, have = self.wanted, self.known.endpoint, self.known.staff.have
         at_once = f"Each process handles up to {pluralize(row.concurrency, 'message')} at once"
         together = (
             f": {format_int(row.concurrency * have)} in {pluralize(have, 'process', 'processes')}" if have > 1 else ""
         )
-        yield f"{at_once}{_now(row.concurrency, today.concurrency)}{together}."
+        return f"{at_once}{_now(row.concurrency, today.concurrency)}{together}."
 
 
 def _wakes(row: Endpoint) -> bool:

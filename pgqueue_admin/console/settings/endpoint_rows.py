@@ -21,8 +21,7 @@ class SettingGroup(NamedTuple):
 
 def groups(endpoint: Endpoint, last: Mapping[str, AuditEntry]) -> list[SettingGroup]:
     """Of an endpoint that runs elsewhere, what is declared of it."""
-    shown = fieldsets.shown(endpoint.ours)
-    return [SettingGroup(title, [_row(endpoint, name, last) for name in names]) for title, names in shown.items()]
+    return [SettingGroup(title, _rows(endpoint, names, last)) for title, names in fieldsets.shown(endpoint).items()]
 
 
 def receiving(endpoint: Endpoint, last: Mapping[str, AuditEntry]) -> list[SettingRow]:
@@ -30,5 +29,5 @@ def receiving(endpoint: Endpoint, last: Mapping[str, AuditEntry]) -> list[Settin
     return groups(endpoint, last)[0].rows
 
 
-def _row(endpoint: Endpoint, name: str, last: Mapping[str, AuditEntry]) -> SettingRow:
-    return SettingRow(name, getattr(endpoint, name), fieldsets.ALLOWED[name], last.get(name))
+def _rows(endpoint: Endpoint, allowed: Mapping[str, str], last: Mapping[str, AuditEntry]) -> list[SettingRow]:
+    return [SettingRow(name, getattr(endpoint, name), said, last.get(name)) for name, said in allowed.items()]

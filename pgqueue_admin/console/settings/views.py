@@ -24,7 +24,7 @@ def page(request: HttpRequest) -> HttpResponse:
     about = {
         "groups": inventory.groups(),
         "queues": [(queue, Address(queue.schema, queue.table)) for queue in Queue.objects.filter(gone_since=None)],
-        "endpoints": Endpoint.objects.all(),
+        "endpoints": Endpoint.objects.filter(kind=Endpoint.Kind.TRANSPORT),
         "refusal": permissions.refusal_for(request.user, "set"),
     }
     return render(request, "pgqueue_admin/settings/page.html", about)

@@ -4,10 +4,9 @@ import time
 from typing import Any
 
 from pgqueue_admin.dialects import Address
-from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.transport.ports import HeldMessage, Observer
 from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from pgqueue_admin.transport.settings import EndpointSettings
-from pgqueue_admin.transport.wire.message import IncomingMessage
 
 
 class EndpointReceivers:
@@ -57,7 +56,7 @@ class IndexedObserver:
     def __init__(self, observer: Observer, place: int, several: int):
         self._observer, self._place, self._several = observer, place, several
 
-    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+    def in_hand(self, slot: int, message: HeldMessage | None) -> None:
         self._observer.in_hand(slot * self._several + self._place, message)
 
     def __getattr__(self, name: str) -> Any:

@@ -8,18 +8,23 @@ from pgqueue_admin.transport import MessageContext
 from pgqueue_admin.transport.handling.context import Handler
 
 
-def kept_usable(get_next: Handler) -> Handler:
-    """A behaviour. Without it, a handler that uses models fails for ever after one restart of their database.
+def make_usable() -> None:
+    """Without it, a handler that uses models fails for ever after one restart of their database.
 
     Only a session on which something failed is asked: Django's ``close_old_connections`` would open one per message.
     """
+    for connection in connections.all(initialized_only=True):
+        if connection.errors_occurred and not connection.in_atomic_block:
+            if not connection.is_usable():
+                connection.close()
+            connection.errors_occurred = False
+
+
+def kept_usable(get_next: Handler) -> Handler:
+    """A behaviour."""
 
     def around(message: Any, context: MessageContext) -> None:
-        for connection in connections.all(initialized_only=True):
-            if connection.errors_occurred and not connection.in_atomic_block:
-                if not connection.is_usable():
-                    connection.close()
-                connection.errors_occurred = False
+        make_usable()
         get_next(message, context)
 
     return around

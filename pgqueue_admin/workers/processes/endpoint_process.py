@@ -4,22 +4,19 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-
-from django.conf import settings as django_settings
+from typing import Any, NamedTuple
 
 from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.models import Process
-from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.osproc import gc_freeze
-from pgqueue_admin.transport.endpoint import Endpoint
+from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.errors import QueueUnfit
-from pgqueue_admin.transport.handling.behaviours import BehaviourChain
-from pgqueue_admin.workers.processes import endpoint_settings, registry
-from pgqueue_admin.workers.processes.django_sessions import kept_usable
-from pgqueue_admin.workers.processes.exhausted_port import archive_failed
-from pgqueue_admin.workers.processes.registry import DeclaredEndpoint
-from pgqueue_admin.workers.processes.retried_port import MarkingHandlers
+from pgqueue_admin.transport.ports import Observer
+from pgqueue_admin.workers.processes import endpoint_settings, lease_endpoint, registry, transport_endpoint
+from pgqueue_admin.workers.processes.registry import Declared, DeclaredEndpoint
+from pgqueue_admin.workers.processes.runnable import Runnable
 from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
 from pgqueue_admin.workers.reporting import code_version, liveness_file, process_identity, run_directory
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
@@ -30,6 +27,19 @@ log = logging.getLogger(__name__)
 State = Process.State
 
 
+class _Kind(NamedTuple):
+    """How a row of this kind is run, and which settings its Runnable takes."""
+
+    made: Callable[[Row, Any, Observer], Runnable[Any]]
+    settings: Callable[[Row], Any]
+
+
+_KINDS = {
+    Row.Kind.TRANSPORT: _Kind(transport_endpoint.made, endpoint_settings.of_row),
+    Row.Kind.LEASE: _Kind(lease_endpoint.made, endpoint_settings.lease_settings_of),
+}
+
+
 def run(name: str) -> int:
     """Until SIGTERM. Returns the exit code."""
     liveness_file.keep_beating()  # before the applications' handlers are imported: that may take its time
@@ -38,20 +48,43 @@ def run(name: str) -> int:
         log.error("No application declares the endpoint %s: write endpoint(%r) in its handlers.py.", name, name)
         return 1
     row = endpoint_settings.row_at_start(name)
-    if declared.instance and row.desired_processes > 1:
-        _cannot_start(name, f"Its instance {declared.instance} is one process, and {row.desired_processes} are wanted.")
+    if why := _unrunnable(row, declared):
+        _cannot_start(name, why)
         return 1
     return EndpointProcess(row, declared).run()
+
+
+def _unrunnable(row: Row, declared: Declared) -> str:
+    """Why its declaration does not go with its row; empty: it does."""
+    if declared.kind != row.kind:
+        return f"Its application declares it as an endpoint of the kind {declared.kind}, and here it is of {row.kind}."
+    if isinstance(declared, DeclaredEndpoint) and declared.instance and row.desired_processes > 1:
+        return f"Its instance {declared.instance} is one process, and {row.desired_processes} are wanted."
+    return ""
 
 
 def _cannot_start(name: str, why: str) -> None:
     print(f"{name} cannot start. {why}", file=sys.stderr)  # the last line is what pages show
 
 
-class EndpointProcess:
-    """Implements registry.Company."""
+@dataclass(frozen=True)
+class _Company:
+    """Implements registry.ProcessContext."""
 
-    def __init__(self, row: Row, declared: DeclaredEndpoint):
+    endpoint: Endpoint
+    process: "EndpointProcess"
+
+    @property
+    def stopping(self) -> threading.Event:
+        return self.process.stopping
+
+    @property
+    def paused(self) -> bool:
+        return self.process.paused
+
+
+class EndpointProcess:
+    def __init__(self, row: Row, declared: Declared):
         self.row, self.declared = row, declared
         self.counters = Counters(InFlightFile(run_directory.in_hand_file(process_identity.mine())))
         self.reporter = Reporter(
@@ -60,19 +93,8 @@ class EndpointProcess:
         self.stopping = threading.Event()
         self.ending = ShutdownSignal()
         self.failure: Exception | None = None
-        self.endpoint = Endpoint(
-            row.name,
-            queue_database().dsn,
-            settings=endpoint_settings.of_row(row),
-            handlers=MarkingHandlers(declared, row.name),
-            exhausted=archive_failed,
-            observer=self.counters,
-            schema=row.schema,
-            instance=declared.instance,
-            serializers=declared.serializers,
-            pipeline=BehaviourChain(behaviours=(kept_usable,)) | declared.pipeline,
-            answer_seconds=django_settings.PGQUEUE["ANSWER_SECONDS"],
-        )
+        self._kind = _KINDS[Row.Kind(row.kind)]
+        self.endpoint = self._kind.made(row, declared, self.counters)
         self.reporter.breakers = self.endpoint.breakers
 
     @property
@@ -85,8 +107,7 @@ class EndpointProcess:
         if not self._started():
             return 1
         self._beside(self._watch)
-        for companion in self.declared.companions:
-            self._beside(partial(companion, self))
+        self._begin_companions()
         self.reporter.link.start()
         while not self.ending.wait():  # any signal for which an application has a handler ends one wait
             pass
@@ -100,6 +121,11 @@ class EndpointProcess:
             _cannot_start(self.row.name, error.said)
             return False
         return True
+
+    def _begin_companions(self) -> None:
+        if isinstance(self.declared, DeclaredEndpoint) and isinstance(self.endpoint, Endpoint):
+            for companion in self.declared.companions:
+                self._beside(partial(companion, _Company(self.endpoint, self)))
 
     def _watch(self) -> None:
         self.endpoint.wait()
@@ -120,7 +146,7 @@ class EndpointProcess:
 
     def _apply(self, row: Row) -> None:
         """C5: a change is taken while it runs."""
-        self.endpoint.apply(endpoint_settings.of_row(row))
+        self.endpoint.apply(self._kind.settings(row))
         self.row = row
         self._pause_or_resume()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from pgqueue_admin.lease import LeaseSettings
 from pgqueue_admin.models import Endpoint
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.workers.supervisor.managed_process import KNOWN_SETTINGS
@@ -30,6 +31,18 @@ def of_row(row: Endpoint) -> EndpointSettings:
         subscription_table=row.subscription_table,
     )
     return replace(settings, error_queue=row.error_queue) if row.error_queue else settings
+
+
+def lease_settings_of(row: Endpoint) -> LeaseSettings:
+    """Its retries wait as delayed ones of the transport do: the first one step, the second two."""
+    return LeaseSettings(
+        lock_seconds=row.lock_seconds,
+        renewed_for=row.renewed_for_seconds,
+        concurrency=row.concurrency,
+        retry_after=tuple(n * row.delayed_retry_step_ms / 1000 for n in range(1, row.delayed_retries + 1)),
+        archive_success=row.archive_success,
+        on_lock_expired=row.on_lock_expired,  # type: ignore[arg-type]
+    )
 
 
 def to_text(row: Endpoint) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.formatting import names
+from pgqueue_admin.lease import LeaseQueueMissing
 from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery
@@ -18,6 +20,7 @@ from pgqueue_admin.services.endpoints import ActRefused
 from pgqueue_admin.transport import Endpoint, EndpointSettings
 from pgqueue_admin.workers.processes import registry
 from pgqueue_admin.workers.processes.endpoint_settings import of_row
+from pgqueue_admin.workers.processes.registry import DeclaredLeaseEndpoint
 
 ALIKE = 0.5  # of 1: Slaes and Sales, sales and Sales
 
@@ -52,12 +55,27 @@ def enrol(name: str, facts: Mapping[str, Any], person: Any, origin: str, bodystr
     ``bodystring``: its tables, also the error queue, get that column, which each insert pays for (T6).
     """
     declared = registry.find().get(name)
+    if isinstance(declared, DeclaredLeaseEndpoint):
+        return _enrol_on_lease_queue(name, {**facts, "bodystring": bodystring}, person, origin)
     instance = declared.instance if declared else ""
     with transaction.atomic():
         row = endpoints.create(name, facts, person, origin)
         settings = replace(of_row(row), create_message_body_computed_column=bodystring)
         make_queues(name, row.schema, settings, instance).stop()
     return row
+
+
+def _enrol_on_lease_queue(name: str, facts: Mapping[str, Any], person: Any, origin: str) -> Row:
+    """Nothing is made: the lease queue is there, or nothing works on it."""
+    given = dict(facts)
+    if others := [field for field in ("error_queue", "subscription_table", "bodystring") if given.pop(field, None)]:
+        raise ActRefused(f"Nothing was made. {name} works on the lease queue, which has no {' and no '.join(others)}.")
+    with queue_database().reading() as session:
+        store = queue_database().dialect.leases
+        if store is None or not store.is_installed(session):
+            raise ActRefused(f"Nothing was made. {LeaseQueueMissing()}")
+    where = {"schema": QUEUE.schema, "table": QUEUE.table}
+    return endpoints.create(name, {**given, "kind": Row.Kind.LEASE, **where}, person, origin)
 
 
 def make_queues(name: str, schema: str, settings: EndpointSettings, instance: str = "") -> Endpoint:

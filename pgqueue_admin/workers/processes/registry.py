@@ -1,9 +1,11 @@
 """Endpoints as applications declare them, in a ``handlers.py`` that is found as Django finds ``admin.py``."""
 
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
+from pgqueue_admin.lease import LeaseHandlers
+from pgqueue_admin.models import Endpoint as Row
 from pgqueue_admin.transport.endpoint import Endpoint
 from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.handlers import Handlers
@@ -13,8 +15,11 @@ from pgqueue_admin.transport.wire.serializers import Serializers
 class ProcessContext(Protocol):
     """What a companion is given of the process it runs in."""
 
-    endpoint: Endpoint
-    stopping: threading.Event
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def stopping(self) -> threading.Event: ...
 
     @property
     def paused(self) -> bool: ...
@@ -25,6 +30,8 @@ Companion = Callable[[ProcessContext], None]
 
 class DeclaredEndpoint(Handlers):
     """An endpoint's handlers, how it reads and writes, and what runs beside them: a publisher, a poller of others."""
+
+    kind = Row.Kind.TRANSPORT
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -46,28 +53,67 @@ class DeclaredEndpoint(Handlers):
     @property
     def modules(self) -> set[str]:
         """Where its functions were written."""
-        functions = [*self.of(self.types), *self.companions]
-        return {getattr(function, "__module__", None) or type(function).__module__ for function in functions}
+        return _modules([*self.of(self.types), *self.companions])
 
 
-_declared: dict[str, DeclaredEndpoint] = {}
+class DeclaredLeaseEndpoint(LeaseHandlers):
+    """The handlers of the endpoint that works on the lease queue. ``kind_of``: by another field than ``kind``, say
+    ``thumbs.kind_of = by_field("type")``.
+    """
+
+    kind = Row.Kind.LEASE
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    @property
+    def modules(self) -> set[str]:
+        return _modules(self.functions)
+
+
+Declared = DeclaredEndpoint | DeclaredLeaseEndpoint
+_declared: dict[str, Declared] = {}
+_Kind = TypeVar("_Kind", DeclaredEndpoint, DeclaredLeaseEndpoint)
 
 
 def endpoint(name: str) -> DeclaredEndpoint:
     """The endpoint of this name; several applications may add handlers to one.
 
     Of one message type they run in the order of the applications, in one transaction; a function runs once,
-    however often it was registered.
+    however often it was registered. Raises ValueError where it is declared to work on the lease queue.
 
     sales = endpoint("Sales")
 
     @sales.handle("Shop.PlaceOrder")
     def place_order(message, context): ...
     """
-    return _declared.setdefault(name, DeclaredEndpoint(name))
+    return _of_kind(name, DeclaredEndpoint)
 
 
-def find() -> dict[str, DeclaredEndpoint]:
+def lease_endpoint(name: str) -> DeclaredLeaseEndpoint:
+    """The endpoint of this name that works on the lease queue; several applications may add handlers to it.
+
+    thumbs = lease_endpoint("Thumbs")
+
+    @thumbs.handle("render", schema={"required": ["asset"]})
+    def render(message, lease): ...
+    """
+    return _of_kind(name, DeclaredLeaseEndpoint)
+
+
+def _of_kind(name: str, wanted: type[_Kind]) -> _Kind:
+    found = _declared.setdefault(name, wanted(name))
+    if not isinstance(found, wanted):
+        raise ValueError(f"{name} is declared as an endpoint of the kind {found.kind} already")
+    return found
+
+
+def _modules(functions: Iterable[Any]) -> set[str]:
+    return {getattr(function, "__module__", None) or type(function).__module__ for function in functions}
+
+
+def find() -> dict[str, Declared]:
     """Import every installed application's handlers."""
     from django.utils.module_loading import autodiscover_modules
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.ports import HeldMessage
 from pgqueue_admin.workers.reporting import run_directory
 from pgqueue_admin.workers.reporting.process_identity import ProcessIdentity, start_ticks
 
@@ -47,7 +47,7 @@ class InFlightFile:
             log.warning("If this process dies, nobody will know what it had in hand: %s", error)
             self._map = mmap.mmap(-1, _WHOLE)
 
-    def take(self, slot: int, message: IncomingMessage) -> None:
+    def take(self, slot: int, message: HeldMessage) -> None:
         names = _cut(message.message_id, 100), _cut(message.type, 120), *(_cut(name, 63) for name in message.queue)
         self._write(slot, _RECORD.pack(time.time(), message.seq, UUID(message.row_id).bytes, *names))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from pgqueue_admin.transport.failure import message_of, type_name
-from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.ports import HeldMessage
 from pgqueue_admin.workers.reporting.in_flight_file import InFlightFile
 from pgqueue_admin.workers.reporting.rate_counter import RateCounter
 from pgqueue_admin.workers.reporting.utilization import BusyTime
@@ -49,7 +49,7 @@ class Counters:
 
     # the port
 
-    def received(self, message: IncomingMessage) -> None:
+    def received(self, message: HeldMessage) -> None:
         with self._lock:
             self.figures.received += 1
             self.figures.received_at = datetime.now(UTC)
@@ -76,7 +76,7 @@ class Counters:
             self.figures.last_expired_at = datetime.now(UTC)
             self._lost[kept_as(type, self._lost)] += 1
 
-    def in_hand(self, slot: int, message: IncomingMessage | None) -> None:
+    def in_hand(self, slot: int, message: HeldMessage | None) -> None:
         if message is None:
             self._busy.put_down(slot)
             self._hands.empty(slot)

@@ -8,7 +8,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.store import QueueCount
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.dialects.postgresql.lease_store import QUEUE as LEASE_QUEUE
+from pgqueue_admin.dialects.lease_store import QUEUE as LEASE_QUEUE
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
 
@@ -51,7 +51,7 @@ def _by_queue(counts: Iterable[QueueCount]) -> dict[str, int]:
     """Original clients of the lease queue name none."""
     found: Counter[str] = Counter()
     for row in counts:
-        found[row.queue or LEASE_QUEUE] += row.dead
+        found[row.queue or canonical(LEASE_QUEUE)] += row.dead
     return found
 
 

@@ -1,0 +1,1 @@
+"""An application whose endpoint works on the lease queue."""
