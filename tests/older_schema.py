@@ -33,9 +33,17 @@ create view messages.message_dead as select * from messages.message_archive wher
 """
 
 
+WITHOUT_DELIVERIES = """
+drop trigger lease_deliver_dead on messages.message_archive;
+drop function messages.deliver_dead();
+drop table messages.dead_delivery, messages.dead_consumer;
+"""
+
+
 def set_back(engine: Connection, version: int) -> None:
     """To what a program of that version had made; rows are kept."""
     if version < 5:
+        engine.run(WITHOUT_DELIVERIES)
         engine.run(WITHOUT_RETRIES)
         engine.run(WITHOUT_SCHEDULES)
     if version < 4:

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 VERSION = 5
 
 _SCHEDULES = ["create_schedules", "create_schedule_functions"]
-_SINCE_4 = ["link_retries", "pin_functions", *_SCHEDULES]
+_SINCE_4 = ["link_retries", "deliver_dead", "pin_functions", *_SCHEDULES]
 _SINCE_3 = ["add_lease", "mark_endings", *_SINCE_4]
 _SINCE_2 = ["add_tokens", *_SINCE_3]
 _SINCE = {1: ["create_readers", *_SINCE_2], 2: _SINCE_2, 3: _SINCE_3, 4: _SINCE_4}  # what it lacks

@@ -75,6 +75,26 @@ class Outlook(NamedTuple):
         return self.claim_in is None and self.expire_in is None
 
 
+class DeadLease(NamedTuple):
+    """A dead message that is given to a handler of the dead, and how often it was, this time too.
+
+    ``result`` and all after it is of its archive row; None, where that is gone.
+    """
+
+    archive_id: int
+    given: int
+    message: str | None
+    message_id: str | None
+    result: Result | None
+    details: str | None
+    exception_type: str | None
+    exception_message: str | None
+    handled_by: str | None
+    attempts: int | None
+    created_at: datetime | None
+    archived_at: datetime | None
+
+
 class LeaseStore(Protocol):
     """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
 
@@ -114,3 +134,18 @@ class LeaseStore(Protocol):
 
     def outlook(self, session: Connection) -> Outlook:
         """When there is something to claim next, and when to expire."""
+
+    def ask_for_dead(self, session: Connection) -> None:
+        """From now on dead messages are kept for who handles them."""
+
+    def claim_dead(self, session: Connection, most: int, seconds: float) -> list[DeadLease]:
+        """So many that nobody has had for their time; each comes again after ``seconds``, unless it is ended."""
+
+    def end_dead(self, session: Connection, archive_id: int) -> None:
+        """It comes no more."""
+
+    def delay_dead(self, session: Connection, archive_id: int, seconds: float) -> None:
+        """It comes again then."""
+
+    def dead_due_in(self, session: Connection) -> float | None:
+        """Seconds until the next one can be claimed, negative where one can be already; None: there is none."""

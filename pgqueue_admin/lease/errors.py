@@ -4,7 +4,7 @@ from pgqueue_admin.transport.errors import QueueUnfit
 
 
 class LeaseQueueMissing(QueueUnfit):
-    """The tables of the lease queue are not there, or of a version before leases: run manage.py engine_schema."""
+    """The tables of the lease queue are not there, or older than this program: run manage.py engine_schema."""
 
     def __init__(self) -> None:
         super().__init__(str(self.__doc__), str(self.__doc__))

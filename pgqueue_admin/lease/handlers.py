@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from pgqueue_admin.lease.dead_message import DeadMessage
 from pgqueue_admin.lease.errors import Rejected
 from pgqueue_admin.lease.json_schema import Check, compiled
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.transport.sync_call import name_of, refuse_async
 
 Handler = Callable[[Any, LeasedMessage], Any]
+DeadHandler = Callable[[DeadMessage], Any]
 KindOf = Callable[[Any], Any]
 
 
@@ -34,6 +36,7 @@ class LeaseHandlers:
     def __init__(self, kind_of: KindOf | str = "kind"):
         self.kind_of = by_field(kind_of) if isinstance(kind_of, str) else kind_of
         self._by_kind: dict[str | None, KindHandler] = {}
+        self._of_dead: dict[str | None, DeadHandler] = {}
 
     def handle(self, *kinds: str, schema: Mapping[str, Any] | None = None) -> Callable[[Handler], Handler]:
         """``@handlers.handle("render")`` above ``def render(message, lease)``; without a kind: whatever has no other.
@@ -53,6 +56,35 @@ class LeaseHandlers:
 
         return register
 
+    def on_dead(self, *kinds: str) -> Callable[[DeadHandler], DeadHandler]:
+        """``@handlers.on_dead("render")`` above ``def tell(dead)``: called at least once for each that dies from when
+        the first worker with such a function runs; without a kind: whatever has no other. If it raises, it is called
+        again after ``retry_after``. Raises as ``handle``.
+        """
+
+        def register(function: DeadHandler) -> DeadHandler:
+            refuse_async(function)
+            for kind in kinds or (None,):
+                if kind in self._of_dead:
+                    raise ValueError(f"{kind!r} has {name_of(self._of_dead[kind])} already, when it is dead")
+                self._of_dead[kind] = function
+            return function
+
+        return register
+
+    def of_dead(self, kind: str | None) -> DeadHandler | None:
+        return self._of_dead.get(kind) or self._of_dead.get(None)
+
+    @property
+    def handles_messages(self) -> bool:
+        """Not those of who only handles the dead: a worker of his would reject every message."""
+        return bool(self._by_kind) or not self._of_dead
+
+    @property
+    def handles_dead(self) -> bool:
+        """Whether any of them do."""
+        return bool(self._of_dead)
+
     def of(self, kind: str | None) -> KindHandler:
         """Raises Rejected."""
         found = self._by_kind.get(kind) or self._by_kind.get(None)
@@ -65,5 +97,5 @@ class LeaseHandlers:
         return sorted(kind for kind in self._by_kind if kind)
 
     @property
-    def functions(self) -> list[Handler]:
-        return [handler.function for handler in self._by_kind.values()]
+    def functions(self) -> list[Callable[..., Any]]:
+        return [*(handler.function for handler in self._by_kind.values()), *self._of_dead.values()]

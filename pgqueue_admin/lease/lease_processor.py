@@ -11,13 +11,11 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.dialects.lease_store import Ending
 from pgqueue_admin.lease.endings import ending
 from pgqueue_admin.lease.errors import LockLost, MessageUnreadable, Rejected
-from pgqueue_admin.lease.handlers import LeaseHandlers
+from pgqueue_admin.lease.handling import Handling
 from pgqueue_admin.lease.held_message import held
 from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
-from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.transport.failure import message_of
-from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
 from pgqueue_admin.transport.sync_call import ran
 
@@ -27,19 +25,10 @@ REFUSED_TIMES = 5  # that a database which answers may refuse an ending; then th
 
 
 class LeaseProcessor:
-    def __init__(
-        self,
-        queue: LeaseQueue,
-        handlers: LeaseHandlers,
-        settings: Callable[[], LeaseSettings],
-        breaker: CircuitBreaker,
-        given_up: threading.Event,
-        observer: Observer,
-    ):
+    def __init__(self, queue: LeaseQueue, handling: Handling, breaker: CircuitBreaker, given_up: threading.Event):
         """``given_up``: no longer waits for a database that does not answer."""
-        self._queue, self._handlers, self._settings = queue, handlers, settings
-        self._breaker, self._given_up = breaker, given_up
-        self._observer = observer
+        self._queue, self._handling, self._breaker, self._given_up = queue, handling, breaker, given_up
+        self._handlers, self._settings, self._observer = handling.handlers, handling.settings, handling.observer
 
     def handle(self, slot: int, lease: LeasedMessage) -> None:
         self._observer.received(held(lease))
@@ -57,6 +46,7 @@ class LeaseProcessor:
             self._observer.in_hand(slot, held(lease, kind))
             handler = self._handlers.of(kind)
             handler.check(lease.message)
+            self._handling.before_each()
             details = handler.function(lease.message, lease)
             ran(details, handler.function)
         except (MessageUnreadable, Rejected) as error:

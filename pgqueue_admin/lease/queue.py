@@ -113,7 +113,8 @@ class LeaseQueue(Leases):
         self.dialect = dialect_for(dsn)
         if self.dialect.leases is None:
             raise ValueError(f"{self.dialect.name} has no lease queue")
-        super().__init__(name, self.dialect.leases)
+        self.store: LeaseStore = self.dialect.leases
+        super().__init__(name, self.store)
         self.opening = Opening(self.dialect, dsn, name, answer_seconds)
         self._sessions = Sessions(self.opening.short)
 

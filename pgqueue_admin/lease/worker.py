@@ -2,18 +2,16 @@
 
 import logging
 import threading
-import time
+from collections.abc import Callable
 from contextlib import suppress
 
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.lease.claim_loop import ClaimLoop
+from pgqueue_admin.dialects.errors import DatabaseDown, TableMissing
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.lease.handlers import LeaseHandlers
+from pgqueue_admin.lease.handling import Handling
 from pgqueue_admin.lease.in_hand import InHand
-from pgqueue_admin.lease.lease_processor import LeaseProcessor
-from pgqueue_admin.lease.message import LeasedMessage
 from pgqueue_admin.lease.queue import LeaseQueue
-from pgqueue_admin.lease.renewal import Renewal
+from pgqueue_admin.lease.running_worker import RunningWorker
 from pgqueue_admin.lease.settings import LeaseSettings
 from pgqueue_admin.transport.ports import Observer, Unobserved
 from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreakers
@@ -33,17 +31,21 @@ class LeaseWorker:
         *,
         settings: LeaseSettings | None = None,
         observer: Observer | None = None,
+        before_each: Callable[[], None] | None = None,
         answer_seconds: float = ANSWER_SECONDS,
     ):
-        """``name``: who handled a message, to readers of the archive. ``answer_seconds``: as of ``LeaseQueue``."""
+        """``name``: who handled a message, to readers of the archive. ``before_each``: called in its thread before a
+        handler is. ``answer_seconds``: as of ``LeaseQueue``.
+        """
         self.name, self.handlers = name, handlers
         self.observer = observer or Unobserved()
+        self._before_each = before_each
         self.settings = (settings or LeaseSettings()).checked()
         self.queue = LeaseQueue(dsn, name=name, answer_seconds=answer_seconds)
         self.breakers = CircuitBreakers()
         self.paused = False
         self._in_hand = InHand()
-        self._parts: tuple[ClaimLoop, Renewal, threading.Event] | None = None
+        self._running: RunningWorker | None = None
         self._ended = threading.Event()
         self._stopping = threading.RLock()
         self._handles = threading.local()
@@ -53,35 +55,13 @@ class LeaseWorker:
 
         Raises LeaseQueueMissing, and RuntimeError where it works already.
         """
-        if self._parts:
+        if self._running:
             raise RuntimeError(f"{self.name} works already: stop it first")
         self._check_tables()
         self._ended.clear()
-        given_up = threading.Event()
-        processor = LeaseProcessor(
-            self.queue,
-            self.handlers,
-            self._settings,
-            self.breakers.new("Ending lease messages"),
-            given_up,
-            self.observer,
-        )
-
-        def handle(slot: int, lease: LeasedMessage) -> None:
-            self._handles.here = True
-            try:
-                processor.handle(slot, lease)
-            finally:
-                self._in_hand.remove(lease)
-
-        claims = ClaimLoop(
-            self.queue, self._in_hand, self._settings, self.breakers.new("Claiming lease messages"), handle
-        )
-        renewal = Renewal(self.queue, self._in_hand, self._settings, self.breakers.new("Renewing locks"))
-        claims.paused = self.paused
-        self._parts = claims, renewal, given_up
-        renewal.start()
-        claims.start()
+        handling = Handling(self.handlers, self._settings, self.observer, self._handles_here)
+        self._running = RunningWorker(self.queue, handling, self.breakers, self._in_hand)
+        self._running.start(self.paused)
         log.info("Lease worker %s handles %s", self.name, ", ".join(self.handlers.kinds) or "whatever comes")
 
     def run(self) -> None:
@@ -105,22 +85,10 @@ class LeaseWorker:
         if getattr(self._handles, "here", False):
             raise RuntimeError(f"a handler of {self.name} cannot wait for its own end: call stop() in another thread")
         with self._stopping:
-            parts, self._parts = self._parts, None
-            drained = self._drain(*parts, time.monotonic() + drain_seconds) if parts else True
+            running, self._running = self._running, None
+            drained = running.stop(drain_seconds) if running else True
             self.queue.close()
             self._ended.set()
-        return drained
-
-    def _drain(self, claims: ClaimLoop, renewal: Renewal, given_up: threading.Event, deadline: float) -> bool:
-        claims.stop()
-        drained = self._in_hand.drain(deadline - time.monotonic())
-        given_up.set()
-        renewal.stop()
-        claims.slots.close()
-        if not drained and self.settings.on_lock_expired == "release":
-            with suppress(DatabaseError):
-                for lease in self._in_hand.all():
-                    self.queue.release(lease)
         return drained
 
     def pause(self) -> None:
@@ -132,16 +100,14 @@ class LeaseWorker:
 
     def _set_paused(self, paused: bool) -> None:
         self.paused = paused
-        if self._parts:
-            self._parts[0].paused = paused
-            self._parts[0].poke()
+        if self._running:
+            self._running.pause(paused)
 
     def apply(self, settings: LeaseSettings) -> None:
         """Take new settings while it works. Raises SettingsRefused."""
         self.settings = settings.checked()
-        if self._parts:
-            self._parts[0].slots.size = settings.concurrency
-            self._parts[0].poke()
+        if self._running:
+            self._running.apply()
 
     @property
     def in_hand(self) -> int:
@@ -152,8 +118,19 @@ class LeaseWorker:
         try:
             if not self.queue.is_installed():
                 raise LeaseQueueMissing
+            if self.handlers.handles_dead:
+                with self.queue.opening.short() as session:
+                    self.queue.store.ask_for_dead(session)
+        except TableMissing:
+            raise LeaseQueueMissing from None
         except DatabaseDown as error:
             log.warning("Lease worker %s waits for its database: %s", self.name, error)
+
+    def _handles_here(self) -> None:
+        """This thread is about to call a handler."""
+        self._handles.here = True
+        if self._before_each:
+            self._before_each()
 
     def _settings(self) -> LeaseSettings:
         """As they are at that moment: they are applied while it works."""

@@ -56,7 +56,8 @@ def test_the_original_part_is_the_originals(engine: Connection) -> None:
     triggers = engine.all("select tgname from pg_trigger where not tgisinternal order by 1")
     theirs = ["dead_message_trigger", "new_message_trigger"]
     assert {row[0] for row in triggers} == {
-        *theirs, "archive_event_append_only", "lease_mark_ending", "lease_note_deleted", "lease_note_retried"
+        *theirs, "archive_event_append_only", "lease_deliver_dead", "lease_mark_ending", "lease_note_deleted",
+        "lease_note_retried",
     }  # fmt: skip
     assert columns(engine, "messages.message")[:4] == [
         "id integer",
@@ -168,6 +169,7 @@ def test_without_the_right_it_says_so(engine_database: str, connect: Connect) ->
 
 
 FUNCTIONS = [
+    ("messages.deliver_dead()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.mark_ending()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.note_deleted()", ["search_path=pg_catalog, pg_temp"]),
     ("messages.note_retried()", ["search_path=pg_catalog, pg_temp"]),
@@ -223,7 +225,16 @@ def test_an_upgrade_keeps_the_rows_and_ends_where_an_installation_does(
     assert engine.one("select message, second_ending_of from messages.message_dead") == (["fail"], None)
     new = connect(database)
     schema.install(new)
-    tables = ("message", "message_archive", "message_dead", "notify_round", "schedule", "schedule_run", "schedule_look")
+    tables = (
+        "message",
+        "message_archive",
+        "message_dead",
+        "notify_round",
+        "schedule",
+        "schedule_run",
+        "schedule_look",
+        "dead_delivery",
+    )
     for table in (f"messages.{name}" for name in tables):
         assert sorted(columns(engine, table)) == sorted(columns(new, table))
     of_others = engine.one("insert into messages.message (message) values ('2') returning *")

@@ -150,8 +150,15 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
         assert leases.expire(shadowed, 10, "cron").released == 1
         assert leases.renotify(shadowed, 10) == 1
         assert leases.outlook(shadowed).claim_in is not None
+        leases.ask_for_dead(shadowed)
         (again,) = leases.claim(shadowed, 1, 60)
-        assert leases.finish(shadowed, [Ending(again.id, again.token, "success")], "thumbs", "host", False)
+        assert leases.finish(shadowed, [Ending(again.id, again.token, "failed")], "thumbs", "host", False)
+        *_, dead = leases.claim_dead(shadowed, 10, 60)
+        leases.delay_dead(shadowed, dead.archive_id, 0)
+        assert (leases.dead_due_in(shadowed) or 0) < 0
+        for row in shadowed.all("select archive_id from messages.dead_delivery"):
+            leases.end_dead(shadowed, row.archive_id)
+        assert leases.dead_due_in(shadowed) is None
 
 
 def test_the_archive_runs_nothing_of_it(shadowed: Connection) -> None:

@@ -47,6 +47,14 @@ def test_a_worker_does_everything_with_the_rights_that_are_told(engine: Connecti
         assert queue.renotify() == 1
         assert queue.outlook().claim_in is not None
         with queue.opening.short() as session:
+            queue.store.ask_for_dead(session)
+            queue.publish(1)
+            queue.finish(queue.claim()[0], "failed")
+            (dead,) = queue.store.claim_dead(session, 1, 60)
+            queue.store.delay_dead(session, dead.archive_id, 60)
+            assert queue.store.dead_due_in(session)
+            queue.store.end_dead(session, dead.archive_id)
+        with queue.opening.short() as session:
             for each in ("delete from messages.message_archive", "update messages.message_archive set details = ''"):
                 with pytest.raises(NotPermitted):
                     session.run(each)

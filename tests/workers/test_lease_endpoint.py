@@ -136,7 +136,7 @@ def test_kill_9_in_the_middle_has_one_outcome(
     house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
     (victim,) = running(house)
     gate = tmp_path / "gate"
-    message = held(queue, gate)
+    message = held(queue, gate, grave=str(tmp_path / "grave"))
     os.kill(victim.pid, signal.SIGKILL)
     gate.touch()
     until(lambda: not waiting(look), what="it has ended")
@@ -145,6 +145,9 @@ def test_kill_9_in_the_middle_has_one_outcome(
     assert (death.endpoint, death.message_id, death.message_type, death.exit_code) == (
         "Thumbs", str(message), "render", -9,
     )  # fmt: skip
+    if result == "lock_expired":
+        until((tmp_path / "grave").exists, what="the handler of the dead is told")
+        assert (tmp_path / "grave").read_text() == "lock_expired, attempt 1"
     crashed = house.first("said why", endpoint="Thumbs", ended_at__isnull=False)
     assert crashed.last_error == f"ended by SIGKILL; in hand: render {message}"
     assert not alive(victim.pid)

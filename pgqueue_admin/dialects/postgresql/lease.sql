@@ -153,3 +153,40 @@ select
     (select (extract(epoch from lock_expires_at
         operator(pg_catalog.-) (pg_catalog.statement_timestamp() at time zone 'utc')))::double precision
      from messages.message where lock_expires_at is not null order by lock_expires_at limit 1) as expire_in
+
+-- name: ask_for_dead
+-- Once for ever: a trigger keeps what dies from then on.
+insert into messages.dead_consumer default values on conflict do nothing
+
+-- name: claim_dead
+-- Each to one of those who ask at once. Who dies with it in hand gives nothing back: it comes again in its time.
+with due as materialized (
+    select archive_id from messages.dead_delivery
+    where available_at operator(pg_catalog.<=) pg_catalog.statement_timestamp()
+    order by available_at limit {most} for update skip locked
+), claimed as (
+    update messages.dead_delivery d set given = d.given operator(pg_catalog.+) 1,
+        available_at = pg_catalog.statement_timestamp()
+            operator(pg_catalog.+) (%(seconds)s::double precision operator(pg_catalog.*) interval '1 second')
+    from due where d.archive_id operator(pg_catalog.=) due.archive_id
+    returning d.archive_id, d.given
+)
+select c.archive_id, c.given, a.message::pg_catalog.text as message, a.message_id, a.result::pg_catalog.text as result, a.details,
+    a.exception_type, a.exception_message, a.handled_by, a.attempts,
+    a.created_at at time zone 'utc' as created_at, a.archived_at at time zone 'utc' as archived_at
+from claimed c left join messages.message_archive a on a.id operator(pg_catalog.=) c.archive_id
+
+-- name: end_dead
+-- Whoever has handled it, be it the second time.
+delete from messages.dead_delivery where archive_id operator(pg_catalog.=) %(id)s::integer
+
+-- name: delay_dead
+-- After a failure.
+update messages.dead_delivery set available_at = pg_catalog.statement_timestamp()
+    operator(pg_catalog.+) (%(seconds)s::double precision operator(pg_catalog.*) interval '1 second')
+where archive_id operator(pg_catalog.=) %(id)s::integer
+
+-- name: dead_due_in
+-- All that an idle handler of the dead has to know.
+select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
+from messages.dead_delivery order by available_at limit 1

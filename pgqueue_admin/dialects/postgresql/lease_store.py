@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from pgqueue_admin.dialects.connection import Connection
-from pgqueue_admin.dialects.lease_store import QUEUE, Ended, Ending, Expired, Lease, Outlook
+from pgqueue_admin.dialects.lease_store import QUEUE, DeadLease, Ended, Ending, Expired, Lease, Outlook
 from pgqueue_admin.dialects.postgresql import addressing
 from pgqueue_admin.dialects.statements import Statements
 
@@ -70,6 +70,23 @@ class PostgreSQLLeases:
 
     def outlook(self, session: Connection) -> Outlook:
         return Outlook(*session.all(self._sql.outlook())[0])
+
+    def ask_for_dead(self, session: Connection) -> None:
+        session.run(self._sql.ask_for_dead())
+
+    def claim_dead(self, session: Connection, most: int, seconds: float) -> list[DeadLease]:
+        rows = session.all(self._sql.claim_dead(most=most), {"seconds": seconds})
+        return [DeadLease(*row) for row in rows]
+
+    def end_dead(self, session: Connection, archive_id: int) -> None:
+        session.run(self._sql.end_dead(), {"id": archive_id})
+
+    def delay_dead(self, session: Connection, archive_id: int, seconds: float) -> None:
+        session.run(self._sql.delay_dead(), {"id": archive_id, "seconds": seconds})
+
+    def dead_due_in(self, session: Connection) -> float | None:
+        seconds: float | None = session.value(self._sql.dead_due_in())
+        return seconds
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> dict[str, list[Any]]:

@@ -301,6 +301,38 @@ create constraint trigger lease_note_retried after delete on messages.message de
     for each row when (old.retried_from is not null) execute function messages.note_retried();
 create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead'
 
+-- name: deliver_dead
+-- Dead lease messages that are still to be given to handlers of the dead, from when the first such handler asks. Each comes with
+-- its archive row, at the same commit: nobody has to find out which rows are new. Without a foreign key: the original's script
+-- truncates the archive. The function may write where he who archives may not, and does nothing but that.
+create table messages.dead_consumer (
+    since timestamptz not null default now(),
+    only_row boolean primary key default true check (only_row)
+);
+create table messages.dead_delivery (
+    archive_id integer primary key,
+    given integer not null default 0,
+    available_at timestamptz not null default now()
+);
+create index dead_delivery_available on messages.dead_delivery (available_at);
+create or replace function messages.deliver_dead() returns trigger language plpgsql security definer as $$
+begin
+    if not exists (select from messages.dead_consumer) then
+        return null;
+    end if;
+    begin
+        insert into messages.dead_delivery (archive_id) values (new.id)
+        on conflict (archive_id) do update set given = 0, available_at = pg_catalog.now();
+    exception when others then
+        raise warning using message = pg_catalog.concat('dead message: archive id ', new.id, ', not delivered: ', sqlerrm);
+    end;
+    return null;
+end $$;
+revoke all on function messages.deliver_dead() from public;
+create or replace trigger lease_deliver_dead after insert on messages.message_archive
+    for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
+    execute function messages.deliver_dead()
+
 -- name: pin_functions
 -- They run in sessions of everybody who writes to these tables: whoever may create in a schema of their search path would
 -- have what he made there run by these. What somebody has dropped is left out.
@@ -311,7 +343,8 @@ begin
     for each in
         select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
         where n.nspname = 'public' and p.proname in ('new_message_nofify', 'dead_message_nofify') and p.pronargs = 0
-            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending', 'note_retried')
+            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending', 'note_retried',
+                'deliver_dead')
     loop
         execute pg_catalog.concat('alter function ', each, ' set search_path = pg_catalog, pg_temp');
     end loop;

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from pgqueue_admin.lease import LeasedMessage
+from pgqueue_admin.lease import DeadMessage, LeasedMessage
 from pgqueue_admin.workers.processes.registry import endpoint, lease_endpoint
 
 thumbs = lease_endpoint("Thumbs")
@@ -28,6 +28,13 @@ def render(message: dict[str, Any], lease: LeasedMessage) -> dict[str, int]:
     if message.get("models"):
         User.objects.count()
     return {"pid": os.getpid()}
+
+
+@thumbs.on_dead("render")
+def mourn(dead: DeadMessage) -> None:
+    User.objects.count()
+    if grave := dead.message.get("grave"):
+        Path(grave).write_text(f"{dead.result}, attempt {dead.attempts}")
 
 
 def _wait_for(path: Path) -> None:

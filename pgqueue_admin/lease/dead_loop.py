@@ -1,0 +1,82 @@
+"""Gives dead messages to their handlers, one after the other, at least once each."""
+
+import logging
+import time
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.lease_store import DeadLease, LeaseStore
+from pgqueue_admin.lease.dead_message import DeadMessage
+from pgqueue_admin.lease.errors import MessageUnreadable
+from pgqueue_admin.lease.handlers import DeadHandler
+from pgqueue_admin.lease.handling import Handling
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
+from pgqueue_admin.transport.sync_call import ran
+
+log = logging.getLogger("pgqueue_admin.lease")
+
+CHANNEL = "dead_message"
+
+
+class DeadLoop:
+    """Implements listener.Work. A handler works without a transaction; as long as ``lock_seconds`` nobody else gets
+    what it has, and afterwards it may be handled twice.
+    """
+
+    def __init__(self, store: LeaseStore, handling: Handling, breaker: CircuitBreaker):
+        self._store, self._handling, self._breaker = store, handling, breaker
+        self._handlers, self._settings = handling.handlers, handling.settings
+        self.paused = False
+        self.begun()
+
+    def begun(self) -> None:
+        self._look_at, self._has_asked = 0.0, False
+
+    def turn(self, session: Connection, has_heard: bool) -> float:
+        if has_heard:
+            self._look_at = 0.0
+        if self.paused or time.monotonic() < self._look_at:
+            return self._rest
+        if not self._has_asked:
+            self._store.ask_for_dead(session)
+            self._has_asked = True
+        due = self._store.dead_due_in(session)
+        self._breaker.succeeded()
+        if due is not None and due <= 0:
+            for row in self._store.claim_dead(session, 1, self._settings().lock_seconds):
+                self._give(session, row)
+            return 0.0
+        self._look_at = time.monotonic() + (self._settings().look_every if due is None else due)
+        return self._rest
+
+    @property
+    def _rest(self) -> float:
+        longest = self._settings().look_every
+        return longest if self.paused else min(longest, self._look_at - time.monotonic())
+
+    def _give(self, session: Connection, row: DeadLease) -> None:
+        dead, retries = DeadMessage(row), self._settings().retry_after
+        handler = None if row.message is None else self._handlers.of_dead(self._kind(dead))
+        try:
+            if handler and row.given <= len(retries) + 1:  # else its process has died with it each time
+                self._handle(handler, dead)
+        except BaseException as error:
+            if row.given <= len(retries):
+                seconds = retries[row.given - 1]
+                log.warning("%r was not handled, and comes back in %g s", dead, seconds, exc_info=error)
+                return self._store.delay_dead(session, row.archive_id, seconds)
+            log.error("%r was not handled, and comes back no more", dead, exc_info=error)
+        self._store.end_dead(session, row.archive_id)
+
+    def _handle(self, handler: DeadHandler, dead: DeadMessage) -> None:
+        self._handling.before_each()
+        ran(handler(dead), handler)
+
+    def _kind(self, dead: DeadMessage) -> str | None:
+        """Whoever says the kind may stumble over what others wrote: that has none."""
+        try:
+            kind = self._handlers.kind_of(dead.message)
+        except Exception as error:
+            if not isinstance(error, MessageUnreadable):
+                log.warning("The kind of %r cannot be told", dead, exc_info=error)
+            return None
+        return kind if isinstance(kind, str) else None
