@@ -95,6 +95,14 @@ class DeadLease(NamedTuple):
     archived_at: datetime | None
 
 
+class HandEnding(NamedTuple):
+    """How a person ends a message. Texts hold no NUL and no half character."""
+
+    result: Literal["rejected", "failed"]
+    who: str
+    details: str
+
+
 class LeaseStore(Protocol):
     """Each call is one statement, of which nothing is looked up by the session's search path or zone."""
 
@@ -125,6 +133,15 @@ class LeaseStore(Protocol):
 
     def release(self, session: Connection, lease: tuple[int, str], after: float | datetime = 0) -> bool:
         """For another go, in so many seconds or at that time. False: it was not held any more."""
+
+    def release_seen(self, session: Connection, id: int, seen: str) -> bool:
+        """By hand: as ``release``, from the lock that somebody looked at. False: nothing was done."""
+
+    def end_seen(self, session: Connection, id: int, seen: str, ending: HandEnding) -> int | None:
+        """By hand: end a message whose lock, or lack of one, is that which somebody looked at; its archive id."""
+
+    def seen_now(self, session: Connection, id: int) -> str | None:
+        """Which lock it has now, empty for none; None: it is not there."""
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
         """Archive or release messages whose locks are over; those that somebody else has in hand are left to him."""

@@ -9,6 +9,9 @@ PERMISSIONS = {
     "discard": "pgqueue.discard_message",
     "restore": "pgqueue.discard_message",
     "move_out": "pgqueue.discard_message",
+    "publish": "pgqueue.retry_message",
+    "release": "pgqueue.retry_message",
+    "end": "pgqueue.discard_message",
     "run": "pgqueue.run_endpoint",
     "set": "pgqueue.change_settings",
     "acknowledge": "pgqueue.change_settings",
@@ -16,7 +19,7 @@ PERMISSIONS = {
     "schedule": "pgqueue.change_schedule",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "schedule"})
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "publish", "release", "end", "schedule"})
 
 
 class Refusal(NamedTuple):

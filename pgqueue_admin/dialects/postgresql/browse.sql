@@ -117,3 +117,90 @@ group by 1
 select due, headers from (
     select due, headers from {table} where due >= '0001-01-02' and due < '9999-12-30' order by due limit {most}
 ) soonest where octet_length(headers) < 65536 and headers like '%%"NServiceBus.DeliverAt"%%'
+
+-- name: lease_columns
+-- Of every lease message shown: of its document the first scalar fields, cut, and of an array the first element as its kind. What
+-- is large is not taken apart. Times beyond the calendar are none.
+m.id, case when m.created_at between '0001-01-02' and '9999-12-30' then m.created_at at time zone 'UTC' end as created_at,
+case when m.lock_expires_at between '0001-01-02' and '9999-12-30' then m.lock_expires_at at time zone 'UTC' end as lock_ends_at,
+m.lock_expires_at is not null as is_locked,
+coalesce(m.lock_expires_at <= clock_timestamp() at time zone 'UTC', false) as is_over,
+pg_column_size(m.message)::bigint as stored_size, jsonb_typeof(m.message) as shape,
+case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
+    when 'object' then case jsonb_typeof(m.message -> 'kind') when 'string' then left(m.message ->> 'kind', 200) end
+    when 'array' then case jsonb_typeof(m.message -> 0) when 'string' then left(m.message ->> 0, 200) end end end as kind,
+(select jsonb_object_agg(left(field.key, 100), left(field.value #>> '{{}}', 200)) from (
+    select key, value from jsonb_each(
+        case when pg_column_size(m.message) <= 65536 and jsonb_typeof(m.message) = 'object' then m.message end)
+    where key <> 'kind' and jsonb_typeof(value) in ('string', 'number', 'boolean') limit 8
+) field) as fields,
+{ours}
+
+-- name: lease_ours
+-- Part of lease_columns: what our workers note.
+m.attempts, m.available_at as due_at, m.available_at > clock_timestamp() as is_later,
+coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, false) as has_token, m.retried_from, {seen} as seen
+
+-- name: lease_theirs
+-- In its place, of a table of the original.
+null::integer as attempts, null::timestamptz as due_at, false as is_later, false as has_token, null::integer as retried_from,
+'' as seen
+
+-- name: lease_by_number
+-- By key, never by offset: rows that leave meanwhile shift nothing.
+select {columns} from {table} m where m.id > %(after)s::bigint order by m.id limit %(limit)s
+
+-- name: lease_by_number_back
+-- As lease_by_number, from the other end.
+select {columns} from {table} m where m.id < %(before)s::bigint order by m.id desc limit %(limit)s
+
+-- name: lease_locked
+-- Whose lock ends first comes first; those that are over are the very first.
+select {columns} from {table} m where m.lock_expires_at is not null order by m.lock_expires_at, m.id limit %(limit)s
+
+-- name: lease_waiting
+-- In the order of claims: what is kept for later is last.
+select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
+
+-- name: lease_message
+-- One, with the start of its document.
+select {columns}, left(m.message::text, 65536) as document, octet_length(m.message::text) as document_size
+from {table} m where m.id = %(id)s::bigint
+
+-- name: lease_document
+-- A part of it as UTF-8, cut in the database.
+select octet_length(whole.bytes) as size, substring(whole.bytes from %(offset)s::int + 1 for %(length)s::int) as part
+from (select convert_to(m.message::text, 'UTF8') as bytes from {table} m where m.id = %(id)s::bigint) whole
+
+-- name: lease_endings
+-- How messages ended since, of the newest so many: those of original clients, which name no queue, too.
+select result, count(*) as number, min(died_at) as oldest_at, bool_or(asked.more) as more
+from (
+    select result::text, died_at, count(*) over () > {cap} as more
+    from (
+        (select result, died_at from messages.message_archive
+         where queue = '"messages"."message"' and kind = 'lease' and died_at >= clock_timestamp() - %(since)s::interval
+         order by died_at desc limit {cap} + 1)
+        union all
+        (select result, died_at from messages.message_archive
+         where queue is null and kind = 'lease' and died_at >= clock_timestamp() - %(since)s::interval
+         order by died_at desc limit {cap} + 1)
+    ) newest
+    order by died_at desc limit {cap}
+) asked
+group by result order by result
+
+-- name: listeners
+-- Sessions of this database whose last statement was a LISTEN: who asked anything since is not told from others. Of other roles'
+-- sessions nothing is told without pg_read_all_stats: how many these are.
+select a.pid, a.application_name, a.usename::text as "user", coalesce(host(a.client_addr), '') as host, a.state_change as since,
+       case when a.query ~* 'dead_message' then 'dead_message' else 'new_message' end as channel
+from pg_stat_activity a
+where a.datname = current_database() and a.backend_type = 'client backend'
+  and a.query ~* '^\s*listen\s+"?(new|dead)_message"?\s*;?\s*$'
+order by channel desc, a.pid limit 50
+
+-- name: hidden_sessions
+-- How many cannot be told.
+select count(*) from pg_stat_activity a
+where a.datname = current_database() and a.query = '<insufficient privilege>'

@@ -190,3 +190,52 @@ where archive_id operator(pg_catalog.=) %(id)s::integer
 -- All that an idle handler of the dead has to know.
 select (extract(epoch from available_at operator(pg_catalog.-) pg_catalog.statement_timestamp()))::double precision
 from messages.dead_delivery order by available_at limit 1
+
+-- name: seen
+-- Which lock a message has, in words that nobody else's has: ours by its token, which a renewal keeps; an original client's by its
+-- end; none is nothing. Of tables of the original it is the end alone.
+coalesce(case when m.token_expires_at operator(pg_catalog.=) m.lock_expires_at then m.lock_token::pg_catalog.text end,
+    extract(epoch from m.lock_expires_at)::pg_catalog.text, '')
+
+-- name: release_seen
+-- By hand: only from the lock that somebody looked at. A row that is being changed at this moment is left to whoever does.
+with held as materialized (
+    select m.id from messages.message m
+    where m.id operator(pg_catalog.=) %(id)s::integer and m.lock_expires_at is not null
+        and {seen} operator(pg_catalog.=) %(seen)s::pg_catalog.text
+    for update skip locked
+), released as (
+    update messages.message m
+    set lock_expires_at = null, token_expires_at = null, lock_token = null, release_expired = false,
+        available_at = pg_catalog.statement_timestamp()
+    from held where m.id operator(pg_catalog.=) held.id
+    returning m.id
+)
+select id, pg_catalog.pg_notify('new_message', id::pg_catalog.text) from released
+
+-- name: end_seen
+-- By hand: deletes and archives at once, only from the lock that somebody looked at, or from none. Who did it stands in the archive.
+with held as materialized (
+    select m.id from messages.message m
+    where m.id operator(pg_catalog.=) %(id)s::integer and {seen} operator(pg_catalog.=) %(seen)s::pg_catalog.text
+    for update skip locked
+), gone as (
+    delete from messages.message m using held where m.id operator(pg_catalog.=) held.id
+    returning m.id, m.created_at, m.message, m.attempts
+), archived as (
+    insert into messages.message_archive (
+        created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, attempts, sent_at)
+    select created_at, pg_catalog.now() at time zone 'utc', message, %(result)s::public.message_status,
+        %(handled_by)s::pg_catalog.text, %(details)s::pg_catalog.text, 'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text,
+        attempts, created_at at time zone 'utc'
+    from gone
+    returning id
+), noted as (
+    insert into messages.archive_event (archive_id, who, verb, target)
+    select id, %(who)s::pg_catalog.text, 'ended', %(queue)s::pg_catalog.text from archived
+)
+select id from archived
+
+-- name: seen_now
+-- Why nothing was done: it has ended, or somebody else has it.
+select {seen} as seen from messages.message m where m.id operator(pg_catalog.=) %(id)s::integer

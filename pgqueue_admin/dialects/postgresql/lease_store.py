@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from pgqueue_admin.dialects.connection import Connection
-from pgqueue_admin.dialects.lease_store import QUEUE, DeadLease, Ended, Ending, Expired, Lease, Outlook
+from pgqueue_admin.dialects.lease_store import QUEUE, DeadLease, Ended, Ending, Expired, HandEnding, Lease, Outlook
 from pgqueue_admin.dialects.postgresql import addressing
 from pgqueue_admin.dialects.statements import Statements
 
@@ -60,6 +60,19 @@ class PostgreSQLLeases:
         at, seconds = (after, 0.0) if isinstance(after, datetime) else (None, after)
         about = {"id": lease[0], "token": lease[1], "at": at, "seconds": seconds}
         return session.one(self._sql.release(**self._held), about) is not None
+
+    def release_seen(self, session: Connection, id: int, seen: str) -> bool:
+        query = self._sql.release_seen(seen=self._sql.seen)
+        return session.one(query, {"id": id, "seen": seen}) is not None
+
+    def end_seen(self, session: Connection, id: int, seen: str, ending: HandEnding) -> int | None:
+        by = {"who": ending.who, "handled_by": ending.who[:50], "details": ending.details, "result": ending.result}
+        row = session.one(self._sql.end_seen(seen=self._sql.seen), {"id": id, "seen": seen, "queue": _CANONICAL, **by})
+        return row.id if row else None  # type: ignore[attr-defined]
+
+    def seen_now(self, session: Connection, id: int) -> str | None:
+        row = session.one(self._sql.seen_now(seen=self._sql.seen), {"id": id})
+        return row.seen if row else None  # type: ignore[attr-defined]
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
         query = self._sql.expire(is_over=self._sql.is_over, most=most)

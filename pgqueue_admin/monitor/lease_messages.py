@@ -1,0 +1,143 @@
+"""Messages of the lease queue where they lie, who listens for them, and how they ended. Looking locks nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor.queue_table import QueueTable
+
+ENDINGS = 10_000  # are counted; of more it is said since when these are
+
+State = Literal["waiting", "locked", "over", "later"]
+Order = Literal["number", "newest", "locked", "waiting"]
+
+
+@dataclass(frozen=True)
+class LeaseMessage:
+    """``has_token``: a client of ours has it; else an original one. ``seen``: which lock this is, for an act by hand.
+
+    ``attempts``, ``due_at``: None in a table of the original. ``fields``: its first scalar ones, as texts, cut.
+    """
+
+    id: int
+    created_at: datetime | None
+    lock_ends_at: datetime | None  # None also where no calendar reaches
+    is_locked: bool
+    is_over: bool
+    stored_size: int  # bytes, as compressed
+    shape: str  # object, array, string, number, boolean, null
+    kind: str | None
+    fields: Mapping[str, str]
+    attempts: int | None
+    due_at: datetime | None
+    is_later: bool
+    has_token: bool
+    retried_from: int | None
+    seen: str
+    document: str = ""
+    document_size: int | None = None  # bytes
+
+    @property
+    def state(self) -> State:
+        if self.is_locked:
+            return "over" if self.is_over else "locked"
+        return "later" if self.is_later else "waiting"
+
+    @classmethod
+    def of(cls, row: Any) -> "LeaseMessage":
+        known = row._asdict()
+        return cls(**{**known, "fields": known["fields"] or {}})
+
+
+class Listener(NamedTuple):
+    pid: int
+    application: str
+    user: str
+    host: str
+    since: datetime | None
+    channel: str  # new_message, dead_message
+
+
+class Listeners(NamedTuple):
+    """``hidden``: sessions of which this role is not told what they asked."""
+
+    sessions: list[Listener]
+    hidden: int
+
+
+class Endings(NamedTuple):
+    """``since``: None where all of the time asked for are counted; else when the oldest of these ended."""
+
+    by_result: dict[str, int]
+    since: datetime | None
+
+    @property
+    def all(self) -> int:
+        return sum(self.by_result.values())
+
+
+class DocumentPart(NamedTuple):
+    part: bytes
+    size: int
+
+
+def page(
+    connection: Connection,
+    table: QueueTable,
+    order: Order,
+    limit: int,
+    *,
+    after: int = -(2**63),
+    before: int = 2**63 - 1,
+) -> list[LeaseMessage]:
+    """By number also from a number on; by lock or by turn the first ones."""
+    browse, values = postgresql().browse, {"limit": limit, "after": after, "before": before}
+    if order == "number":
+        query = browse.lease_by_number(**_parts(table))
+    elif order == "newest":
+        query = browse.lease_by_number_back(**_parts(table))
+    elif order == "locked":
+        query = browse.lease_locked(**_parts(table))
+    else:
+        query = browse.lease_waiting(order=_turn(table), **_parts(table))
+    return [LeaseMessage.of(row) for row in connection.all(query, values)]
+
+
+def message(connection: Connection, table: QueueTable, number: int) -> LeaseMessage | None:
+    """With the start of its document; None where it is not there any more."""
+    row = connection.one(postgresql().browse.lease_message(**_parts(table)), {"id": number})
+    return LeaseMessage.of(row) if row else None
+
+
+def document(connection: Connection, table: QueueTable, number: int, offset: int, length: int) -> DocumentPart | None:
+    query = postgresql().browse.lease_document(table=table.address)
+    row = connection.one(query, {"id": number, "offset": offset, "length": length})
+    return DocumentPart(bytes(row.part), row.size) if row else None  # type: ignore[attr-defined]
+
+
+def listeners(connection: Connection) -> Listeners:
+    browse = postgresql().browse
+    found = [Listener(*row) for row in connection.all(browse.listeners())]
+    return Listeners(found, connection.value(browse.hidden_sessions()))
+
+
+def endings(connection: Connection, since: timedelta = timedelta(hours=1)) -> Endings:
+    """How many ended how in that time, by result; of the newest ENDINGS."""
+    rows = connection.all(postgresql().browse.lease_endings(cap=ENDINGS), {"since": since})
+    more = any(row.more for row in rows)
+    return Endings({row.result: row.number for row in rows}, min(row.oldest_at for row in rows) if more else None)
+
+
+def _parts(table: QueueTable) -> dict[str, Any]:
+    browse, common = postgresql().browse, {"table": table.address, "columns": postgresql().browse.lease_columns}
+    if not table.has_attempts:
+        return {**common, "ours": browse.lease_theirs}
+    return {**common, "ours": browse.lease_ours, "seen": postgresql().lease.seen}
+
+
+def _turn(table: QueueTable) -> Any:
+    monitor = postgresql().monitor
+    return monitor.lease_order if table.has_attempts else monitor.original_order

@@ -1,0 +1,154 @@
+"""Messages of the lease queue as a person looks at them: whatever they hold, and nothing is locked by looking."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.monitor import discovery, lease_messages
+from pgqueue_admin.monitor.queue_table import QueueTable
+from tests.archive.test_schema import ORIGINAL
+from tests.lease import original
+
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture
+def reading(engine_database: str, connect: Connect) -> Connection:
+    return connect(engine_database, read_only=True)
+
+
+@pytest.fixture
+def queue(engine_database: str) -> Iterator[LeaseQueue]:
+    queue = LeaseQueue(engine_database, name="thumbs")
+    yield queue
+    queue.close()
+
+
+def table_of(connection: Connection) -> QueueTable:
+    table = discovery.readable(connection, Address("messages", "message"))
+    assert table is not None
+    return table
+
+
+def ids(connection: Connection, order: Any, **where: int) -> list[int]:
+    return [each.id for each in lease_messages.page(connection, table_of(connection), order, 50, **where)]
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "fields"),
+    [
+        ({"kind": "render", "asset": "kettle", "w": 8, "ok": True, "deep": {"a": 1}, "none": None}, "render",
+         {"w": "8", "ok": "true", "asset": "kettle"}),
+        (["raise", 1], "raise", {}),
+        ([], None, {}),
+        ([[1]], None, {}),
+        ({"kind": {"not": "a text"}}, None, {}),
+        ("a text", None, {}),
+        (None, None, {}),
+        ({"a": "x" * 5000}, None, {"a": "x" * 200}),
+        ({str(i): i for i in range(5000)}, None, {str(i): str(i) for i in range(8)}),
+        ({"<script>": "\u202e", "kind": "\u0007"}, "\u0007", {"<script>": "\u202e"}),
+        ({"kind": "k" * 500}, "k" * 200, {}),
+    ],
+)  # fmt: skip
+def test_kind_and_first_scalar_fields(
+    queue: LeaseQueue, reading: Connection, document: Any, kind: str | None, fields: dict[str, str]
+) -> None:
+    number = queue.publish(document)
+    (seen,) = lease_messages.page(reading, table_of(reading), "number", 10)
+    assert (seen.id, seen.kind, dict(seen.fields)) == (number, kind, fields)
+
+
+def test_what_is_large_is_not_taken_apart(queue: LeaseQueue, reading: Connection) -> None:
+    import random
+
+    noise = random.Random(7).randbytes(200_000).hex()
+    number = queue.publish({"kind": "big", "noise": noise})
+    (seen,) = lease_messages.page(reading, table_of(reading), "number", 10)
+    assert (seen.kind, dict(seen.fields)) == (None, {})
+    whole = lease_messages.message(reading, table_of(reading), number)
+    assert whole is not None
+    assert len(whole.document) == 65_536
+    part = lease_messages.document(reading, table_of(reading), number, whole.document_size - 4, 100)  # type: ignore[operator]
+    assert part is not None
+    assert part.size == whole.document_size
+    assert part.part.endswith(b'"}')
+
+
+def test_each_order_begins_where_it_says(queue: LeaseQueue, reading: Connection) -> None:
+    one, two, three, four, five = queue.publish_many(range(5))
+    first, second, third = queue.claim(3)
+    queue.renew(first, 600)
+    queue.renew(second, 0.001)
+    queue.release(third, after=600)
+    assert ids(reading, "locked") == [two, one]
+    assert ids(reading, "waiting") == [four, five, three]
+    assert ids(reading, "number") == [one, two, three, four, five]
+    assert ids(reading, "number", after=three) == [four, five]
+    assert ids(reading, "newest", before=three) == [two, one]
+    states = {each.id: each.state for each in lease_messages.page(reading, table_of(reading), "number", 10)}
+    assert states == {one: "locked", two: "over", three: "later", four: "waiting", five: "waiting"}
+
+
+def test_who_has_it_as_far_as_the_row_tells(queue: LeaseQueue, reading: Connection, engine_database: str) -> None:
+    number = queue.publish(1)
+    with psycopg.connect(engine_database, autocommit=True) as worker:
+        worker.execute("set timezone = 'UTC'")
+        assert original.retrieve(worker, number, 600)
+    theirs = lease_messages.message(reading, table_of(reading), number)
+    assert theirs is not None
+    assert (theirs.state, theirs.has_token, theirs.attempts) == ("locked", False, 0)
+    queue.publish(2)
+    (lease,) = queue.claim()
+    ours = lease_messages.message(reading, table_of(reading), lease.id)
+    assert ours is not None
+    assert (ours.has_token, ours.attempts, ours.seen) == (True, 1, lease.token)
+
+
+def test_a_table_of_the_original(connection: Connection) -> None:
+    connection.run(ORIGINAL)
+    connection.run("""insert into messages.message (message) values ('["go", 1]'), ('2')""")
+    connection.run("update messages.message set lock_expires_at = 'infinity' where id = 2")
+    table = table_of(connection)
+    one, two = lease_messages.page(connection, table, "number", 10)
+    assert (one.state, one.kind, one.attempts) == ("waiting", "go", None)
+    assert (two.state, two.lock_ends_at) == ("locked", None)
+    assert [each.id for each in lease_messages.page(connection, table, "waiting", 10)] == [1]
+
+
+def test_who_listens_as_far_as_can_be_told(reading: Connection, engine_database: str, connect: Connect) -> None:
+    with psycopg.connect(engine_database, autocommit=True, application_name="psql") as session:
+        session.execute('LISTEN "new_message";')
+        with psycopg.connect(engine_database, autocommit=True) as other:
+            other.execute("listen dead_message")
+            found = lease_messages.listeners(reading)
+    assert [(each.application, each.channel) for each in found.sessions][:1] == [("psql", "new_message")]
+    assert [each.channel for each in found.sessions] == ["new_message", "dead_message"]
+    assert found.hidden == 0
+
+
+def test_endings_of_the_hour_are_counted_or_said_since_when(
+    queue: LeaseQueue, reading: Connection, connect: Connect, engine_database: str
+) -> None:
+    queue.publish_many(range(4))
+    for lease, result in zip(queue.claim(4), ["success", "success", "rejected", "failed"], strict=True):
+        queue.finish(lease, result)  # type: ignore[arg-type]
+    engine = connect(engine_database)
+    engine.run("""
+        insert into messages.message_archive (created_at, message, result, handled_by, died_at)
+        values (now(), '1', 'lock_expired', 'w', now()), (now(), '1', 'failed', 'w', now() - interval '2 hours')
+    """)
+    assert lease_messages.endings(reading) == (
+        {"success": 2, "rejected": 1, "failed": 1, "lock_expired": 1}, None
+    )  # fmt: skip
+    engine.run("""
+        insert into messages.message_archive (created_at, message, result, handled_by)
+        select now(), '1', 'success', 'w' from generate_series(1, 10000)
+    """)
+    seen = lease_messages.endings(reading)
+    assert seen.all == 10_000
+    assert seen.since is not None

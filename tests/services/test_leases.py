@@ -1,0 +1,203 @@
+"""Acts by hand on the lease queue: audited, by right, and never on a lock that was taken meanwhile."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.services import leases
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused
+from tests.archived_messages import OPERATOR, person
+from tests.lease import original
+from tests.older_schema import set_back
+
+Connect = Callable[..., Connection]
+
+
+@pytest.fixture(autouse=True)
+def archive(console_database: str, settings: Any) -> str:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+    return console_database
+
+
+@pytest.fixture
+def ana(archive: str) -> User:
+    return person("ana", *OPERATOR)
+
+
+@pytest.fixture
+def queue(archive: str) -> Iterator[LeaseQueue]:
+    queue = LeaseQueue(archive, name="thumbs")
+    yield queue
+    queue.close()
+
+
+@pytest.fixture
+def session(archive: str, connect: Connect) -> Connection:
+    return connect(archive)
+
+
+def seen(session: Connection, number: int) -> str:
+    """As a page read it."""
+    found = postgresql().leases.seen_now(session, number)
+    assert found is not None
+    return found
+
+
+def audited() -> list[tuple[str, str, Any]]:
+    return list(AuditEntry.objects.order_by("id").values_list("verb", "who", "after"))
+
+
+def test_what_is_typed_is_published_digit_by_digit(queue: LeaseQueue, ana: User) -> None:
+    typed = '{"kind": "render", "big": 123456789012345678901234567890.10, "text": "\\u00fc"}'
+    number = leases.publish(typed, ana, "console")
+    (lease,) = queue.claim()
+    assert (lease.id, "123456789012345678901234567890.10" in lease.text, lease.message["text"]) == (number, True, "ü")
+    assert audited() == [("publish", "ana", {"id": number})]
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ('{"a": 1', "line 1, column 8"),
+        ("", "line 1, column 1"),
+        ("NaN", "NaN is no number of JSON"),
+        ('"\\u0000"', "Unicode"),
+        ("[" * 100_000, "JSON"),
+        ('"' + "x" * 1_000_001 + '"', "1,000,000 bytes"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_where(ana: User, session: Connection, typed: str, why: str) -> None:
+    with pytest.raises(OperationRefused, match=why):
+        leases.publish(typed, ana, "console")
+    assert session.value("select count(*) from messages.message") == 0
+    assert audited() == []
+
+
+def test_a_lock_is_released_and_another_worker_has_it_at_once(
+    queue: LeaseQueue, session: Connection, ana: User
+) -> None:
+    queue.publish(1)
+    (lease,) = queue.claim(lock_for=600)
+    session.listen("new_message")
+    leases.release(lease.id, seen(session, lease.id), ana, "console", "stuck")
+    assert next(iter(session.notifications(timeout=10))).payload == str(lease.id)
+    assert queue.finish(lease) is None, "who had it ends nothing any more"
+    assert [each.id for each in queue.claim()] == [lease.id]
+    assert audited() == [("release", "ana", {"id": lease.id})]
+
+
+def test_a_renewal_is_the_same_lock(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    queue.publish(1)
+    (lease,) = queue.claim()
+    before = seen(session, lease.id)
+    queue.renew(lease, 300)
+    leases.release(lease.id, before, ana, "console")
+    assert queue.claim()
+
+
+def test_a_lock_that_was_taken_meanwhile_is_not_touched(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    queue.publish(1)
+    (first,) = queue.claim()
+    before = seen(session, first.id)
+    queue.release(first)
+    (second,) = queue.claim()
+    for act in (
+        lambda: leases.release(first.id, before, ana, "console"),
+        lambda: leases.end(first.id, before, "failed", ana, "console", "stuck"),
+        lambda: leases.end(first.id, "", "failed", ana, "console", "waits too long"),
+    ):
+        with pytest.raises(OperationRefused, match="locked anew meanwhile"):
+            act()
+    assert queue.finish(second)
+    assert audited() == []
+
+
+def test_an_original_clients_lock_is_known_by_its_end(
+    queue: LeaseQueue, session: Connection, ana: User, archive: str
+) -> None:
+    number = queue.publish(1)
+    with psycopg.connect(archive, autocommit=True) as worker:
+        worker.execute("set timezone = 'UTC'")
+        assert original.retrieve(worker, number, 600)
+        before = seen(session, number)
+        leases.release(number, before, ana, "console")
+        assert original.retrieve(worker, number, 700)
+    with pytest.raises(OperationRefused, match="locked anew"):
+        leases.release(number, before, ana, "console")
+
+
+def test_a_row_in_somebodys_hands_is_left_to_him_at_once(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    queue.publish(1)
+    (lease,) = queue.claim()
+    before = seen(session, lease.id)
+    with session.transaction():
+        session.run("select from messages.message for update")
+        with pytest.raises(OperationRefused, match="at this moment"):
+            leases.release(lease.id, before, ana, "console")
+        with pytest.raises(OperationRefused, match="at this moment"):
+            leases.end(lease.id, before, "failed", ana, "console", "stuck")
+    leases.release(lease.id, before, ana, "console")
+    with session.transaction():
+        session.run("select from messages.message for update")
+        with pytest.raises(OperationRefused, match="at this moment"):
+            leases.end(lease.id, "", "failed", ana, "console", "stuck")
+    with pytest.raises(OperationRefused, match="is not locked"):
+        leases.release(lease.id, "", ana, "console")
+
+
+@pytest.mark.parametrize("result", ["failed", "rejected"])
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_message_is_ended_with_who_and_why(
+    queue: LeaseQueue, session: Connection, ana: User, result: Any, locked: bool
+) -> None:
+    number = queue.publish({"asset": "kettle"})
+    if locked:
+        queue.claim()
+    archived = leases.end(number, seen(session, number), result, ana, "console", "poisoned")
+    row = session.one("select * from messages.message_archive")
+    assert row is not None
+    assert (row.id, row.message_id, row.result, row.handled_by) == (archived, str(number), result, "ana")
+    assert (row.message, row.details, row.second_ending_of) == ({"asset": "kettle"}, "Ended by ana: poisoned", None)
+    assert session.one("select verb, who from messages.archive_event") == ("ended", "ana")
+    assert session.value("select count(*) from messages.message") == 0
+    assert audited() == [("end", "ana", {"id": number, "result": result, "archive_id": archived})]
+    with pytest.raises(OperationRefused, match="it ended meanwhile"):
+        leases.end(number, "", "failed", ana, "console", "again")
+
+
+def test_an_end_needs_a_reason_and_each_act_its_right(queue: LeaseQueue, session: Connection, ana: User) -> None:
+    number, viewer = queue.publish(1), person("viewer")
+    with pytest.raises(OperationRefused, match="a reason"):
+        leases.end(number, "", "failed", ana, "console", "")
+    for act in (
+        lambda: leases.publish("1", viewer, "console"),
+        lambda: leases.release(number, "", viewer, "console"),
+        lambda: leases.end(number, "", "failed", viewer, "console", "why"),
+    ):
+        with pytest.raises(OperationNotAllowed, match="needs the right"):
+            act()
+    assert session.value("select count(*) from messages.message") == 1
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**31, 10**30])
+def test_a_number_that_no_message_has_is_refused(ana: User, number: int) -> None:
+    with pytest.raises(OperationRefused, match="no longer in the queue"):
+        leases.release(number, "x", ana, "console")
+    with pytest.raises(OperationRefused, match="no longer in the queue"):
+        leases.end(number, "", "failed", ana, "console", "why")
+
+
+def test_an_unwatched_schema_and_older_tables_are_not_acted_on(session: Connection, ana: User, settings: Any) -> None:
+    set_back(session, 3)
+    with pytest.raises(OperationRefused, match="engine_schema"):
+        leases.publish("1", ana, "console")
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
+    with pytest.raises(OperationRefused, match="PGQUEUE_QUEUE_SCHEMAS"):
+        leases.publish("1", ana, "console")
