@@ -23,6 +23,7 @@ PAGES = (
     "messages.views",
     "messages.detail_views",
     "messages.download",
+    "leases.views",
     "delayed.views",
     "subscriptions.views",
     "endpoints.views",

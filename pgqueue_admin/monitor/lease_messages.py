@@ -19,12 +19,14 @@ Order = Literal["number", "newest", "locked", "waiting"]
 class LeaseMessage:
     """``has_token``: a client of ours has it; else an original one. ``seen``: which lock this is, for an act by hand.
 
-    ``attempts``, ``due_at``: None in a table of the original. ``fields``: its first scalar ones, as texts, cut.
+    Seconds are from now on, by the clock of its server; None: never. ``attempts``, ``due_seconds``: None also in a
+    table of the original. ``fields``: its first scalar ones, as texts, cut.
     """
 
     id: int
     created_at: datetime | None
     lock_ends_at: datetime | None  # None also where no calendar reaches
+    lock_seconds: float | None
     is_locked: bool
     is_over: bool
     stored_size: int  # bytes, as compressed
@@ -32,12 +34,11 @@ class LeaseMessage:
     kind: str | None
     fields: Mapping[str, str]
     attempts: int | None
-    due_at: datetime | None
+    due_seconds: float | None
     is_later: bool
     has_token: bool
     retried_from: int | None
     seen: str
-    document: str = ""
     document_size: int | None = None  # bytes
 
     @property
@@ -107,7 +108,7 @@ def page(
 
 
 def message(connection: Connection, table: QueueTable, number: int) -> LeaseMessage | None:
-    """With the start of its document; None where it is not there any more."""
+    """With how large its document is; None where it is not there any more."""
     row = connection.one(postgresql().browse.lease_message(**_parts(table)), {"id": number})
     return LeaseMessage.of(row) if row else None
 

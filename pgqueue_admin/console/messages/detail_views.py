@@ -8,7 +8,7 @@ from django.urls import path
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from pgqueue_admin.archive import store
+from pgqueue_admin.archive import lease_retry, store
 from pgqueue_admin.archive.messages import ArchivedMessage
 from pgqueue_admin.console import navigation, query_errors
 from pgqueue_admin.console.messages.detail import (
@@ -45,6 +45,7 @@ class ArchivedMessageData(NamedTuple):
     events: list[Any]
     beside: prev_next.PrevNext | None
     judged: Target | None
+    retried_as: int | None  # of a lease message
 
 
 @require_safe
@@ -72,6 +73,7 @@ def archived(request: HttpRequest, archive_id: int) -> HttpResponse:
         "error": error.of_archived(found.message, request.GET.get("trace") == "full"),
         "acts": actions.of_archived(request.user, known, found.judged),
         "beside": found.beside,
+        "retried_as": found.retried_as,
         "done": [*timeline.done(known, found.events)],
         "reasons": audit_reasons.of(archive_id, found.events),
         "started_here": operations.started_here(event.operation for event in found.events),
@@ -109,7 +111,8 @@ def _read_archived(connection: Connection, archive_id: int, request: HttpRequest
     beside = prev_next.of(connection, message, request.GET.get("q"))
     target = message.target if message.state == "dead" else None
     judged = judge(connection, [target])[target] if target else None
-    return ArchivedMessageData(message, shown, events, beside, judged)
+    retried_as = lease_retry.retried_as(connection, archive_id) if message.kind == "lease" else None
+    return ArchivedMessageData(message, shown, events, beside, judged, retried_as)
 
 
 def _archived_body(connection: Connection, message: ArchivedMessage, request: HttpRequest) -> body.ShownBody:
@@ -118,7 +121,8 @@ def _archived_body(connection: Connection, message: ArchivedMessage, request: Ht
         return bytes(found.content) if found else None
 
     known = facts.of_archived(message)
-    return body.of_copy(read, message.body_bytes, known.content_type, request.GET.dict())
+    content_type = "application/json" if message.kind == "lease" else known.content_type
+    return body.of_copy(read, message.body_bytes, content_type, request.GET.dict())
 
 
 def _missing(request: HttpRequest, problem: query_errors.QueryError | None, **about: Any) -> HttpResponse:

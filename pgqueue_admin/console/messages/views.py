@@ -8,6 +8,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from pgqueue_admin.console import navigation, pagination, query_errors
+from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.messages.detail import delayed_rows, message_list
 from pgqueue_admin.console.queues.detail.gone_queue import Known
 from pgqueue_admin.dialects import Address, Connection
@@ -40,6 +41,8 @@ def page(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     found, problem = query_errors.read(
         lambda connection: _read(connection, address, request.GET.dict(), queue), address
     )
+    if found and found.table and found.table.kind is TableKind.LEASE:
+        return leases.listing(request, schema, table)
     if isinstance(found, delayed_rows.DelayedPageRows):
         navigation.stands_under(request, "delayed")
     gone = problem.kind == "gone" if problem else not (found and found.table)

@@ -22,7 +22,8 @@ def depth(row: QueueRow) -> SafeString:
 
 
 def in_flight(row: QueueRow) -> SafeString:
-    return components.figure(row.latest.in_flight if row.latest else None, "hint")
+    how = row.latest.how if row.latest and row.queue.kind == "lease" else "hint"  # a lock is a fact of its row
+    return components.figure(row.latest.in_flight if row.latest else None, how)
 
 
 def delayed(row: QueueRow) -> SafeString:

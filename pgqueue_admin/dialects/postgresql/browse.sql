@@ -123,6 +123,8 @@ select due, headers from (
 -- is large is not taken apart. Times beyond the calendar are none.
 m.id, case when m.created_at between '0001-01-02' and '9999-12-30' then m.created_at at time zone 'UTC' end as created_at,
 case when m.lock_expires_at between '0001-01-02' and '9999-12-30' then m.lock_expires_at at time zone 'UTC' end as lock_ends_at,
+case when isfinite(m.lock_expires_at)
+     then extract(epoch from m.lock_expires_at - (clock_timestamp() at time zone 'UTC'))::float8 end as lock_seconds,
 m.lock_expires_at is not null as is_locked,
 coalesce(m.lock_expires_at <= clock_timestamp() at time zone 'UTC', false) as is_over,
 pg_column_size(m.message)::bigint as stored_size, jsonb_typeof(m.message) as shape,
@@ -138,12 +140,14 @@ case when pg_column_size(m.message) <= 65536 then case jsonb_typeof(m.message)
 
 -- name: lease_ours
 -- Part of lease_columns: what our workers note.
-m.attempts, m.available_at as due_at, m.available_at > clock_timestamp() as is_later,
+m.attempts,
+case when isfinite(m.available_at) then extract(epoch from m.available_at - clock_timestamp())::float8 end as due_seconds,
+m.available_at > clock_timestamp() as is_later,
 coalesce(m.lock_token is not null and m.token_expires_at = m.lock_expires_at, false) as has_token, m.retried_from, {seen} as seen
 
 -- name: lease_theirs
 -- In its place, of a table of the original.
-null::integer as attempts, null::timestamptz as due_at, false as is_later, false as has_token, null::integer as retried_from,
+null::integer as attempts, null::float8 as due_seconds, false as is_later, false as has_token, null::integer as retried_from,
 '' as seen
 
 -- name: lease_by_number
@@ -163,8 +167,8 @@ select {columns} from {table} m where m.lock_expires_at is not null order by m.l
 select {columns} from {table} m where m.lock_expires_at is null order by {order} limit %(limit)s
 
 -- name: lease_message
--- One, with the start of its document.
-select {columns}, left(m.message::text, 65536) as document, octet_length(m.message::text) as document_size
+-- One, and how large its document is as UTF-8.
+select {columns}, octet_length(convert_to(m.message::text, 'UTF8')) as document_size
 from {table} m where m.id = %(id)s::bigint
 
 -- name: lease_document

@@ -55,6 +55,11 @@ class MessageSummary:
         return self.archived.id if self.archived else None
 
     @property
+    def is_lease(self) -> bool:
+        """Whether it is an archived one of the lease queue, which has no headers."""
+        return self.archived is not None and self.archived.kind == "lease"
+
+    @property
     def word(self) -> str:
         return STATE_WORDS.get(self.state, self.state)
 

@@ -1,6 +1,6 @@
 """Everything the page of one queue shows, from records only: the queue itself is asked later, by its own part."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import urlencode
 
@@ -152,7 +152,12 @@ class QueueData:
 
     @property
     def figures(self) -> list[QueueFigure]:
-        return [figure(self) for figure in _FIGURES]
+        found = [figure(self) for figure in _FIGURES]
+        return [_of_lease(each) for each in found] if self.is_lease else found
+
+    @property
+    def is_lease(self) -> bool:
+        return self.queue.kind == "lease"
 
 
 def state(view: QueueData) -> SafeString:
@@ -240,6 +245,20 @@ def _does_not_empty(row: board.QueueRow) -> str:
 
 
 _FIGURES = (_ready, _in_flight, _delayed, _expired, _oldest, _in, _out)
+# of the lease queue the word, and what stands below it where that is another than of a queue of the transport
+_LEASE_WORDS = {
+    "ready": ("Waiting", ""),
+    "flight": ("Locked", "by its column, no hint"),
+    "delayed": ("Released for later", ""),
+    "expired": ("Expired locks", "ended by workers, or beat each minute"),
+    "oldest": ("Oldest waiting", ""),
+    "in": ("In", "published to it"),
+}
+
+
+def _of_lease(figure: QueueFigure) -> QueueFigure:
+    word, detail = _LEASE_WORDS.get(figure.name, (figure.word, ""))
+    return replace(figure, word=word, detail=_text(detail) if detail else figure.detail)
 
 
 def live(number: str) -> dict[str, str]:

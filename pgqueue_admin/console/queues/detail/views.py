@@ -12,6 +12,7 @@ from pgqueue_admin.console import permissions, query_errors
 from pgqueue_admin.console.endpoints import health
 from pgqueue_admin.console.endpoints.form import EndpointSettingsForm
 from pgqueue_admin.console.endpoints.setting_effects import Effect
+from pgqueue_admin.console.leases import views as leases
 from pgqueue_admin.console.overview import activity
 from pgqueue_admin.console.queue_row.consumers import Team
 from pgqueue_admin.console.queues.detail import head_and_tail as ends
@@ -60,6 +61,7 @@ def show(
         "changes": [activity.of_entry(entry) for entry in view.history],
         "refusal": permissions.refusal_for(request.user, "set"),
         "run_refusal": permissions.refusal_for(request.user, "run"),
+        "publish_refusal": permissions.refusal_for(request.user, "publish"),
         "settings_path": f"{view.row.path}#settings",
         **(_form(view, form) if form or "edit" in request.GET else {}),
         **(_looked(view) if "ends" in request.GET else {}),
@@ -79,7 +81,8 @@ def _never_seen(request: HttpRequest, address: Address) -> HttpResponse:
 def head_and_tail(request: HttpRequest, schema: str, table: str) -> HttpResponse:
     """The part that looks into the queue itself; loaded by the page, with its own limits and its own error."""
     view = QueueData(_queue(schema, table))
-    return render(request, "pgqueue_admin/queue/ends.html", {"view": view, "row": view.row, **_looked(view)})
+    part = "leases/look" if view.is_lease else "queue/ends"
+    return render(request, f"pgqueue_admin/{part}.html", {"view": view, "row": view.row, **_looked(view)})
 
 
 def _queue(schema: str, table: str) -> Queue:
@@ -90,11 +93,20 @@ def _queue(schema: str, table: str) -> Queue:
 
 
 def _looked(view: QueueData) -> dict[str, object]:
+    if view.is_lease:
+        return _looked_at_lease(view)
     try:
         found, unfit = ends.look(view.address, view.row.latest), _unfit(view)
     except DatabaseError as error:
         return {"looked": True, "ends": None, "fault": _fault(error, view.address)}
     return {"looked": True, "ends": found, "fault": "", "unfit": unfit}
+
+
+def _looked_at_lease(view: QueueData) -> dict[str, object]:
+    try:
+        return {"looked": True, "lease": leases.look(view.address), "fault": ""}
+    except DatabaseError as error:
+        return {"looked": True, "lease": None, "fault": _fault(error, view.address)}
 
 
 def _fault(error: DatabaseError, address: Address) -> str:

@@ -1,0 +1,57 @@
+"""How messages of the lease queue ended in the last hour, as one bar and four links."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote
+
+from django.urls import reverse
+
+from pgqueue_admin.dialects.postgresql.lease_store import QUEUE
+from pgqueue_admin.formatting.numbers import UNKNOWN, format_int
+from pgqueue_admin.monitor.lease_messages import Endings
+
+_WORDS = {
+    "success": ("Success", "ok", "sw-ok", "archived as done"),
+    "rejected": ("Rejected", "rejected-f", "k-delayed", "do not fit, or nobody handles them"),
+    "failed": ("Failed", "deadf", "k-dead", "retries were used up"),
+    "lock_expired": ("Lock expired", "skip-f", "k-expired", "too slow, or their worker died"),
+}
+
+
+class EndingShare(NamedTuple):
+    word: str
+    css: str
+    swatch: str
+    detail: str
+    number: int
+    start: int  # of its part of the bar
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfEndings:
+    endings: Endings
+
+    @property
+    def all(self) -> int:
+        return self.endings.all
+
+    @property
+    def shares(self) -> list[EndingShare]:
+        found, start = [], 0
+        for result, (word, css, swatch, detail) in _WORDS.items():
+            number = self.endings.by_result.get(result, 0)
+            found.append(EndingShare(word, css, swatch, detail, number, start, path(result)))
+            start += number
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """For those that do not see the bar."""
+        said = ", ".join(f"{format_int(each.number)} {each.word.lower()}" for each in self.shares)
+        return said if self.all else UNKNOWN
+
+
+def path(result: str) -> str:
+    """The archive, asked for what ended so."""
+    return f"{reverse('archive')}?q={quote(f'queue:{QUEUE} result:{result}', safe='')}"

@@ -1,0 +1,103 @@
+"""Messages of the lease queue as rows: state, holder, and the fields of their payloads that most of them have."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from pgqueue_admin.console import components
+from pgqueue_admin.formatting.durations import duration
+from pgqueue_admin.monitor.lease_messages import LeaseMessage
+
+MOST_FIELDS = 2  # columns
+
+
+class PayloadCell(NamedTuple):
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    message: LeaseMessage
+    cells: Sequence[PayloadCell]  # of the table's fields, in their order
+
+    @property
+    def name(self) -> str:
+        return name(self.message)
+
+    @property
+    def state(self) -> SafeString:
+        return state(self.message)
+
+    @property
+    def tone(self) -> str:
+        return "warn" if self.message.state == "over" else ""
+
+    @property
+    def holder(self) -> str:
+        return holder(self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTable:
+    """``fields``: names of the columns that come from payloads."""
+
+    fields: Sequence[str]
+    rows: Sequence[LeaseRow]
+
+
+def table(messages: Iterable[LeaseMessage]) -> LeaseTable:
+    shown = list(messages)
+    counts = Counter(field for message in shown for field in message.fields)
+    fields = [field for field, _ in counts.most_common(MOST_FIELDS)]
+    return LeaseTable(fields, [LeaseRow(each, _cells(each, fields)) for each in shown])
+
+
+def _cells(message: LeaseMessage, fields: Sequence[str]) -> list[PayloadCell]:
+    return [PayloadCell(field, message.fields.get(field, "")) for field in fields]
+
+
+def name(message: LeaseMessage) -> str:
+    """Its kind, else what its document is."""
+    return message.kind or f"{message.shape} without a kind"
+
+
+def state(message: LeaseMessage) -> SafeString:
+    word, icon, css = _STATES[message.state]
+    seconds = message.lock_seconds if message.is_locked else message.due_seconds
+    return format_html('<span class="tag {}">{}{}</span>', css, components.icon(icon), word(seconds))
+
+
+def holder(message: LeaseMessage) -> str:
+    """As far as the row tells: it stores no name."""
+    if not message.is_locked:
+        return "nobody"
+    return "a client of ours" if message.has_token else "an original client"
+
+
+def _locked(seconds: float | None) -> str:
+    return "locked without an end" if seconds is None else f"locked, {duration(_whole(seconds))} left"
+
+
+def _over(seconds: float | None) -> str:
+    return "lock is over" if seconds is None else f"lock over since {duration(_whole(-seconds))}"
+
+
+def _later(seconds: float | None) -> str:
+    return "released for ever" if seconds is None else f"released, due in {duration(_whole(seconds))}"
+
+
+def _whole(seconds: float) -> float:
+    return float(int(max(0.0, seconds)))
+
+
+_STATES = {
+    "waiting": (lambda seconds: "waiting", "down", ""),
+    "locked": (_locked, "play", "info"),
+    "over": (_over, "warn", "warn"),
+    "later": (_later, "clock", ""),
+}

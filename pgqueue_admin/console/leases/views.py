@@ -1,0 +1,211 @@
+"""The lease queue's messages, one message, and the acts on them: publish, release a lock, end."""
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from pgqueue_admin.archive import store
+from pgqueue_admin.console import pagination, permissions, query_errors, responses, url_converters
+from pgqueue_admin.console.leases import endings, table
+from pgqueue_admin.console.messages.detail import body
+from pgqueue_admin.console.messages.detail.summary import MessageSummary
+from pgqueue_admin.console.responses import Way
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor import discovery, lease_messages
+from pgqueue_admin.monitor.lease_messages import LeaseMessage, Listeners
+from pgqueue_admin.monitor.queue_table import QueueTable, TableKind
+from pgqueue_admin.services import leases
+from pgqueue_admin.services.operations.errors import OperationRefused, OutcomeUnknown
+
+ROWS = 50
+ON_QUEUE_PAGE = 8  # of those that are locked, and of those that wait
+EXAMPLE = '{"kind": "", "test": true}'
+ORDERS = {
+    "number": "By number",
+    "newest": "Newest first",
+    "locked": "Locked, soonest end first",
+    "waiting": "Waiting, in the order of claims",
+}
+
+
+class LeaseLook(NamedTuple):
+    """What a queue's page shows of the table itself."""
+
+    table: QueueTable
+    messages: table.LeaseTable
+    hour: endings.HourOfEndings | None
+    listeners: Listeners
+
+
+class ShownLease(NamedTuple):
+    table: QueueTable
+    message: LeaseMessage
+    facts: MessageSummary
+    body: body.ShownBody
+    archived: list[Any]
+
+
+def look(address: Address) -> LeaseLook | None:
+    """None where the table is gone. Raises DatabaseError."""
+    with queue_database().reading(address) as connection:
+        found = _table(connection, address)
+        if found is None:
+            return None
+        locked = lease_messages.page(connection, found, "locked", ON_QUEUE_PAGE)
+        waiting = lease_messages.page(connection, found, "waiting", ON_QUEUE_PAGE)
+        shown = table.table([*locked, *waiting])
+        return LeaseLook(found, shown, _endings(connection), lease_messages.listeners(connection))
+
+
+def _endings(connection: Connection) -> endings.HourOfEndings | None:
+    """None where the archive cannot be read, or is not ours: the messages are shown all the same."""
+    try:
+        return endings.HourOfEndings(lease_messages.endings(connection))
+    except DatabaseError:
+        return None
+
+
+@require_safe
+def listing(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """As ``messages`` of other queues."""
+    address, order = Address(schema, table), request.GET.get("order", "")
+    order = order if order in ORDERS else "number"
+    found, problem = query_errors.read(lambda connection: _page(connection, address, order, request), address)
+    about = {
+        "address": address,
+        "queue": Queue.objects.select_related("latest").filter(schema=schema, table=table).first(),
+        "orders": ORDERS.items(),
+        "order": order,
+        "trouble": problem,
+        "rows": found.rows[:ROWS] if found else [],
+        "fields": found.fields if found else [],
+        "next": pagination.pack(found.rows[ROWS - 1].message.id) if found and len(found.rows) > ROWS else None,
+        "pages": order in ("number", "newest"),
+        "publish_refusal": permissions.refusal_for(request.user, "publish"),
+    }
+    return render(request, "pgqueue_admin/leases/list.html", about, status=problem.status if problem else 200)
+
+
+def _page(connection: Connection, address: Address, order: Any, request: HttpRequest) -> table.LeaseTable | None:
+    found = _table(connection, address)
+    if found is None:
+        return None
+    after, before = (pagination.integer(request.GET.get(name)) for name in ("after", "before"))
+    where = {name: at for name, at in (("after", after), ("before", before)) if at is not None}
+    return table.table(lease_messages.page(connection, found, order, ROWS + 1, **where))
+
+
+@require_safe
+def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpResponse:
+    address = Address(schema, table)
+    found, problem = query_errors.read(lambda connection: _message(connection, address, number, request), address)
+    if found is None:
+        status, about = (problem.status if problem else 404), {"trouble": problem, "address": address}
+        archived, _ = query_errors.read(lambda connection: store.sightings(connection, str(number)).rows)
+        about |= {"number": number, "archived": archived or []}
+        return render(request, "pgqueue_admin/leases/missing.html", about, status=status)
+    about = {
+        **found._asdict(),
+        "address": address,
+        "row": _row(found.message),
+        "release_refusal": permissions.refusal_for(request.user, "release"),
+        "end_refusal": permissions.refusal_for(request.user, "end"),
+    }
+    return render(request, "pgqueue_admin/leases/message.html", about)
+
+
+def _message(connection: Connection, address: Address, number: int, request: HttpRequest) -> ShownLease | None:
+    known = _table(connection, address)
+    found = lease_messages.message(connection, known, number) if known else None
+    if known is None or found is None:
+        return None
+
+    def read(start: int, length: int) -> bytes | None:
+        part = lease_messages.document(connection, known, number, start, length)
+        return part.part if part else None
+
+    shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict())
+    return ShownLease(known, found, _facts(found, address), shown, store.sightings(connection, str(number)).rows)
+
+
+def _facts(found: LeaseMessage, address: Address) -> MessageSummary:
+    return MessageSummary(
+        state=found.state,
+        address=address,
+        row_id=None,
+        message_id=str(found.id),
+        type=found.kind or "",
+        headers_text=None,
+        headers={},
+        unreadable="",
+        body_size=found.document_size,
+        sent_at=found.created_at,
+    )
+
+
+def _row(found: LeaseMessage) -> table.LeaseRow:
+    return table.table([found]).rows[0]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
+    """A form, which keeps what was typed where it was refused."""
+    address, typed, fault = Address(schema, table), request.POST.get("message", EXAMPLE), ""
+    if request.method == "POST":
+        try:
+            number = leases.publish(typed, request.user, "console", responses.reason(request))
+        except (OperationRefused, OutcomeUnknown) as error:
+            fault = str(error)
+        else:
+            see = Way("See the message", reverse("lease_message", args=[schema, table, number]))
+            responses.done(request, f"Published as message {number:,} in {schema}.{table}.", see)
+            return responses.SeeOther(url_converters.queue(address))
+    about = {"address": address, "typed": typed, "fault": fault, "reason": responses.reason(request)}
+    about["refusal"] = permissions.refusal_for(request.user, "publish")
+    return render(request, "pgqueue_admin/leases/publish.html", about, status=422 if fault else 200)
+
+
+@require_POST
+def release(request: HttpRequest, schema: str, table: str, number: int) -> HttpResponse:
+    back = reverse("lease_message", args=[schema, table, number])
+    try:
+        leases.release(number, request.POST.get("seen", ""), request.user, "console", responses.reason(request))
+    except (OperationRefused, OutcomeUnknown) as error:
+        responses.refused(request, str(error))
+        return responses.SeeOther(back)
+    responses.done(request, f"The lock on message {number:,} is off: a worker may claim it.", Way("See it", back))
+    return responses.SeeOther(url_converters.queue(Address(schema, table)))
+
+
+@require_POST
+def end(request: HttpRequest, schema: str, table: str, number: int) -> HttpResponse:
+    seen, reason = request.POST.get("seen", ""), responses.reason(request)
+    result = "rejected" if request.POST.get("result") == "rejected" else "failed"
+    try:
+        archived = leases.end(number, seen, result, request.user, "console", reason)  # type: ignore[arg-type]
+    except (OperationRefused, OutcomeUnknown) as error:
+        responses.refused(request, str(error))
+        return responses.SeeOther(reverse("lease_message", args=[schema, table, number]))
+    see = Way("See it in the archive", reverse("archived_message", args=[archived]))
+    responses.done(request, f"Message {number:,} ended as {result}. It can be retried from the archive.", see)
+    return responses.SeeOther(url_converters.queue(Address(schema, table)))
+
+
+def _table(connection: Connection, address: Address) -> QueueTable | None:
+    found = discovery.readable(connection, address) if queue_database().allows(address) else None
+    return found if found and found.kind is TableKind.LEASE else None
+
+
+_MESSAGE = "queues/<name:schema>/<name:table>/messages/<int:number>/"
+urlpatterns = [
+    path("queues/<name:schema>/<name:table>/publish/", publish, name="lease_publish"),
+    path(_MESSAGE, message, name="lease_message"),
+    path(f"{_MESSAGE}release/", release, name="lease_release"),
+    path(f"{_MESSAGE}end/", end, name="lease_end"),
+]

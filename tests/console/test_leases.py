@@ -1,0 +1,240 @@
+"""The lease queue on pages: a queue as others, its messages, and what is done with them by hand."""
+
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import Client
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.models import AuditEntry
+from tests.console.sampled import sample
+
+Connect = Callable[..., Connection]
+PATH = "/queues/messages/message/"
+HOSTILE = "<script>alert(1)</script>\u202e{{ x }}"
+
+
+@pytest.fixture(autouse=True)
+def watched(console_database: str, settings: Any) -> None:
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public", "messages"]}
+
+
+@pytest.fixture
+def queue(console_database: str) -> Iterator[LeaseQueue]:
+    queue = LeaseQueue(console_database, name="thumbs")
+    yield queue
+    queue.close()
+
+
+def text(client: Client, path: str, status: int = 200) -> str:
+    answer = client.get(path)
+    assert answer.status_code == status
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).replace("\u00a0", " ").split())
+
+
+def full(queue: LeaseQueue) -> tuple[int, int, int]:
+    """One that waits, one that is locked, one that is released for later."""
+    queue.publish_many([{"kind": "render", "asset": f"sku/{name}.png", "w": 8} for name in "abc"])
+    first, second = queue.claim(2, lock_for=600)
+    queue.release(second, after=3600)
+    return queue.publish({"kind": "purge", "asset": "/img/*"}), first.id, second.id
+
+
+def test_it_stands_among_the_queues_and_its_page_says_what_it_holds(queue: LeaseQueue, as_viewer: Client) -> None:
+    full(queue)
+    sample(2)
+    assert "message lease, messages" in text(as_viewer, "/queues/?q=kind:lease")
+    said = text(as_viewer, PATH)
+    for word in ("Waiting 2 counted", "Locked 1 by its column, no hint", "Released for later 1", "Expired locks 0"):
+        assert word in said
+    assert "lease queue" in said
+    looked = text(as_viewer, f"{PATH}ends/")
+    assert "render 1 sku/a.png 8 locked, 9 min" in looked
+    assert "a client of ours" in looked
+    assert "purge 4 /img/*" in looked
+    assert "How they ended" in looked
+    assert text(as_viewer, f"{PATH}?ends=1").count("sku/a.png") == 1
+
+
+def test_how_they_ended_leads_to_the_archive(queue: LeaseQueue, as_viewer: Client) -> None:
+    queue.publish_many(range(3))
+    for lease, result in zip(queue.claim(3), ("success", "failed", "rejected"), strict=True):
+        queue.finish(lease, result)  # type: ignore[arg-type]
+    sample()
+    page = as_viewer.get(f"{PATH}ends/").content.decode()
+    assert "In the last hour, 3." in text(as_viewer, f"{PATH}ends/")
+    (link,) = re.findall(r'href="(/archive/[^"]*rejected)"', page)
+    assert "Archive, 1 match" in text(as_viewer, unescape(link))
+
+
+@pytest.mark.parametrize("order", ["number", "newest", "locked", "waiting", "nonsense"])
+def test_its_messages_in_each_order(queue: LeaseQueue, as_viewer: Client, order: str) -> None:
+    waits, locked, later = full(queue)
+    sample()
+    page = as_viewer.get(f"{PATH}messages/?order={order}").content.decode()
+    shown = [int(number) for number in re.findall(r'messages/(\d+)/"', page)]
+    assert shown == {
+        "newest": [waits, 3, later, locked], "locked": [locked], "waiting": [3, waits, later],
+    }.get(order, [locked, later, 3, waits])  # fmt: skip
+
+
+def test_pages_go_on_by_number(queue: LeaseQueue, as_viewer: Client) -> None:
+    queue.publish_many(range(120))
+    found: list[int] = []
+    path = f"{PATH}messages/?order=newest"
+    while path:
+        page = as_viewer.get(path).content.decode()
+        found += map(int, re.findall(r'messages/(\d+)/"', page))
+        onward = re.search(r'rel="next" href="([^"]+)"', page)
+        path = f"{PATH}messages/{unescape(onward[1])}" if onward else ""
+    assert found == list(range(120, 0, -1))
+
+
+def test_an_empty_queue_teaches(as_viewer: Client) -> None:
+    assert "An insert into it publishes a message" in text(as_viewer, f"{PATH}messages/")
+    assert "No message is locked" in text(as_viewer, f"{PATH}messages/?order=locked")
+
+
+def test_what_others_wrote_is_text(queue: LeaseQueue, as_operator: Client) -> None:
+    number = queue.publish({"kind": HOSTILE, HOSTILE: HOSTILE})
+    queue.claim()
+    sample()
+    for path in (f"{PATH}ends/", f"{PATH}messages/", f"{PATH}messages/{number}/"):
+        page = as_operator.get(path).content.decode()
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+
+
+@pytest.mark.parametrize("document", [None, [], {}, 1e300, "x", [["raise"]], {"a": {"b": []}}, {"n": 10**40}])
+def test_whatever_it_holds_it_has_a_page(queue: LeaseQueue, as_viewer: Client, document: Any) -> None:
+    number = queue.publish(document)
+    for path in (f"{PATH}messages/", f"{PATH}messages/{number}/"):
+        assert as_viewer.get(path).status_code == 200
+
+
+def test_one_message_with_its_facts(queue: LeaseQueue, as_viewer: Client) -> None:
+    _, locked, _ = full(queue)
+    said = text(as_viewer, f"{PATH}messages/{locked}/")
+    for word in ("render", "locked, 9 min", "a client of ours by its token", '"sku/a.png"', "Attempts 1"):
+        assert word in said
+    assert "needs the right" in said
+    assert "Not in message now" in text(as_viewer, f"{PATH}messages/999999/", 404)
+
+
+def test_one_that_ended_is_found_in_the_archive(queue: LeaseQueue, as_viewer: Client) -> None:
+    number = queue.publish(1)
+    queue.finish(queue.claim()[0], "failed")
+    page = as_viewer.get(f"{PATH}messages/{number}/")
+    assert page.status_code == 404
+    assert "/archive/1/" in page.content.decode()
+
+
+def test_a_test_message_is_published(queue: LeaseQueue, as_operator: Client) -> None:
+    answer = as_operator.post(f"{PATH}publish/", {"message": '{"kind": "render"}', "reason": "try it"})
+    assert (answer.status_code, answer["Location"]) == (303, PATH)
+    (lease,) = queue.claim()
+    assert lease.message == {"kind": "render"}
+    assert AuditEntry.objects.get().reason == "try it"
+
+
+def test_what_is_refused_stays_typed(as_operator: Client) -> None:
+    answer = as_operator.post(f"{PATH}publish/", {"message": '{"kind": <b>', "reason": "try it"})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "{&quot;kind&quot;: &lt;b&gt;</textarea>" in page
+    assert "line 1, column 10" in page
+    assert 'value="try it"' in page
+
+
+def seen_by(client: Client, number: int) -> str:
+    return re.findall(r'name="seen" value="([^"]*)"', client.get(f"{PATH}messages/{number}/").content.decode())[0]
+
+
+def test_a_lock_is_released_from_its_page(queue: LeaseQueue, as_operator: Client) -> None:
+    _, locked, _ = full(queue)
+    answer = as_operator.post(f"{PATH}messages/{locked}/release/", {"seen": seen_by(as_operator, locked)})
+    assert answer["Location"] == PATH
+    assert locked in [lease.id for lease in queue.claim(10)]
+
+
+def test_a_message_is_ended_from_its_page_and_one_taken_meanwhile_is_not(
+    queue: LeaseQueue, as_operator: Client
+) -> None:
+    waits, locked, _ = full(queue)
+    asked = {"seen": seen_by(as_operator, waits), "result": "rejected", "reason": "poisoned"}
+    as_operator.post(f"{PATH}messages/{waits}/end/", asked)
+    said = text(as_operator, "/archive/1/")
+    assert "Ended by ana" in said
+    answer = as_operator.post(f"{PATH}messages/{locked}/end/", {**asked, "seen": ""}, follow=True)
+    assert "locked anew meanwhile" in answer.content.decode()
+
+
+def test_acts_need_their_right_and_a_post(queue: LeaseQueue, as_viewer: Client) -> None:
+    _, locked, _ = full(queue)
+    for path in (f"messages/{locked}/release/", f"messages/{locked}/end/"):
+        assert as_viewer.get(PATH + path).status_code == 405
+        answer = as_viewer.post(PATH + path, {"seen": "", "reason": "x"}, follow=True)
+        assert "needs the right" in answer.content.decode()
+    assert as_viewer.post(f"{PATH}publish/", {"message": "1"}).status_code == 422
+    assert "Publish a test message" not in text(as_viewer, f"{PATH}messages/")
+    assert len(queue.claim(10)) == 2
+
+
+def test_a_schema_that_is_not_watched_is_not_looked_into(queue: LeaseQueue, as_operator: Client, settings: Any) -> None:
+    number = queue.publish({"secret": 1})
+    settings.PGQUEUE = {**settings.PGQUEUE, "SCHEMAS": ["public"]}
+    for path in (f"{PATH}messages/", f"{PATH}messages/{number}/"):
+        page = as_operator.get(path)
+        assert page.status_code == 404
+        assert "secret" not in page.content.decode()
+
+
+def test_a_dead_one_is_retried_from_its_page_and_leads_to_the_new_one(queue: LeaseQueue, as_operator: Client) -> None:
+    queue.publish({"kind": "render", "asset": "kettle.png"})
+    queue.finish(queue.claim()[0], "failed", "no encoder")
+    said = text(as_operator, "/archive/1/")
+    for word in (
+        '"kettle.png"',
+        "Details no encoder",
+        "the message, as it was",
+        "Handled by thumbs",
+        "Retry to message",
+    ):
+        assert word in said
+    assert "Headers" not in said
+    as_operator.post("/operations/", {"act": "retry", "id": "1", "at_once": "yes"})
+    assert "/queues/messages/message/messages/2/" in as_operator.get("/archive/1/").content.decode()
+    assert "archived 1" in text(as_operator, f"{PATH}messages/2/")
+    queue.finish(queue.claim()[0])
+    said = text(as_operator, "/archive/1/")
+    assert "Succeeded in thumbs" in said
+    assert "/archive/2/" in as_operator.get(f"{PATH}messages/2/").content.decode()
+
+
+def test_one_of_an_original_client_has_a_page(as_operator: Client, console_database: str, connect: Connect) -> None:
+    connect(console_database).run("""
+        insert into messages.message_archive (created_at, message, result, handled_by, details)
+        values (now(), '["raise"]', 'failed', 'worker', 'unhandled exception')
+    """)
+    said = text(as_operator, "/archive/1/")
+    for word in ("Handled by worker", "Details unhandled exception", "original clients do not count them", '"raise"'):
+        assert word in said
+    assert as_operator.get("/archive/").status_code == 200
+
+
+def test_its_document_is_downloaded_whole(queue: LeaseQueue, as_viewer: Client) -> None:
+    queue.publish({"text": "ü" * 50_000})
+    queue.finish(queue.claim()[0], "failed")
+    (link,) = re.findall(r'href="(/archive/1/[^"]+)" download', as_viewer.get("/archive/1/").content.decode())
+
+    answer = as_viewer.get(link)
+
+    async def whole() -> bytes:
+        return b"".join([part async for part in answer.streaming_content])  # type: ignore[attr-defined]
+
+    assert async_to_sync(whole)().decode() == '{"text": "' + "ü" * 50_000 + '"}'
