@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import django.db
 
-from pgqueue_admin.archive.messages import LARGEST_ID, LEASE_QUEUE, clean
+from pgqueue_admin.archive.messages import LARGEST_ID, clean
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
-from pgqueue_admin.dialects.lease_store import HandEnding, LeaseStore
+from pgqueue_admin.dialects.lease_store import QUEUE, HandEnding, LeaseStore
 from pgqueue_admin.lease.errors import LeaseQueueMissing
 from pgqueue_admin.models import AuditEntry
 from pgqueue_admin.models.queue_database import queue_database
@@ -82,9 +82,9 @@ def _allow(verb: str, person: Any) -> None:
     past = _DONE[verb]
     if refusal := refusal_for(person, verb):
         raise OperationNotAllowed(f"Nothing was {past}: {refusal}.")
-    if not queue_database().allows(LEASE_QUEUE):
+    if not queue_database().allows(QUEUE):
         raise OperationRefused(
-            f"Nothing was {past}. The schema {LEASE_QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
+            f"Nothing was {past}. The schema {QUEUE.schema} is not watched here (PGQUEUE_QUEUE_SCHEMAS)."
         )
 
 
@@ -133,7 +133,7 @@ def _unknown(past: str, what: str, error: DatabaseDown) -> OutcomeUnknown:
 
 def _note(verb: str, number: int, person: Any, origin: str, reason: str, more: dict[str, Any]) -> None:
     about = {"who": name_of(person), "verb": verb, "noun": "message", "origin": origin, "reason": reason}
-    subject = queue_database().dialect.canonical(LEASE_QUEUE)
+    subject = queue_database().dialect.canonical(QUEUE)
     try:
         AuditEntry.objects.create(**about, subject=subject, after={"id": number, **more})
     except django.db.Error as error:

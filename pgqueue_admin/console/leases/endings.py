@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from django.urls import reverse
 
-from pgqueue_admin.dialects.postgresql.lease_store import QUEUE
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.formatting.numbers import UNKNOWN, format_int
+from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.lease_messages import Endings
 
 _WORDS = {
@@ -54,4 +55,5 @@ class HourOfEndings:
 
 def path(result: str) -> str:
     """The archive, asked for what ended so."""
-    return f"{reverse('archive')}?q={quote(f'queue:{QUEUE} result:{result}', safe='')}"
+    queue = queue_database().dialect.canonical(QUEUE)
+    return f"{reverse('archive')}?q={quote(f'queue:{queue} result:{result}', safe='')}"

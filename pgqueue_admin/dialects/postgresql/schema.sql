@@ -269,17 +269,21 @@ alter table messages.message add column retried_from integer;
 alter table messages.message_archive add column retried_as integer;
 create or replace function messages.note_retried() returns trigger language plpgsql as $$
 declare
-    how text;
-    by_whom text;
+    ended integer;
+    how text := 'success';
+    by_whom text := 'lease queue';
 begin
-    select a.result::text, a.handled_by into how, by_whom from messages.message_archive a
-    where a.kind = 'lease' and a.message_id = old.id::text and a.created_at = old.created_at order by a.id desc limit 1;
-    if not found then
+    -- no max(), for which the planner might walk the archive from its end
+    ended := (
+        select (array_agg(a.id order by a.id desc))[1] from messages.message_archive a
+        where a.kind = 'lease' and a.message_id = old.id::text and a.created_at = old.created_at);
+    if ended is null then
         if old.lock_token is null or old.token_expires_at is distinct from old.lock_expires_at then
             return null;
         end if;
-        how := 'success';
-        by_whom := 'lease queue';
+    else
+        how := (select a.result::text from messages.message_archive a where a.id = ended);
+        by_whom := (select a.handled_by from messages.message_archive a where a.id = ended);
     end if;
     with former as (
         update messages.message_archive a
