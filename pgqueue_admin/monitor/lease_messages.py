@@ -116,7 +116,7 @@ def message(connection: Connection, table: QueueTable, number: int) -> LeaseMess
 def document(connection: Connection, table: QueueTable, number: int, offset: int, length: int) -> DocumentPart | None:
     query = postgresql().browse.lease_document(table=table.address)
     row = connection.one(query, {"id": number, "offset": offset, "length": length})
-    return DocumentPart(bytes(row.part), row.size) if row else None  # type: ignore[attr-defined]
+    return DocumentPart(bytes(row.part), row.size) if row else None
 
 
 def listeners(connection: Connection) -> Listeners:

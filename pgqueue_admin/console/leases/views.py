@@ -106,10 +106,7 @@ def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
     address = Address(schema, table)
     found, problem = query_errors.read(lambda connection: _message(connection, address, number, request), address)
     if found is None:
-        status, about = (problem.status if problem else 404), {"trouble": problem, "address": address}
-        archived, _ = query_errors.read(lambda connection: store.sightings(connection, str(number)).rows)
-        about |= {"number": number, "archived": archived or []}
-        return render(request, "pgqueue_admin/leases/missing.html", about, status=status)
+        return _missing(request, address, number, problem)
     about = {
         **found._asdict(),
         "address": address,
@@ -118,6 +115,14 @@ def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
         "end_refusal": permissions.refusal_for(request.user, "end"),
     }
     return render(request, "pgqueue_admin/leases/message.html", about)
+
+
+def _missing(
+    request: HttpRequest, address: Address, number: int, problem: query_errors.QueryError | None
+) -> HttpResponse:
+    archived, _ = query_errors.read(lambda connection: store.sightings(connection, str(number)).rows)
+    about = {"trouble": problem, "address": address, "number": number, "archived": archived or []}
+    return render(request, "pgqueue_admin/leases/missing.html", about, status=problem.status if problem else 404)
 
 
 def _message(connection: Connection, address: Address, number: int, request: HttpRequest) -> ShownLease | None:
@@ -166,8 +171,8 @@ def publish(request: HttpRequest, schema: str, table: str) -> HttpResponse:
             see = Way("See the message", reverse("lease_message", args=[schema, table, number]))
             responses.done(request, f"Published as message {number:,} in {schema}.{table}.", see)
             return responses.SeeOther(url_converters.queue(address))
-    about = {"address": address, "typed": typed, "fault": fault, "reason": responses.reason(request)}
-    about["refusal"] = permissions.refusal_for(request.user, "publish")
+    refusal, reason = permissions.refusal_for(request.user, "publish"), responses.reason(request)
+    about = {"address": address, "typed": typed, "fault": fault, "reason": reason, "refusal": refusal}
     return render(request, "pgqueue_admin/leases/publish.html", about, status=422 if fault else 200)
 
 

@@ -68,11 +68,11 @@ class PostgreSQLLeases:
     def end_seen(self, session: Connection, id: int, seen: str, ending: HandEnding) -> int | None:
         by = {"who": ending.who, "handled_by": ending.who[:50], "details": ending.details, "result": ending.result}
         row = session.one(self._sql.end_seen(seen=self._sql.seen), {"id": id, "seen": seen, "queue": _CANONICAL, **by})
-        return row.id if row else None  # type: ignore[attr-defined]
+        return row.id if row else None
 
     def seen_now(self, session: Connection, id: int) -> str | None:
         row = session.one(self._sql.seen_now(seen=self._sql.seen), {"id": id})
-        return row.seen if row else None  # type: ignore[attr-defined]
+        return row.seen if row else None
 
     def expire(self, session: Connection, most: int, handled_by: str) -> Expired:
         query = self._sql.expire(is_over=self._sql.is_over, most=most)
