@@ -21,13 +21,16 @@ GROUPS = (
         (("queues", "Queues", "queues"), ("delayed", "Delayed", "delayed"), ("subscriptions", "Subscriptions", "")),
     ),
     ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
-    ("Run", (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"))),
+    (
+        "Run",
+        (("endpoints", "Endpoints", "endpoints"), ("workers", "Workers", "workers"), ("schedules", "Schedules", "")),
+    ),
     ("Watch", (("trends", "Trends", ""), ("settings", "Settings", ""))),
 )
 # behind "g", each in its entry's word
 KEYS = {
     "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "subscriptions": "s", "archive": "a",
-    "operations": "p", "endpoints": "e", "workers": "k", "trends": "t", "settings": "n",
+    "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h", "trends": "t", "settings": "n",
 }  # fmt: skip
 QUICK = ("overview", "queues", "archive", "alerts")
 

@@ -7,7 +7,13 @@ from pgqueue_admin.services.permissions import PERMISSIONS, Refusal
 
 __all__ = ["PERMISSIONS", "Refusal", "allowed", "refusal_for"]
 
-WORDS = {"retry": "retry", "discard": "discard", "run": "run processes", "set": "change settings"}
+WORDS = {
+    "retry": "retry",
+    "discard": "discard",
+    "run": "run processes",
+    "set": "change settings",
+    "schedule": "change schedules",
+}
 
 
 def refusal_for(person: Any, verb: str) -> Refusal | None:

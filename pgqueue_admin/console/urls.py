@@ -30,6 +30,8 @@ PAGES = (
     "endpoints.detail_views",
     "endpoints.actions",
     "messages.crashing_message",
+    "schedules.views",
+    "schedules.actions",
     "workers.views",
     "workers.log_views",
     "settings.views",

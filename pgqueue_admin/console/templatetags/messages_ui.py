@@ -107,6 +107,7 @@ def confirm(
 register.filter("done_by", done_by)
 register.filter("in_zone", labels.in_zone)
 register.filter("ended", ended)
+register.filter("past", audit_verbs.past)
 register.filter("share", numbers.share)
 register.simple_tag(clock_skew.zone_fact, name="skew_zone")
 register.simple_tag(clock_skew.zone_meaning, name="skew_meaning")

@@ -1,0 +1,102 @@
+"""A schedule as a person types it."""
+
+from typing import Any
+
+from django import forms
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.lease.schedules import timetable
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.models import Queue
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.monitor.queue_table import TableKind
+from pgqueue_admin.services import schedules
+from pgqueue_admin.services.schedules import ScheduleDraft
+
+CRON = [field.name for field in timetable.FIELDS]
+_NAMES = {"type": "message_type"}  # what a refusal names otherwise than the form
+
+
+class ScheduleForm(forms.Form):
+    """``draft`` of one that is bound. What is refused when it is saved is shown at its field."""
+
+    name = forms.CharField(label="Name", max_length=schedules.MOST_NAME)
+    message_type = forms.CharField(
+        label="Sends",
+        max_length=500,
+        required=False,
+        help_text="the type, such as Shop.InvoiceRun; a lease message has none",
+    )
+    to = forms.ChoiceField(label="To")
+    zone = forms.CharField(label="Zone", max_length=100, help_text="such as Europe/Vienna, or UTC")
+    minute, hour, day, month, weekday = (forms.CharField(label=name, max_length=60, required=False) for name in CRON)
+    date = forms.CharField(
+        label="Or a date, once",
+        max_length=30,
+        required=False,
+        help_text="2026-11-28 06:00; the five fields are left aside",
+    )
+    message = forms.CharField(label="Body, JSON", strip=False)
+    missed = forms.ChoiceField(
+        label="Missed runs", choices=[("skip", "skip, and say so"), ("catch_up", "catch up once, the latest")]
+    )
+
+    def __init__(self, data: Any = None, saved: ScheduleDraft | None = None):
+        super().__init__(data, initial=_typed(saved) if saved else _NEW)
+        self.fields["to"].choices = _destinations(saved)  # type: ignore[attr-defined]
+
+    @property
+    def cron(self) -> list[Any]:
+        return [self[name] for name in CRON]
+
+    @property
+    def wrong_part(self) -> str:
+        """What is wrong with the expression."""
+        return " ".join(str(error) for name in [*CRON, "date"] for error in self.errors.get(name, []))
+
+    def value(self, name: str) -> str:
+        return str(self[name].value() or "").strip()
+
+    @property
+    def expression(self) -> str:
+        return self.value("date") or " ".join(self.value(name) or "*" for name in CRON)
+
+    @property
+    def draft(self) -> ScheduleDraft:
+        given = {name: self.cleaned_data[name] for name in ("name", "to", "message_type", "message", "zone", "missed")}
+        return ScheduleDraft(expression=self.expression, **given)
+
+    def refuse(self, refused: ScheduleRefused) -> None:
+        field = _NAMES.get(refused.field, refused.field)
+        if field == "expression":
+            field = CRON[refused.part] if refused.part is not None else "date" if self.value("date") else CRON[0]
+        self.add_error(field if field in self.fields else None, str(refused))
+
+
+_NEW = {
+    "minute": "0",
+    "hour": "6",
+    "day": "*",
+    "month": "*",
+    "weekday": "*",
+    "zone": "UTC",
+    "missed": "skip",
+    "message": "{}",
+}
+
+
+def _typed(saved: ScheduleDraft) -> dict[str, str]:
+    parts = saved.expression.split()
+    when = dict(zip(CRON, parts, strict=True)) if len(parts) == len(CRON) else {"date": saved.expression}
+    about = {"name": saved.name, "message_type": saved.message_type, "to": saved.to, "zone": saved.zone}
+    return {**about, **when, "message": saved.message, "missed": saved.missed}
+
+
+def _destinations(saved: ScheduleDraft | None) -> list[tuple[str, str]]:
+    """The lease queue, and each input queue that is known; also where it goes now."""
+    canonical = queue_database().dialect.canonical
+    known = Queue.objects.filter(gone_since=None, kind=TableKind.INPUT).values_list("schema", "table")
+    found = {canonical(Address(*each)): f"{each[1]} in {each[0]}" for each in known}
+    if saved and saved.to != schedules.LEASE:
+        found.setdefault(saved.to, saved.to)
+    return [(schedules.LEASE, "lease queue messages.message"), *sorted(found.items(), key=lambda each: each[1].lower())]

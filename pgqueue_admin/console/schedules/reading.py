@@ -1,0 +1,37 @@
+"""What a typed expression means: in words, the next five times, and what summer time does to it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from pgqueue_admin.console.schedules.form import ScheduleForm
+from pgqueue_admin.console.schedules.rows import said_day
+from pgqueue_admin.lease.schedules import clock_changes, timetable
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+
+
+class NextRun(NamedTuple):
+    local: str
+    utc: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Reading:
+    """``fault``: why it cannot be read; then the rest is empty."""
+
+    words: str = ""
+    zone: str = ""
+    runs: tuple[NextRun, ...] = ()
+    changes: tuple[str, ...] = ()
+    fault: str = ""
+
+
+def reading(form: ScheduleForm, now: datetime) -> Reading:
+    try:
+        found = timetable.read_to_come(form.expression, form.value("zone"), now)
+    except ScheduleRefused as error:
+        return Reading(fault=str(error))
+    due = timetable.next_times(found, now)
+    runs = tuple(NextRun(said_day(each.local), f"{each.at:%H:%M}", each.at) for each in due)
+    return Reading(found.words(), found.zone, runs, tuple(clock_changes.sentences(found, now)))

@@ -1,0 +1,143 @@
+"""What is sent by the clock, did it run, when next? The list, and one of them with its form."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from pgqueue_admin.console import filter_syntax, permissions, query_errors, responses
+from pgqueue_admin.console.parsing import parse_int
+from pgqueue_admin.console.responses import Way
+from pgqueue_admin.console.schedules import reading, rows
+from pgqueue_admin.console.schedules.form import ScheduleForm
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.lease.schedules.errors import ScheduleRefused
+from pgqueue_admin.models import database_clock
+from pgqueue_admin.services import schedules
+from pgqueue_admin.services.schedules import Act, ActRefused, NoSuchSchedule, ScheduleDraft, SchedulesMissing
+
+HISTORY = 20
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    missing = False
+    try:
+        found, problem = query_errors.read(rows.load)
+    except SchedulesMissing:
+        found, problem, missing = None, None, True
+    all_of_them, looked = found or ([], None)
+    wanted = filter_syntax.read(request.GET.get("q", ""), rows.FIELDS)
+    state, sentence = rows.verdict(all_of_them)
+    about = {
+        "all": all_of_them,
+        "rows": [] if wanted.faults else rows.matching(all_of_them, wanted),
+        "looked": looked,
+        "filter": wanted,
+        "missing": missing,
+        "trouble": problem,
+        "verdict": "Schedules cannot be read now" if problem else sentence,
+        "verdict_state": "warn" if problem else state,
+        "refusal": permissions.refusal_for(request.user, "schedule"),
+    }
+    return render(request, "pgqueue_admin/schedules/page.html", about)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _save(request, ScheduleForm(request.POST), None)
+    return _form_page(request, ScheduleForm(), None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def schedule(request: HttpRequest, schedule_id: int) -> HttpResponse:
+    found = _existing(schedule_id)
+    if request.method == "POST":
+        return _save(request, ScheduleForm(request.POST, found["draft"]), found)
+    return _form_page(request, ScheduleForm(saved=found["draft"]), found)
+
+
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """What is typed, in words; nothing is saved."""
+    about = {"reading": reading.reading(ScheduleForm(request.POST), database_clock.now())}
+    return render(request, "pgqueue_admin/schedules/reading.html", about)
+
+
+def _save(request: HttpRequest, form: ScheduleForm, found: dict[str, Any] | None) -> HttpResponse:
+    if refusal := permissions.refusal_for(request.user, "schedule"):
+        responses.refused(request, f"Nothing was changed: {refusal}.")
+        return responses.SeeOther(request.path)
+    if "look" in request.POST:
+        return _form_page(request, form, found)
+    if not form.is_valid():
+        return _form_page(request, form, found, 422)
+    try:
+        return _saved(request, form.draft, found)
+    except ScheduleRefused as error:
+        form.refuse(error)
+        return _form_page(request, form, found, 422)
+    except (ActRefused, DatabaseError) as error:
+        form.add_error(None, f"Nothing was changed. {error}".replace("Nothing was changed. Nothing", "Nothing"))
+        return _form_page(request, form, found, 422)
+
+
+def _saved(request: HttpRequest, draft: ScheduleDraft, found: dict[str, Any] | None) -> HttpResponse:
+    act = Act(request.user, "console", responses.reason(request), parse_int(request.POST.get("version")))
+    if found:
+        schedules.save(found["row"].of.id, draft, act)
+        said, saved = f"{draft.name} is changed.", found["row"].of.id
+    else:
+        saved = schedules.add(draft, act)
+        said = f"{draft.name} is saved."
+    responses.done(request, said, Way("See it", reverse("schedule", args=[saved])))
+    return responses.SeeOther(reverse("schedules"))
+
+
+def _existing(schedule_id: int) -> dict[str, Any]:
+    """Its row, what it sends, and its last runs. Raises Http404."""
+
+    def work(connection: Connection) -> dict[str, Any]:
+        store = schedules.store_of(connection)
+        listed = store.listed(connection, schedule_id)
+        if not listed:
+            raise NoSuchSchedule(schedule_id)
+        now, past = store.now(connection), store.past(connection, schedule_id)
+        row = rows.ScheduleRow(listed[0], now, rows.still_waiting(connection, listed).get(listed[0].row_id))
+        waits = rows.still_waiting(connection, past, row.queue) if row.queue else {None: False}
+        runs = [(run, rows.said_day(run.local_due), rows.of_run(run, waits.get(run.row_id))) for run in past]
+        return {"row": row, "draft": schedules.draft_of(connection, store, schedule_id), "past": runs}
+
+    try:
+        found, problem = query_errors.read(work)
+    except ActRefused as error:
+        raise Http404(str(error).removeprefix("Nothing was changed. ")) from error
+    if found is None:
+        raise Http404(f"{problem.sentence} {problem.detail}" if problem else "")
+    return found
+
+
+def _form_page(
+    request: HttpRequest, form: ScheduleForm, found: dict[str, Any] | None, status: int = 200
+) -> HttpResponse:
+    about = {
+        "form": form,
+        "reading": reading.reading(form, database_clock.now()),
+        "refusal": permissions.refusal_for(request.user, "schedule"),
+        "version": request.POST.get("version") or (found["row"].of.version if found else ""),
+        "history": schedules.history(found["row"].of.name)[:HISTORY] if found else (),
+        **(found or {}),
+    }
+    return render(request, "pgqueue_admin/schedules/schedule.html", about, status=status)
+
+
+urlpatterns = [
+    path("schedules/", page, name="schedules"),
+    path("schedules/new/", new, name="schedule_new"),
+    path("schedules/read/", read, name="schedule_read"),
+    path("schedules/<int:schedule_id>/", schedule, name="schedule"),
+]
