@@ -76,7 +76,7 @@ class ScheduleStore(Protocol):
         """``at`` and ``who`` of the last run, ``now``, and ``first_open``: the first due time that is open."""
 
     def due_in(self, session: Connection) -> float | None:
-        """Seconds until the next due time, negative when one waits; None: there is none."""
+        """Seconds until the next due time that is ahead; None: there is none."""
 
     def add(self, session: Connection, name: str, message: ScheduledMessage, plan: Plan, who: str) -> int:
         """With its due times; its id. Raises AlreadyExists."""

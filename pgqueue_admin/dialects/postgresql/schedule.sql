@@ -72,8 +72,9 @@ select l.at, l.who, statement_timestamp() as now,
 from messages.schedule_look l
 
 -- name: due_in
--- Of the first due time that is open, by its index.
-select extract(epoch from min(due_at) - statement_timestamp())::double precision from messages.schedule_run where outcome is null
+-- Of the first due time that is ahead, by its index. What is behind is tried again at the next look.
+select extract(epoch from min(due_at) - statement_timestamp())::double precision
+from messages.schedule_run where outcome is null and due_at > statement_timestamp()
 
 -- name: add
 -- Its due times come with it, or it does not.

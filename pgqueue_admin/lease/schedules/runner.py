@@ -19,6 +19,6 @@ def run(session: Connection, dialect: Dialect, who: str, grace: float = GRACE) -
 
 
 def due_in(session: Connection, dialect: Dialect) -> float | None:
-    """Seconds until something is due, negative when it is; None: nothing is to come, or there are no tables."""
+    """Seconds until the next due time that is ahead; None: nothing is to come, or there are no tables."""
     store = dialect.schedules
     return store.due_in(session) if store is not None and store.is_installed(session) else None

@@ -1,4 +1,7 @@
-"""Ends locks of the lease queue within a second of their time; asks once a minute while the queue is empty."""
+"""Ends locks of the lease queue within a second of their time, and sends what is due by the clock.
+
+Asks once a minute while the queue is empty and nothing is due.
+"""
 
 import logging
 import time
@@ -16,6 +19,7 @@ from pgqueue_admin.lease.queue import LeaseQueue, Leases
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
+from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
 from pgqueue_admin.workers.processes.shutdown_signal import ShutdownSignal
 from pgqueue_admin.workers.processes.singleton_lock import SingletonLock
 from pgqueue_admin.workers.reporting import process_identity, process_stats
@@ -50,28 +54,34 @@ class ExpirerProcess:
         self._queue = LeaseQueue(queue_database().dsn, name=upkeep.BY, answer_seconds=answer_seconds)
         self._session = ReconnectingSession(self._queue.opening.short)
         self._look_at, self._ended, self._trouble, self._is_installed = 0.0, 0, "", False
+        self._clock = ScheduleClock()
         self.listening: list[Connection] = []  # what ends a rest: nothing else can bring a lock to an empty queue
 
     @property
     def rest(self) -> float:
-        return max(0.0, min(BEAT, self._look_at - time.monotonic()))
+        return max(0.0, min(BEAT, self._look_at - time.monotonic(), self._clock.rest))
 
     def turn(self) -> None:
         self._report()
         if not self._alone():
-            self._look_at = time.monotonic() + WHILE_LOCKED
+            self._put_off()
             return
         try:
             self._look(self._session.fresh())
+            self._clock.turn()
             self._note("")
         except DatabaseError as error:
-            self.listening, self._look_at = [], time.monotonic() + WHILE_LOCKED
-            self._is_installed = False
+            self.listening, self._is_installed = [], False
+            self._put_off()
             self._note(str(error))
 
     def close(self) -> None:
         self._session.close()
         self._sole.resign()
+
+    def _put_off(self) -> None:
+        self._look_at = time.monotonic() + WHILE_LOCKED
+        self._clock.put_off(WHILE_LOCKED)
 
     def _alone(self) -> bool:
         """As it was last known while the console's database is away: locks run out all the same."""
@@ -104,7 +114,7 @@ class ExpirerProcess:
         return WHILE_LOCKED if ahead.expire_in is None else max(0.0, min(WHILE_LOCKED, ahead.expire_in))
 
     def _report(self) -> None:
-        said = {"handled": self._ended, "last_error": self._trouble, **process_stats.facts()}
+        said = {"handled": self._ended + self._clock.sent, "last_error": self._trouble, **process_stats.facts()}
         try:
             record(self._me, {"role": ROLE, "state": "running", "heartbeat_at": Now(), **said})
         except django.db.Error:
@@ -113,7 +123,7 @@ class ExpirerProcess:
     def _note(self, trouble: str) -> None:
         """Once when it begins, once when it is over."""
         if trouble and not self._trouble:
-            log.warning("Expired locks are not ended: %s", trouble)
+            log.warning("Expired locks are not ended, or schedules not sent: %s", trouble)
         elif self._trouble and not trouble:
-            log.warning("Expired locks are ended again.")
+            log.warning("Expired locks are ended and schedules sent again.")
         self._trouble = trouble

@@ -1,0 +1,89 @@
+"""What is due by the clock is sent at its second by one child of the supervisor; by all who may, once (L9)."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.housekeeping import tasks
+from pgqueue_admin.models import Process
+from pgqueue_admin.workers.processes.schedule_clock import ScheduleClock
+from tests.lease.test_schedules import add, due, outcomes, waiting
+from tests.waiting import NOISE, until
+from tests.workers.host import House
+
+
+@pytest.fixture
+def look(console_database: str, connect: Callable[[str], Connection]) -> Connection:
+    return connect(console_database)
+
+
+@pytest.fixture
+def house(console_database: str, tmp_path: Path) -> Iterator[House]:
+    house = House(console_database, console_database, tmp_path / "var")
+    yield house
+    house.close()
+
+
+@pytest.mark.chaos
+def test_at_its_second_by_the_supervisors_child(house: House, look: Connection) -> None:
+    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    until(lambda: Process.objects.filter(role="expirer", ended_at=None).exists(), what="it runs")
+    until(lambda: look.value("select at from messages.schedule_look"), what="it has looked")
+    schedule = add(look)
+    due(look, schedule, *(timedelta(seconds=-ahead) for ahead in (59, 61, 62)))
+    until(lambda: outcomes(look) == ["sent"] * 3, seconds=120, what="all were sent")
+    late = look.all(
+        "select extract(epoch from at - due_at) from messages.schedule_run where outcome = 'sent' order by 1"
+    )
+    assert late[0][0] < 1 * NOISE, "the first is seen with the minute's look, those after it at their second"
+    assert look.value("select who from messages.schedule_look").startswith("supervisor on ")
+    assert waiting(look) == 3
+
+
+def test_it_looks_when_the_next_is_due_and_else_once_a_minute(
+    look: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ScheduleClock()
+    clock.turn()
+    assert 59 < clock.rest <= 60
+    due(look, add(look), timedelta(seconds=-1))
+    clock.turn()
+    assert clock.sent == 0
+    now = time.monotonic() + 60
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    clock.turn()
+    assert clock.sent or clock.rest < 1 * NOISE
+    monkeypatch.undo()
+
+
+def test_the_child_beat_and_the_statement_of_pg_cron_at_once_send_each_once(
+    look: Connection, console_database: str
+) -> None:
+    for number in range(20):
+        due(look, add(look, f"no. {number}"), *(timedelta(seconds=each) for each in (1, 2, 3)))
+    begin = threading.Barrier(6)
+
+    def child() -> None:
+        begin.wait(10)
+        ScheduleClock().turn()
+
+    def beat() -> None:
+        begin.wait(10)
+        tasks.run_schedules()
+
+    def pg_cron() -> None:
+        with postgresql().connect(console_database) as session:
+            begin.wait(10)
+            session.all("select messages.run_schedules(500, interval '5 minutes', 'pg_cron')")
+
+    with ThreadPoolExecutor(6) as pool:
+        for each in [pool.submit(who) for who in (child, beat, pg_cron) * 2]:
+            each.result(60)
+    assert (waiting(look), outcomes(look)) == (60, ["sent"] * 60)
