@@ -12,7 +12,8 @@ from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.responses import Said, Way
 from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.services import schedules
-from pgqueue_admin.services.schedules import Act, ActRefused
+from pgqueue_admin.services.endpoint_change import ActRefused
+from pgqueue_admin.services.schedules import Act
 
 
 def _act(do: Callable[[int, Act], Said]) -> Callable[..., HttpResponse]:

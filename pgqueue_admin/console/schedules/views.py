@@ -17,7 +17,8 @@ from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease.schedules.errors import ScheduleRefused
 from pgqueue_admin.models import database_clock
 from pgqueue_admin.services import schedules
-from pgqueue_admin.services.schedules import Act, ActRefused, NoSuchSchedule, ScheduleDraft, SchedulesMissing
+from pgqueue_admin.services.endpoint_change import ActRefused
+from pgqueue_admin.services.schedules import Act, NoSuchSchedule, ScheduleDraft, SchedulesMissing
 
 HISTORY = 20
 
