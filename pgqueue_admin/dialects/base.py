@@ -1,5 +1,6 @@
 """What a dialect offers: its statements, its addresses, its sessions, and what it is able to do."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -7,6 +8,7 @@ from pgqueue_admin.dialects.address import Address
 from pgqueue_admin.dialects.connection import Connection
 from pgqueue_admin.dialects.delayed_store import DelayedStore
 from pgqueue_admin.dialects.lease_store import LeaseStore
+from pgqueue_admin.dialects.outbox_store import OutboxStore
 from pgqueue_admin.dialects.queue_store import QueueStore
 from pgqueue_admin.dialects.schedule_store import ScheduleStore
 from pgqueue_admin.dialects.statements import Statements
@@ -34,6 +36,10 @@ class Dialect(Protocol):
     supports_notify: bool  # a commit can wake a listener
     supports_batches: bool  # one message of a batch is undone alone, and an ended transaction says how it ended
 
+    @property
+    def isolations(self) -> Mapping[str, str]:
+        """The isolation levels that a session may have, each as its database says it."""
+
     def queue_store(self, address: Address) -> QueueStore:
         """A queue table; made once and kept, since its statements are composed with it."""
 
@@ -50,6 +56,12 @@ class Dialect(Protocol):
     @property
     def schedules(self) -> ScheduleStore | None:
         """What is sent by the clock, where it can."""
+
+    def outbox_store(self, address: Address) -> OutboxStore:
+        """The table of an endpoint's outbox. Raises LookupError where the dialect has none."""
+
+    def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
+        """By the original's rule (outbox sheet 2). Raises AddressUnreadable where its names allow none."""
 
     def canonical(self, address: Address) -> str:
         """The address as it stands in headers, e.g. ``"public"."Sales"``."""
@@ -75,6 +87,7 @@ class Dialect(Protocol):
         impatient: bool = False,
         for_handlers: bool = False,
         answer_seconds: float | None = None,
+        isolation: str = "",
     ) -> Connection:
         """Open a session in UTC, in which names are looked up in the catalog alone. ``statement_timeout`` is in
         seconds. Raises DatabaseDown.
@@ -84,7 +97,8 @@ class Dialect(Protocol):
 
         ``impatient``: down is also who lets us in and does not answer for 5 s, as a pooler without a session to lend.
         ``answer_seconds``: after so many without an answer the session is given up, whatever the server does; None:
-        never. ``prepared_statements``: how many are kept; who asks the same of more tables plans each time anew.
+        never. ``isolation``: of each of its transactions, one of ``isolations``. ``prepared_statements``: how many are
+        kept; who asks the same of more tables plans each time anew.
         """
 
     def borrow(self, raw: Any) -> Connection:

@@ -31,9 +31,8 @@ class LeaseProcessor:
         self._handlers, self._settings, self._observer = handling.handlers, handling.settings, handling.observer
 
     def handle(self, slot: int, lease: LeasedMessage) -> None:
-        message = held(lease)
-        self._observer.received(message)
-        self._observer.in_hand(slot, message)
+        self._observer.received(held(lease))
+        self._observer.in_hand(slot, held(lease))
         try:
             self._handle(slot, lease)
         finally:

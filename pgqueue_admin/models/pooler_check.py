@@ -1,6 +1,7 @@
 """Whether the databases' addresses lead to sessions of one's own, which locks, LISTEN and settings need."""
 
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 
@@ -21,7 +22,7 @@ def refusals(aliases: list[str]) -> list[str]:
 
 def is_shared(dsn: str) -> bool:
     """Whether a pooler lends its sessions anew with each transaction."""
-    named = {"application_name": "pgqueue-admin start", "prepared_statements": 0, "impatient": True}
+    named: dict[str, Any] = {"application_name": "pgqueue-admin start", "prepared_statements": 0, "impatient": True}
     try:
         return not has_own_sessions(partial(postgresql().connect, dsn, answer_seconds=ANSWER_SECONDS, **named))
     except DatabaseError:

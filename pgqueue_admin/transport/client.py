@@ -67,6 +67,7 @@ class Client(SendApi):
         super().__init__(self._made_outbound())
         self.alarm = MoverAlarm()
         self.breakers = CircuitBreakers()
+        self.answer_seconds = answer_seconds
         self.opening = Opening(self.dialect, dsn, name, answer_seconds)
         waking = self.breakers.new(f"Waking by NOTIFY for {name}")
         self.wake_ups = QueueNotifications(name, self.dialect, self.opening.short, waking)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import checks, peek_range
 from pgqueue_admin.transport.client import Client
@@ -16,7 +16,7 @@ from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
 from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.callbacks import Callbacks, PendingRequest
 from pgqueue_admin.transport.handling.handlers import Handlers
-from pgqueue_admin.transport.ports import Exhausted, Observer, Unobserved
+from pgqueue_admin.transport.ports import EndpointOutbox, Exhausted, MakeOutbox, Observer, Unobserved
 from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers
 from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
@@ -52,9 +52,11 @@ class Endpoint(Client):
         serializers: Serializers | None = None,
         pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
+        outbox: MakeOutbox | None = None,
     ):
-        """As of ``Client``."""
+        """As of ``Client``. ``outbox``: ``Outbox(…)`` of ``pgqueue_admin.outbox``."""
         self.exhausted = exhausted
+        self._outbox_faults = outbox.faults if outbox else _no_faults
         super().__init__(
             name,
             dsn,
@@ -67,6 +69,7 @@ class Endpoint(Client):
             pipeline=pipeline,
             answer_seconds=answer_seconds,
         )
+        self.outbox = outbox.for_endpoint(self, self._sender) if outbox else None
         self.handlers = handlers or Handlers()
         self.observer = observer or Unobserved()
         self.paused = False
@@ -85,13 +88,26 @@ class Endpoint(Client):
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
-        parts = Wiring(self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies)
+        outbox = self._outbox_in_use()
+        parts = Wiring(
+            self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies, outbox
+        )
         self._receivers = parts.receivers(self.paused)
         self._receivers.start()
         self._mover = self._made_mover()
         self._mover.start()
+        if outbox:
+            outbox.start()
         self._listen()
         log.info("Endpoint %s receives from %s", self.name, self.queue)
+
+    def _outbox_in_use(self) -> EndpointOutbox | None:
+        if self.outbox and self.settings.transaction_mode == "none":
+            log.warning(
+                "%s uses no outbox: in transaction mode none a message is gone before it is handled.", self.name
+            )
+            return None
+        return self.outbox
 
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
@@ -120,6 +136,8 @@ class Endpoint(Client):
             drained = receivers.stop(drain_seconds) if receivers else True
             if mover:
                 mover.stop()
+            if self.outbox:
+                self.outbox.stop()
             self.wake_ups.close()
             self._sessions.close()
         return drained
@@ -176,7 +194,12 @@ class Endpoint(Client):
         return asked
 
     def _faults(self, settings: EndpointSettings) -> list[str]:
-        return [*super()._faults(settings), *self._loops(settings)]
+        return [*super()._faults(settings), *self._loops(settings), *self._outbox_faults(self, settings)]
+
+    def _create(self, session: Connection) -> None:
+        super()._create(session)
+        if self.outbox:
+            self.outbox.create()
 
     def _loops(self, settings: EndpointSettings) -> Iterator[str]:
         """Queues from which a message would come back without end; the error queue only where it is used."""
@@ -210,3 +233,7 @@ class Endpoint(Client):
             log.warning("Endpoint %s waits for its database: %s", self.name, error)
             return
         checks.insist(faults)
+
+
+def _no_faults(client: Client, settings: EndpointSettings) -> Iterator[str]:
+    yield from ()

@@ -1,11 +1,14 @@
 """Where the engine reaches out: what becomes of exhausted messages, and who counts."""
 
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
 from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.connection import Command, Connection
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.wire.message import IncomingMessage
+from pgqueue_admin.transport.settings import EndpointSettings
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 
 class Exhausted(Protocol):
@@ -33,6 +36,54 @@ class HeldMessage(Protocol):
     def type(self) -> str: ...
     @property
     def time_to_be_received(self) -> timedelta | None: ...
+
+
+class Outbox(Protocol):
+    """Remembers which messages were handled and what they sent, in one commit with what handlers wrote (O1).
+
+    A storage session is its own: handlers write in it, and it is not the one that receives.
+    """
+
+    is_pessimistic: bool  # the record is inserted before the handlers run
+    is_beside_queues: bool  # its table lies in the queues' database: sends and mark are one commit with the receive
+
+    def connect(self) -> Connection:
+        """A storage session. Raises DatabaseDown."""
+
+    def finding(self, message_id: str) -> Command:
+        """What looks for a message's record."""
+
+    def undispatched(self, row: Any) -> list[OutgoingMessage]:
+        """What a record that was found is still to send. Raises OperationsUnreadable."""
+
+    def storing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
+        """Inserts a record of these."""
+
+    def completing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
+        """Puts these into the record that is there."""
+
+    def marking(self, message_id: str) -> Command:
+        """Says that all was sent; fails where that was said already."""
+
+
+class EndpointOutbox(Outbox, Protocol):
+    """The outbox of one endpoint, with what cleans it up and sends what a crash left."""
+
+    def create(self) -> None:
+        """Its table, where it is missing."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class MakeOutbox(Protocol):
+    """How an endpoint is to have one."""
+
+    def faults(self, client: Any, settings: EndpointSettings) -> Iterable[str]:
+        """Why it cannot have one with these settings."""
+
+    def for_endpoint(self, client: Any, dispatcher: Any) -> EndpointOutbox:
+        """Raises SettingsRefused."""
 
 
 class Observer(Protocol):

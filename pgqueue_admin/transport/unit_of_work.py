@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import ReceiveSession
-from pgqueue_admin.transport.wire.message import OutgoingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 Told = Callable[[], None]  # what to tell once that is committed
 
@@ -38,5 +38,16 @@ class UnitOfWork(HandlerSession, Protocol):
     def gives_back(self, error: Exception) -> bool:
         """Whether the message is back in its queue for nothing that is wrong with it or its destination."""
 
-    def dispatch(self, outgoing: list[OutgoingMessage]) -> None: ...
+    def was_handled(self, message: IncomingMessage) -> bool:
+        """Before, and committed. What that sent and nobody dispatched is dispatched now."""
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Somebody handles the same message at this moment, or the database chose between the two: it comes back."""
+
+    def handled(self, outgoing: list[OutgoingMessage]) -> None:
+        """Its handlers are done, and this is what they sent, with its copy for the audit queue."""
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        """What is sent without a handler."""
+
     def dispatch_with_receive(self, outgoing: list[OutgoingMessage]) -> None: ...

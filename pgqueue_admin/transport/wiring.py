@@ -10,7 +10,7 @@ from pgqueue_admin.transport.handling.audit import AuditCopies
 from pgqueue_admin.transport.handling.callbacks import Callbacks
 from pgqueue_admin.transport.handling.handlers import Handlers
 from pgqueue_admin.transport.handling.message_processor import MessageProcessor
-from pgqueue_admin.transport.ports import Exhausted, Observer
+from pgqueue_admin.transport.ports import Exhausted, Observer, Outbox
 from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers, IndexedObserver
 from pgqueue_admin.transport.receiving.in_flight_rows import InFlightRows
 from pgqueue_admin.transport.receiving.low_water_mark import LowWaterMarks
@@ -18,6 +18,7 @@ from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from pgqueue_admin.transport.receiving.queue_peeker import QueuePeeker
 from pgqueue_admin.transport.receiving.receive_task import ReceiverContext
 from pgqueue_admin.transport.receiving.receive_transaction import MODES, ReceiveTransaction
+from pgqueue_admin.transport.receiving.receive_with_outbox import ReceiveWithOutbox
 from pgqueue_admin.transport.receiving.signals import Signals
 from pgqueue_admin.transport.receiving.single_receive_fallback import SingleReceiveFallback
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot, WorkerSlots
@@ -41,6 +42,7 @@ class Wiring:
     exhausted: Exhausted | None
     observer: Observer
     replies: Callbacks
+    outbox: Outbox | None = None
 
     def receivers(self, paused: bool) -> EndpointReceivers:
         queues, several = self.client.queues, len(self.client.queues)
@@ -52,7 +54,8 @@ class Wiring:
         client, signals, low_water = self.client, Signals(), LowWaterMarks()
         breaker = client.breakers.new(f"Peeking at {queue}")
         peeker = QueuePeeker(queue, client.opening.ours, low_water, breaker)
-        slots = WorkerSlots(client.settings.concurrency, client.name, client.opening.short, signals.changed)
+        storage = self.outbox.connect if self.outbox else None
+        slots = WorkerSlots(client.settings.concurrency, client.name, client.opening.short, signals.changed, storage)
         work = self._work(queue, observer, signals, low_water)
         return MessagePump(client.name, peeker, slots, work, client.settings, signals, paused)
 
@@ -73,6 +76,8 @@ class Wiring:
         )
 
     def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
+        if self.outbox and settings.transaction_mode == "receive_only":
+            return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, self.outbox)
         return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
 
     def _processing(self, queue: TableQueue, failures: FailureCache) -> MessageProcessor:

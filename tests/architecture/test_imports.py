@@ -12,7 +12,7 @@ import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WITHOUT_DJANGO = ["transport", "dialects", "archive", "lease", "monitor", "embedded", "osproc", "formatting"]
+WITHOUT_DJANGO = ["transport", "dialects", "archive", "lease", "outbox", "monitor", "embedded", "osproc", "formatting"]
 
 
 def test_the_pictures_of_imports_are_the_contracts() -> None:

@@ -1,5 +1,6 @@
 """PostgreSQL: statements, addresses and sessions."""
 
+from collections.abc import Mapping
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pgqueue_admin.dialects.postgresql import addressing, connect_options, sessi
 from pgqueue_admin.dialects.postgresql.delayed_store import PostgreSQLDelayed
 from pgqueue_admin.dialects.postgresql.external_session import external_session
 from pgqueue_admin.dialects.postgresql.lease_store import PostgreSQLLeases
+from pgqueue_admin.dialects.postgresql.outbox_store import PostgreSQLOutbox
 from pgqueue_admin.dialects.postgresql.pool import SessionPool
 from pgqueue_admin.dialects.postgresql.prepared_session import PreparedSession
 from pgqueue_admin.dialects.postgresql.query import Query, written
@@ -62,6 +64,12 @@ class PostgreSQL(StatementFolder):
     default_schema = "public"
     supports_notify = True
     supports_batches = True
+    isolations: Mapping[str, str] = {
+        "read_committed": "read committed",
+        "repeatable_read": "repeatable read",
+        "serializable": "serializable",
+        "snapshot": "repeatable read",  # which is a snapshot there
+    }
 
     def __init__(self) -> None:
         super().__init__("postgresql", Path(__file__).parent, compose)
@@ -83,6 +91,12 @@ class PostgreSQL(StatementFolder):
     def subscription_store(self, address: Address) -> PostgreSQLSubscriptions:
         return PostgreSQLSubscriptions(self, address)
 
+    def outbox_store(self, address: Address) -> PostgreSQLOutbox:
+        return PostgreSQLOutbox(self, address)
+
+    def outbox_address(self, endpoint: str, schema: str, prefix: str | None = None) -> Address:
+        return Address(schema, addressing.outbox_table(endpoint, prefix))
+
     def canonical(self, address: Address) -> str:
         return addressing.canonical(address)
 
@@ -92,8 +106,11 @@ class PostgreSQL(StatementFolder):
     def parse_address(self, text: str, default_schema: str | None = None) -> Address:
         return addressing.parse(text, default_schema or self.default_schema)
 
-    def connect(self, dsn: str, **kwargs: Any) -> PreparedSession:
-        return PreparedSession(connect_options.open_raw(dsn, **kwargs))
+    def connect(self, dsn: str, *, isolation: str = "", **kwargs: Any) -> PreparedSession:
+        session = PreparedSession(connect_options.open_raw(dsn, **kwargs))
+        if isolation and isolation != "read_committed":  # which all begin with
+            session.run(f"set session characteristics as transaction isolation level {self.isolations[isolation]}")
+        return session
 
     def borrow(self, raw: Any) -> session.Session:
         return external_session(raw)

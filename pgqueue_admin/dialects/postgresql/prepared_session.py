@@ -71,10 +71,10 @@ class PreparedSession(Session):
 
     def run_all(self, asked: Iterable[tuple[Any, Params]]) -> None:
         statements = list(asked)
-        with translated:
-            if len(statements) == 1:
-                self._ask(*statements[0])
-            elif statements:
+        if len(statements) == 1:
+            self.run(*statements[0])
+        elif statements:
+            with translated:
                 self._libpq.ask_all(statements)
 
     def run_last(self, asked: Iterable[tuple[Any, Params]]) -> None:

@@ -81,8 +81,7 @@ class MessageHandling:
         finally:
             fork_safety.end_child_since(forks)
             context.close()
-        if outgoing := [*context.outgoing, *self.audit.of(context.received, started)]:
-            transaction.dispatch(outgoing)
+        transaction.handled([*context.outgoing, *self.audit.of(context.received, started)])
 
     def acknowledge(self, message: IncomingMessage, transaction: UnitOfWork) -> None:
         """What no handler is called for is audited all the same."""
@@ -112,7 +111,7 @@ class MessageHandling:
 
     def _remembered(self, context: MessageContext, error: BaseException, transaction: UnitOfWork) -> Failure | None:
         """Counted before the rollback, which is when somebody else may receive the message again."""
-        if transaction.lost and not is_too_long(error):
+        if transaction.is_conflict(error) or (transaction.lost and not is_too_long(error)):
             return None
         data = {**_handler_data(context), "Handler failure time": h.wire_now()}
         return self.recovery.remember(context.received, self.recovery.failure(context.received, error, data))

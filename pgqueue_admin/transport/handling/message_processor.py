@@ -1,5 +1,6 @@
 """What happens to one received message, whatever the transaction it came in."""
 
+import logging
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,11 +12,14 @@ from pgqueue_admin.transport.errors import Unrecoverable
 from pgqueue_admin.transport.failure import Failure
 from pgqueue_admin.transport.handling.attempt import AttemptFailed, EmptyMessage, MessageHandling
 from pgqueue_admin.transport.handling.callbacks import Callbacks
+from pgqueue_admin.transport.logs import about
 from pgqueue_admin.transport.ports import Observer
 from pgqueue_admin.transport.recoverability.executor import RecoverabilityExecutor
 from pgqueue_admin.transport.recoverability.failure_cache import FailureCache
 from pgqueue_admin.transport.unit_of_work import Told, UnitOfWork
 from pgqueue_admin.transport.wire.message import IncomingMessage
+
+log = logging.getLogger("pgqueue_admin.transport")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class MessageProcessor:
         self.observer.received(message)
         if failed := self.failures.final(message.row_id):
             return self.recovery.recover(message, failed, transaction)
+        if transaction.was_handled(message):
+            return partial(self._was_handled, message)
         started = time.monotonic()
         try:
             body = self.attempts.make(message, transaction)
@@ -76,6 +82,10 @@ class MessageProcessor:
             return None
         failed = self.failures.of(message.row_id)  # then it is the error queue that does not take it
         return failed or self.failures.remember(message.row_id, self.forwarding.failure(message, error, self.endpoint))
+
+    def _was_handled(self, message: IncomingMessage) -> None:
+        log.info("Message %s was handled before: its duplicate is dropped.", message.message_id, extra=about(message))
+        self.failures.forget(message.row_id)
 
     def _acknowledged(self, message: IncomingMessage) -> None:
         if self.replies.takes(message):

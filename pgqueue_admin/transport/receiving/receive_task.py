@@ -169,12 +169,19 @@ class ReceiveTask:
     def _went_wrong(self, error: Exception) -> None:
         if isinstance(error, ErrorQueueRefused):
             return self._not_taken(error)
+        if self._transaction.is_conflict(cause_of(error)):
+            return self._again(error)
         kept_back = self._could_not_go(error)
         failure = self._message and self._failure_of(self._message, error)
         if self._message and failure:
             self._failed(self._message, cause_of(error), failure)
         if kept_back or not failure:
             self._disturbed(cause_of(error))
+
+    def _again(self, error: Exception) -> None:
+        """Not the message's doing, so it is not counted: who had it first is done by now, or soon."""
+        log.info("A message is received again, since it was handled beside: %s", cause_of(error))
+        self._work.signals.wake()
 
     def _could_not_go(self, error: Exception) -> bool:
         """It was put away and that was refused: without a rest it would be the next again, at full speed."""

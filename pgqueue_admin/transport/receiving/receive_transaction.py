@@ -11,7 +11,7 @@ from pgqueue_admin.transport.receiving.message_savepoint import MessageSavepoint
 from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
 from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 from pgqueue_admin.transport.tables.subscriptions import Subscriptions
-from pgqueue_admin.transport.wire.message import OutgoingMessage
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 Begun = tuple[ReceiveSession, AbstractContextManager[list[Row]] | None]
 
@@ -68,6 +68,16 @@ class ReceiveTransaction:
 
     def gives_back(self, error: Exception) -> bool:
         return self.lost or (self.keeps_failed and isinstance(error, PASSING))
+
+    def was_handled(self, message: IncomingMessage) -> bool:
+        return False
+
+    def is_conflict(self, error: BaseException) -> bool:
+        return False
+
+    def handled(self, outgoing: list[OutgoingMessage]) -> None:
+        if outgoing:
+            self.dispatch(outgoing)
 
     def session_for_handlers(self) -> ReceiveSession | None:
         """A savepoint notices where the handler ends the transaction and begins another, which nothing else tells."""

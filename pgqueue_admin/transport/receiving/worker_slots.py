@@ -16,13 +16,23 @@ log = logging.getLogger("pgqueue_admin.transport")
 
 
 class WorkerSlot:
-    """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it."""
+    """One place for a message in hand. ``receive`` holds the receive transaction, ``send`` what is not part of it,
+    ``storage`` what is one commit with the outbox.
+    """
 
-    def __init__(self, number: int, name: str, connect: Callable[..., Connection], slots: "WorkerSlots"):
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        connect: Callable[..., Connection],
+        slots: "WorkerSlots",
+        storage: Callable[[], Connection] | None = None,
+    ):
         self.number = number
         self.next: Receive | None = None  # what it does next: the session is its already
         self.receive = ReconnectingSession(partial(connect, for_handlers=True))
         self.send = ReconnectingSession(connect)
+        self.storage = ReconnectingSession(storage or connect)
         self._slots = slots
         self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
@@ -49,6 +59,7 @@ class WorkerSlot:
     def cut(self) -> None:
         self.receive.cut()
         self.send.cut()
+        self.storage.cut()
 
     def _work(self) -> None:
         while self._calls.get():
@@ -56,6 +67,7 @@ class WorkerSlot:
             self._has_rested = True
         self.receive.close()
         self.send.close()
+        self.storage.close()
 
 
 class Receive(Protocol):
@@ -71,10 +83,17 @@ class WorkerSlots:
     handler does.
     """
 
-    def __init__(self, size: int, name: str, connect: Callable[..., Connection], changed: threading.Condition):
+    def __init__(
+        self,
+        size: int,
+        name: str,
+        connect: Callable[..., Connection],
+        changed: threading.Condition,
+        storage: Callable[[], Connection] | None = None,
+    ):
         self._size = size
         self._name = name
-        self._connect = connect
+        self._connect, self._storage = connect, storage
         self._changed = changed
         self._work: tuple[ReceiveQuota, Callable[[], Receive]] | None = None
         self._free: dict[int, WorkerSlot] = {}
@@ -118,7 +137,7 @@ class WorkerSlots:
         left = self._work[0].left if self._work else 0
         for _ in range(min(left, self._size - len(self._busy))):
             number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
-            slot = self._free.pop(number, None) or WorkerSlot(number, self._name, self._connect, self)
+            slot = self._free.pop(number, None) or WorkerSlot(number, self._name, self._connect, self, self._storage)
             self._busy[number] = slot
             slot.wake()
 

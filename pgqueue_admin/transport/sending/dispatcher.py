@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 
 from pgqueue_admin.dialects import Address, Dialect
 from pgqueue_admin.dialects.connection import Command, ReceiveSession
@@ -30,19 +31,26 @@ class Dispatcher:
         self._due_in = due_in
         self._tell = tell
 
-    def dispatch(self, connection: ReceiveSession, outgoing: Sequence[OutgoingMessage], last: bool = False) -> None:
+    def dispatch(
+        self,
+        connection: ReceiveSession,
+        outgoing: Sequence[OutgoingMessage],
+        last: bool = False,
+        before: Sequence[Command] = (),
+    ) -> None:
         """Write all in the caller's transaction; where there is none, all or nothing. One round trip, unless in bulk.
 
-        ``last``: nothing follows in the transaction, and it may be committed in the same round trip. Raises
-        TableMissing where a queue does not exist.
+        ``last``: nothing follows in the transaction, and it may be committed in the same round trip. ``before``: what
+        is asked ahead of them. Raises TableMissing where a queue does not exist.
         """
-        if len(outgoing) == 1 and outgoing[0].delay is None:
+        if len(outgoing) == 1 and outgoing[0].delay is None and not before:
             queue = self._queue(outgoing[0].destination)
             return connection.run_last(queue.insertions(outgoing)) if last else queue.send(connection, outgoing)
         write = connection.run_last if last else connection.run_all
         messages = distinct(outgoing)
         if not bulk.is_large(messages):
-            return write(self._insertions(messages))
+            return write(chain(before, self._insertions(messages)))
+        connection.run_all(before)
         with connection.transaction():
             self._load(connection, messages)
 

@@ -1,0 +1,94 @@
+-- name: create
+-- As the original's script makes it, and when each record was written: it cannot be told otherwise how long one waits.
+create table if not exists {table} (
+    "MessageId" varchar(200) not null primary key,
+    "Dispatched" boolean not null default false,
+    "DispatchedAt" timestamp without time zone,
+    "PersistenceVersion" varchar(23),
+    "Operations" jsonb not null,
+    "CreatedAt" timestamp with time zone default now()
+)
+
+-- name: indexes
+-- Which columns lead an index: the original's index names are the same for each table of a schema, so all but one lack theirs.
+select distinct a.attname::text as name
+from pg_index i
+join pg_class c on c.oid = i.indrelid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+where n.nspname = %(schema)s and c.relname = %(name)s and i.indisvalid
+
+-- name: create_index
+-- Under the table's own name.
+create index if not exists {index} on {table} ({column})
+
+-- name: columns
+-- What the table has; read from the catalog.
+select a.attname::text as name, format_type(a.atttypid, a.atttypmod) as type,
+       exists (select from pg_index i where i.indrelid = c.oid and i.indkey[0] = a.attnum
+               and i.indnkeyatts = 1 and i.indisunique and i.indisvalid) as is_unique
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %(schema)s and c.relname = %(name)s and a.attnum > 0 and not a.attisdropped
+
+-- name: find
+-- Asked first of each message: was it handled before, and what of it was not sent.
+select "MessageId"::pg_catalog.text as id, "Dispatched" as dispatched, "Operations"::pg_catalog.text as operations
+from {table} where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
+
+-- name: store
+-- Who inserts the same waits for the one before him, for a while; what handlers ask afterwards waits as it did before.
+with waits as materialized (
+    select pg_catalog.current_setting('lock_timeout') as before,
+           pg_catalog.set_config('lock_timeout', %(wait)s, true) as now
+)
+insert into {table} ("MessageId", "Operations", "PersistenceVersion")
+select %(id)s, %(operations)s::pg_catalog.jsonb, %(version)s from waits where now is not null
+returning (select pg_catalog.set_config('lock_timeout', before, true) from waits)
+
+-- name: complete
+-- Pessimistic: the record is there already, and nobody else can have it.
+update {table} set "Operations" = %(operations)s::pg_catalog.jsonb
+where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text
+
+-- name: mark
+-- Once: a record that the relay marked meanwhile divides by zero, and what is sent in this transaction is not sent. A duplicate
+-- never comes here, so how long a record is kept does not slide.
+with marked as (
+    update {table}
+    set "Dispatched" = true, "DispatchedAt" = (pg_catalog.clock_timestamp() at time zone 'utc'), "Operations" = '[]'
+    where "MessageId" operator(pg_catalog.=) %(id)s::pg_catalog.text and not "Dispatched"
+    returning 1
+)
+select 1 operator(pg_catalog./) pg_catalog.count(*) as once from marked
+
+-- name: work
+-- One look a minute, by both indexes. The lock is the session's: a leader that is killed leads no more.
+select pg_try_advisory_lock(hashtextextended('pgqueue outbox ' || %(table)s, 0)) as leads,
+       exists (
+        select from {table}
+        where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - %(keep)s * interval '1 second' and "Dispatched") as purge,
+       exists (select from {table} where "Dispatched" = false and {is_over}) as relay
+
+-- name: is_over
+-- By when it was written, where the table is one of ours.
+"CreatedAt" < statement_timestamp() - %(grace)s * interval '1 second'
+
+-- name: is_undated
+-- The original's table does not say when a record was written: whoever asks remembers when he saw it first.
+%(grace)s is not null
+
+-- name: purge
+-- A batch, oldest first; a clock that moves within the statement could not be looked up in the index. What another cleaner has locked he deletes.
+delete from {table}
+where "MessageId" = any(array(
+    select "MessageId" from {table}
+    where "DispatchedAt" < (statement_timestamp() at time zone 'utc') - %(keep)s * interval '1 second' and "Dispatched"
+    order by "DispatchedAt" limit {most} for update skip locked))
+
+-- name: pending
+-- What a crash left between commit and dispatch; a worker that is about to send it has it locked, or waits for us.
+select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations
+from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(without)s::text[])
+limit {most} for update skip locked

@@ -1,0 +1,8 @@
+"""The outbox: what a handler writes and sends happens once, however often its message is delivered.
+
+``Endpoint(…, settings=EndpointSettings(transaction_mode="receive_only"), outbox=Outbox())``. Needs no Django.
+"""
+
+from pgqueue_admin.outbox.outbox import Outbox
+
+__all__ = ["Outbox"]

@@ -1,0 +1,98 @@
+"""The outbox of one endpoint (implements transport.ports.EndpointOutbox)."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection, dialect_for
+from pgqueue_admin.dialects.connection import Command
+from pgqueue_admin.dialects.errors import DatabaseDown
+from pgqueue_admin.outbox import operations
+from pgqueue_admin.outbox.settings import OutboxSettings
+from pgqueue_admin.outbox.upkeep import OutboxUpkeep
+from pgqueue_admin.transport import checks
+from pgqueue_admin.transport.client import Client
+from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.sessions.session_opening import Opening
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+log = logging.getLogger("pgqueue_admin.outbox")
+
+
+class EndpointOutbox:
+    """Its table, its sessions, and the thread that cleans up and relays."""
+
+    def __init__(self, settings: OutboxSettings, client: Client, dispatcher: Dispatcher):
+        self.settings, self._client, self._dispatcher = settings, client, dispatcher
+        self.is_pessimistic = settings.concurrency == "pessimistic"
+        self.is_beside_queues = settings.dsn in ("", client.dsn)
+        self.dialect = client.dialect if self.is_beside_queues else dialect_for(settings.dsn)
+        own_schema = client.schema if self.is_beside_queues else self.dialect.default_schema
+        address = self.dialect.outbox_address(client.name, settings.schema or own_schema, settings.prefix)
+        self.store = self.dialect.outbox_store(address)
+        self.opening = (
+            client.opening
+            if self.is_beside_queues
+            else Opening(self.dialect, settings.dsn, client.name, client.answer_seconds)
+        )
+        self._upkeep: OutboxUpkeep | None = None
+
+    def __str__(self) -> str:
+        return self.dialect.canonical(self.store.address)
+
+    def connect(self) -> Connection:
+        return self.opening.short(for_handlers=True, isolation=self.settings.isolation)
+
+    def finding(self, message_id: str) -> Command:
+        return self.store.finding(message_id)
+
+    def undispatched(self, row: Any) -> list[OutgoingMessage]:
+        if row.dispatched:
+            return []
+        return operations.load(row.operations, self._client.addressing, self._subscribers)
+
+    def _subscribers(self, topics: list[str]) -> list[Address]:
+        with self._client.opening.short() as session:
+            return self._client.subscriptions.subscribers(session, topics)
+
+    def storing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
+        text = operations.dump(outgoing, self._client.addressing)
+        return self.store.storing(message_id, text, self.settings.wait)
+
+    def completing(self, message_id: str, outgoing: Sequence[OutgoingMessage]) -> Command:
+        return self.store.completing(message_id, operations.dump(outgoing, self._client.addressing))
+
+    def marking(self, message_id: str) -> Command:
+        return self.store.marking(message_id)
+
+    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None:
+        """In this storage session's transaction where that is one of the queues' database; else committed at once."""
+        if self.is_beside_queues:
+            return self._dispatcher.dispatch(session, outgoing)
+        with self._client.opening.short() as queues:
+            self._dispatcher.dispatch(queues, outgoing)
+
+    def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
+        """And committed: who waits for it is told."""
+        self._dispatcher.committed(outgoing)
+
+    def create(self) -> None:
+        with self.opening.long() as session:
+            self.store.create(session)
+
+    def start(self) -> None:
+        """A database that is down is waited for. Raises QueueUnfit where its table is none."""
+        try:
+            with self.opening.ours() as session:
+                checks.insist(list(self.store.faults(session)))
+        except DatabaseDown as error:
+            log.warning("The outbox %s waits for its database: %s", self, error)
+        if self.settings.clean_every or self.settings.relay_after:
+            breaker = self._client.breakers.new(f"Keeping the outbox {self}")
+            self._upkeep = OutboxUpkeep(self, breaker)
+            self._upkeep.start()
+
+    def stop(self) -> None:
+        upkeep, self._upkeep = self._upkeep, None
+        if upkeep:
+            upkeep.stop()

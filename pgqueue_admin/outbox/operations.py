@@ -1,0 +1,103 @@
+"""What a record is still to send, as JSON (outbox sheet 4): the original reads ours, and we read its."""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.transport.sending.message_factory import topics
+from pgqueue_admin.transport.wire import delivery_delay
+from pgqueue_admin.transport.wire import headers as h
+from pgqueue_admin.transport.wire.addresses import Addressing
+from pgqueue_admin.transport.wire.delivery_delay import Delay
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+NOTHING = "[]"
+
+Subscribers = Callable[[list[str]], list[Address]]
+
+
+class OperationsUnreadable(ValueError):
+    """What a record of the outbox is to send cannot be read: it waits, and nothing of it is sent."""
+
+    def __init__(self, detail: str):
+        super().__init__(f"{(self.__doc__ or '').rstrip('.')}. {detail}")
+
+
+def dump(outgoing: Sequence[OutgoingMessage], addressing: Addressing) -> str:
+    """Every message to a queue by its address: who subscribed was looked up when the event was published."""
+    return orjson.dumps([_operation(each, addressing) for each in outgoing]).decode() if outgoing else NOTHING
+
+
+def _operation(message: OutgoingMessage, addressing: Addressing) -> dict[str, object]:
+    return {
+        "MessageId": message.message_id,
+        "Headers": dict(message.headers),
+        "Body": base64.b64encode(message.body).decode(),
+        "Options": {"Destination": addressing.canonical(message.destination), **_options(message)},
+    }
+
+
+def _options(message: OutgoingMessage) -> dict[str, str]:
+    options = {} if message.ttbr is None else {"TimeToBeReceived": h.wire_timespan(message.ttbr)}
+    if isinstance(message.delay, timedelta):
+        options["DelayDeliveryFor"] = h.wire_timespan(message.delay)
+    elif message.delay is not None:
+        options["DeliverAt"] = h.wire_time(message.delay)
+    return options
+
+
+def load(text: str, addressing: Addressing, subscribers: Subscribers) -> list[OutgoingMessage]:
+    """``subscribers``: the queues that want one of some topics, for what was published. Raises OperationsUnreadable."""
+    try:
+        found: Iterable[Any] = orjson.loads(text)
+        return [message for each in found for message in _messages(each, addressing, subscribers)]
+    except (TypeError, KeyError, AttributeError, ValueError, binascii.Error) as error:
+        if isinstance(error, OperationsUnreadable):
+            raise
+        raise OperationsUnreadable(f"{type(error).__name__}: {error}") from error
+
+
+def _messages(operation: dict[str, Any], addressing: Addressing, subscribers: Subscribers) -> list[OutgoingMessage]:
+    headers: h.Headers = {h.MESSAGE_ID: operation["MessageId"], **operation.get("Headers", {})}
+    body = base64.b64decode(operation.get("Body") or "", validate=True)
+    options: dict[str, str] = operation.get("Options", {})
+    ttbr, delay = _ttbr(options), _delay(options)
+    if delay is not None and h.FORWARD_DESTINATION not in headers:
+        headers = delivery_delay.headers(headers, delay, options["Destination"], since=datetime.now(UTC))
+    return [
+        OutgoingMessage(each, headers, body, ttbr, delay)
+        for each in _destinations(options, headers, addressing, subscribers)
+    ]
+
+
+def _destinations(
+    options: dict[str, str], headers: h.Headers, addressing: Addressing, subscribers: Subscribers
+) -> list[Address]:
+    """By address; an event by what its headers say it is, whatever its class is called by now."""
+    if "Destination" in options:
+        try:
+            return [addressing.resolve(options["Destination"])]
+        except AddressUnreadable as error:
+            raise OperationsUnreadable(str(error)) from error
+    return subscribers(topics(headers.get(h.ENCLOSED_MESSAGE_TYPES) or options["EventType"]))
+
+
+def _ttbr(options: dict[str, str]) -> timedelta | None:
+    said = options.get("TimeToBeReceived")
+    span = h.parse_timespan(said)
+    if said and span is None:
+        raise OperationsUnreadable(f"TimeToBeReceived is {said!r}, which is no time span.")
+    return span
+
+
+def _delay(options: dict[str, str]) -> Delay | None:
+    span, at = h.parse_timespan(options.get("DelayDeliveryFor")), h.parse_time(options.get("DeliverAt"))
+    if span is None and at is None and (said := options.get("DelayDeliveryFor") or options.get("DeliverAt")):
+        raise OperationsUnreadable(f"A delay is {said!r}, which is neither a time nor a time span.")
+    return span if span is not None else at

@@ -1,0 +1,72 @@
+"""How an endpoint is to have an outbox: one frozen value, every fault told at once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from pgqueue_admin.dialects import dialect_for
+from pgqueue_admin.dialects.errors import AddressUnreadable
+from pgqueue_admin.dialects.outbox_store import Isolation
+from pgqueue_admin.transport.client import Client
+from pgqueue_admin.transport.settings import EndpointSettings
+
+Concurrency = Literal["optimistic", "pessimistic"]
+LONGEST = timedelta(days=3650)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxSettings:
+    """Which outbox: docs/reference/outbox.md says what each setting does."""
+
+    # URL of the database that has the outbox and the business data; empty: the queues' own.
+    dsn: str = ""
+    # Schema of its table; empty: the endpoint's, or the dialect's default in another database.
+    schema: str = ""
+    # What its table's name begins with; None: by the endpoint's name, as the original.
+    prefix: str | None = None
+    # `optimistic`: two copies at once may both run, one is undone. `pessimistic`: the second waits.
+    concurrency: Concurrency = "optimistic"
+    # `read_committed`, `repeatable_read`, `serializable` or `snapshot`, where the database has it.
+    isolation: Isolation = "read_committed"
+    # How long a record is kept after its dispatch: later a duplicate is not recognised.
+    keep: timedelta = timedelta(days=7)
+    # Time between two clean-ups; None: the table is cleaned up elsewhere.
+    clean_every: timedelta | None = timedelta(minutes=1)
+    # How old an undispatched record is before the relay sends it; None: only a duplicate of its message does.
+    relay_after: timedelta | None = timedelta(minutes=1)
+    # How long a second copy waits for the first that inserts the same record; then it is received again.
+    wait: timedelta = timedelta(seconds=10)
+
+    def faults(self, client: Client, settings: EndpointSettings) -> Iterator[str]:
+        """Sentences."""
+        if settings.transaction_mode == "sends_atomic_with_receive":
+            yield (
+                "transaction_mode is sends_atomic_with_receive and there is an outbox: what it was to send could be "
+                "rolled back with the receive. Choose receive_only, or leave the outbox out: handlers that write by "
+                "context.connection need none."
+            )
+        if settings.batch_size > 1:
+            yield f"batch_size is {settings.batch_size} and there is an outbox: each message has a record of its own."
+        if client.send_only:
+            yield "An endpoint that only sends has no outbox: nothing is received."
+        if self.concurrency not in ("optimistic", "pessimistic"):
+            yield f"concurrency of the outbox is {self.concurrency!r}: it must be optimistic or pessimistic."
+        yield from self._spans()
+        yield from self._names(client)
+
+    def _spans(self) -> Iterator[str]:
+        spans = {"keep": self.keep, "clean_every": self.clean_every, "relay_after": self.relay_after, "wait": self.wait}
+        for name, span in spans.items():
+            if span is not None and not timedelta() < span <= LONGEST:
+                yield f"{name} of the outbox is {span}: it must be more than 0, and at most {LONGEST.days:,} days."
+
+    def _names(self, client: Client) -> Iterator[str]:
+        try:
+            dialect = dialect_for(self.dsn) if self.dsn else client.dialect
+            dialect.outbox_address(client.name, self.schema or dialect.default_schema, self.prefix)
+        except (AddressUnreadable, ValueError) as error:
+            yield f"The endpoint {client.name} can have no outbox: {error}."
+            return
+        if self.isolation not in (levels := dialect.isolations):
+            yield f"isolation of the outbox is {self.isolation!r}: on {dialect.name} it is one of {', '.join(levels)}."

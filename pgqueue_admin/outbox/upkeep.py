@@ -1,0 +1,128 @@
+"""Cleans up an outbox table and sends what a crash left in it: one leader of all processes of an endpoint (O8, O9)."""
+
+import logging
+import threading
+import time
+from datetime import timedelta
+from typing import Protocol
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Command
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.outbox_store import OutboxRecord, OutboxStore
+from pgqueue_admin.outbox.operations import OperationsUnreadable
+from pgqueue_admin.outbox.settings import OutboxSettings
+from pgqueue_admin.transport.sessions.circuit_breaker import CircuitBreaker
+from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
+from pgqueue_admin.transport.sessions.session_opening import Opening
+from pgqueue_admin.transport.wire.message import OutgoingMessage
+
+log = logging.getLogger("pgqueue_admin.outbox")
+
+BATCH = 4000  # records a delete, as the original
+RELAYED_AT_ONCE = 100
+NEVER = timedelta(days=36_500)
+
+
+class KeptOutbox(Protocol):
+    """An endpoint's outbox, as far as it is kept."""
+
+    settings: OutboxSettings
+    store: OutboxStore
+    opening: Opening
+
+    def undispatched(self, row: OutboxRecord) -> list[OutgoingMessage]: ...
+    def marking(self, message_id: str) -> Command: ...
+    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None: ...
+    def dispatched(self, outgoing: list[OutgoingMessage]) -> None: ...
+
+
+class OutboxUpkeep:
+    """A thread with a session of its own. The leader's session holds an advisory lock; the others try each time."""
+
+    def __init__(self, outbox: KeptOutbox, breaker: CircuitBreaker):
+        self._outbox, self._settings, self._breaker = outbox, outbox.settings, breaker
+        spans = [span for span in (self._settings.clean_every, self._settings.relay_after) if span]
+        self._every = min(spans, default=NEVER).total_seconds()
+        self._session = ReconnectingSession(outbox.opening.ours)
+        self._first_seen: dict[str, float] = {}  # of records that do not say when they were written
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=f"{outbox} upkeep", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join(1)
+        self._session.cut()
+        self._thread.join()
+        self._session.close()
+
+    def _loop(self) -> None:
+        while not self._stopping.wait(self._every):
+            try:
+                self.run_once()
+            except Exception as error:  # whatever it is, records must not wait for a restart
+                self._stopping.wait(self._breaker.failed(error))
+            else:
+                self._breaker.succeeded()
+
+    def run_once(self) -> None:
+        """One look; then as many rounds as there is work, or until it is stopped. Raises DatabaseError."""
+        session, settings = self._session.fresh(), self._settings
+        work = self._outbox.store.work(session, settings.keep, settings.relay_after or NEVER)
+        if work.leads and work.relay and settings.relay_after:
+            self._relay(session, settings.relay_after)
+        if work.leads and work.purge and settings.clean_every:
+            while self._purge(session) == BATCH and not self._stopping.is_set():
+                pass
+
+    def _purge(self, session: Connection) -> int:
+        """And rest for as long as it took: receivers need the disk as well."""
+        started = time.monotonic()
+        purged = self._outbox.store.purge(session, self._settings.keep, BATCH)
+        if purged == BATCH:
+            self._stopping.wait(time.monotonic() - started)
+        return purged
+
+    def _relay(self, session: Connection, grace: timedelta) -> None:
+        passed, sent = set[str](), 0  # what could not be sent stays behind, and hides nothing
+        while not self._stopping.is_set():
+            with session.transaction():
+                found = self._outbox.store.pending(session, grace, RELAYED_AT_ONCE, passed)
+                due = [record for record in found if self._is_due(record, grace)]
+                dispatched = [outgoing for record in due if (outgoing := self._dispatch(session, record)) is not None]
+            for outgoing in dispatched:
+                self._outbox.dispatched(outgoing)
+            passed.update(record.id for record in found)
+            sent += len(dispatched)
+            if len(found) < RELAYED_AT_ONCE:
+                break
+        self._first_seen = {each: at for each, at in self._first_seen.items() if each in passed}
+        if sent:
+            log.warning("The relay of %s sent what %d handled message(s) had left unsent.", self._outbox, sent)
+
+    def _is_due(self, record: OutboxRecord, grace: timedelta) -> bool:
+        """Of a table that does not say how old a record is: by when we saw it first."""
+        if self._outbox.store.says_when:
+            return True
+        now = time.monotonic()
+        return now - self._first_seen.setdefault(record.id, now) >= grace.total_seconds()
+
+    def _dispatch(self, session: Connection, record: OutboxRecord) -> list[OutgoingMessage] | None:
+        """What was sent: beside the queues in one commit with the mark, elsewhere before it, with the same ids.
+
+        None: it could not be, and is tried again.
+        """
+        try:
+            with session.transaction():
+                outgoing = self._outbox.undispatched(record)
+                session.run(*self._outbox.marking(record.id))
+                self._outbox.dispatch(outgoing, session)
+        except DatabaseDown:
+            raise
+        except (DatabaseError, OperationsUnreadable) as error:
+            log.error("Record %s of %s is not dispatched, and is tried again: %s", record.id, self._outbox, error)
+            return None
+        return outgoing

@@ -1,0 +1,164 @@
+"""A receive whose handlers write in a storage session, in one commit with what they sent (outbox sheet 5).
+
+Receive, find the record, handle, store, commit; then mark, dispatch and the end of the message.
+"""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from pgqueue_admin.dialects.connection import Command, ReceiveSession, Row
+from pgqueue_admin.dialects.errors import AlreadyExists, DatabaseError, Deadlock, Locked
+from pgqueue_admin.transport.ports import Outbox
+from pgqueue_admin.transport.receiving.receive_transaction import Begun, ReceiveOnly
+from pgqueue_admin.transport.receiving.worker_slots import WorkerSlot
+from pgqueue_admin.transport.sending.dispatcher import Dispatcher
+from pgqueue_admin.transport.tables.subscriptions import Subscriptions
+from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
+
+CONFLICTS = ("40001", "40P01")  # the database chose between two transactions: nothing is wrong with either
+
+
+class HandledBeside(DatabaseError):
+    """Another process handles this message at the same moment, or has just handled it."""
+
+
+class ReceiveWithOutbox(ReceiveOnly):
+    """Where the record lies beside the queues, mark and sends are one commit with the receive, so each outgoing message
+    is sent once. Elsewhere they are committed before, and a crash in between sends them again with the same ids.
+    """
+
+    def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions, outbox: Outbox):
+        super().__init__(slot, sender, subscriptions)
+        self._outbox = outbox
+        self._storage: StorageTransaction | None = None
+        self._message_id = ""
+
+    def begin(self, receiving: Command, begun: Begun | None = None) -> AbstractContextManager[list[Row]]:
+        return ReceiveAndStorage(super().begin(receiving, begun), self)
+
+    def was_handled(self, message: IncomingMessage) -> bool:
+        self._message_id = message.message_id
+        session = self._slot.storage.fresh()
+        self._storage = StorageTransaction(session, self._outbox.finding(self._message_id))
+        if not self._storage.found:
+            if self._outbox.is_pessimistic:
+                self._store(self._outbox.storing(self._message_id, []))
+            return False
+        pending = self._outbox.undispatched(self._storage.found[0])
+        self._storage.roll_back()
+        if pending:
+            self._dispatch_and_mark(pending)
+        return True
+
+    def session_for_handlers(self) -> ReceiveSession:
+        """Its transaction is begun already; a savepoint notices where a handler ends it and begins another."""
+        storage = self._in_storage()
+        storage.session.guard()
+        return storage.session
+
+    def handled(self, outgoing: list[OutgoingMessage]) -> None:
+        storage, message_id = self._in_storage(), self._message_id
+        if self._outbox.is_pessimistic:
+            command = self._outbox.completing(message_id, outgoing)
+        else:
+            command = self._outbox.storing(message_id, outgoing)
+        self._store(command, last=True)
+        storage.commit()
+        self._dispatch_and_mark(outgoing)
+
+    def _store(self, command: Command, last: bool = False) -> None:
+        storage = self._in_storage()
+        try:
+            if last:
+                storage.session.run_last([command])
+            else:
+                storage.session.run(*command)
+        except Locked as error:
+            raise HandledBeside(error.detail, error.sqlstate) from error
+        except AlreadyExists as error:
+            storage.roll_back()
+            if self._record():  # else it is a key of the handlers' own, checked at the commit
+                raise HandledBeside(error.detail, error.sqlstate) from error
+            raise
+
+    def _in_storage(self) -> "StorageTransaction":
+        assert self._storage, "was_handled comes first"
+        return self._storage
+
+    def _record(self) -> Row | None:
+        return self._slot.storage.fresh().one(*self._outbox.finding(self._message_id))
+
+    def _dispatch_and_mark(self, outgoing: list[OutgoingMessage]) -> None:
+        """The mark first where both are one commit: it fails where the relay has sent them meanwhile."""
+        try:
+            if self._outbox.is_beside_queues:
+                self._with_receive(outgoing)
+            else:
+                self.dispatch_now(outgoing)
+                self._slot.storage.fresh().run(*self._outbox.marking(self._message_id))
+        except DatabaseError as error:
+            if (record := self._record()) and record.dispatched:
+                raise HandledBeside(error.detail, error.sqlstate) from error
+            raise
+
+    def _with_receive(self, outgoing: list[OutgoingMessage]) -> None:
+        marking = self._outbox.marking(self._message_id)
+        if outgoing:
+            self._sender.dispatch(self._session(), outgoing, last=True, before=[marking])
+            self._sent += outgoing
+        else:
+            self._session().run(*marking)
+
+    def dispatch(self, outgoing: list[OutgoingMessage]) -> None:
+        """Without a handler there is no record: one commit with the end of the message."""
+        self.dispatch_with_receive(outgoing, last=True)
+
+    @property
+    def lost(self) -> bool:
+        return super().lost or self._slot.storage.lost
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Also one that a handler met, through whichever library."""
+        if isinstance(error, HandledBeside | Deadlock):
+            return True
+        cause: BaseException | None = error
+        while cause and getattr(cause, "sqlstate", None) not in CONFLICTS:
+            cause = cause.__cause__
+        return cause is not None
+
+    def close_storage(self) -> None:
+        if self._storage:
+            self._storage.roll_back()
+
+
+class StorageTransaction:
+    """Begins with the look for the record, in one round trip; ended by commit or rollback, whichever comes first."""
+
+    def __init__(self, session: Any, finding: Command):
+        self.session = session
+        self._block: AbstractContextManager[list[Row]] | None = session.transaction_with(*finding)
+        self.found = self._block.__enter__()
+
+    def commit(self) -> None:
+        block, self._block = self._block, None
+        if block:
+            block.__exit__(None, None, None)
+
+    def roll_back(self) -> None:
+        block, self._block = self._block, None
+        if block:
+            self.session.roll_back()
+
+
+class ReceiveAndStorage(AbstractContextManager[list[Row]]):
+    """Around the receive: what is not committed when its block is left is rolled back in the storage session."""
+
+    def __init__(self, receive: AbstractContextManager[list[Row]], transaction: ReceiveWithOutbox):
+        self._receive, self._transaction = receive, transaction
+
+    def __enter__(self) -> list[Row]:
+        return self._receive.__enter__()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool | None:
+        self._transaction.close_storage()
+        return self._receive.__exit__(kind, error, trace)

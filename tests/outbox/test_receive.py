@@ -1,0 +1,233 @@
+"""What a handler writes and sends happens once, however often its message comes (O1, O3, O4; outbox sheet 5 and 6)."""
+
+import threading
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.wire import headers as h
+from tests.outbox.conftest import CHARGE, CHARGED, MakeEndpoint, charging
+from tests.transport.recording_observer import Spy, rows
+from tests.waiting import until
+
+EVERY = [
+    (concurrency, isolation)
+    for concurrency in ("optimistic", "pessimistic")
+    for isolation in ("read_committed", "repeatable_read", "serializable", "snapshot")
+]
+ANOTHER_ID = 'insert into "Billing" (id, headers, body) select gen_random_uuid(), headers, body from "Billing"'
+
+
+def charges(connection: Connection) -> list[int]:
+    return [number for (number,) in connection.all("select number from charges order by number")]
+
+
+def sold(dsn: str) -> list[int]:
+    return sorted(int(row.body) for row in rows(dsn, "Sales"))
+
+
+def records(connection: Connection) -> list[tuple[bool, Any]]:
+    found = connection.all('select "Dispatched", "Operations" from "Billing_OutboxData"')
+    return [(dispatched, operations) for dispatched, operations in found]
+
+
+@pytest.mark.parametrize(("concurrency", "isolation"), EVERY)
+def test_each_of_several_copies_has_one_effect(
+    make: MakeEndpoint, database: str, connection: Connection, concurrency: Any, isolation: Any
+) -> None:
+    """A hundred messages, each delivered three times to four slots at once."""
+    billing = make(outbox=Outbox(concurrency=concurrency, isolation=isolation))
+    charging(billing)
+    billing.send_many("Billing", range(100), type=CHARGE)
+    connection.run(f'{ANOTHER_ID} union all select gen_random_uuid(), headers, body from "Billing" order by 2')
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert charges(connection) == list(range(100))
+    assert sold(database) == list(range(100))
+    assert records(connection) == [(True, [])] * 100
+    assert rows(database, "error") == []
+
+
+def two_at_once(endpoint: Endpoint, connection: Connection) -> list[int]:
+    """Two copies of one message; who handles it waits for the other, or for a while."""
+    started, both = list[int](), threading.Barrier(2)
+
+    @endpoint.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        started.append(number)
+        try:
+            both.wait(2)
+        except threading.BrokenBarrierError:
+            both.reset()
+        context.connection.run("insert into public.charges (number) values (%s)", [number])
+
+    endpoint.send("Billing", 7, type=CHARGE)
+    connection.run(ANOTHER_ID)
+    endpoint.start()
+    until(lambda: not rows(endpoint.dsn, "Billing"))
+    return started
+
+
+def test_optimistic_copies_run_both_and_one_is_undone(
+    make: MakeEndpoint, connection: Connection, database: str, spy: Spy
+) -> None:
+    started = two_at_once(make(), connection)
+    assert started == [7, 7]
+    assert charges(connection) == [7]
+    assert spy.counts["failed"] == 0, "a duplicate is no failure"
+
+
+def test_a_pessimistic_copy_waits_and_does_not_run(make: MakeEndpoint, connection: Connection) -> None:
+    started = two_at_once(make(outbox=Outbox(concurrency="pessimistic")), connection)
+    assert started == [7]
+    assert charges(connection) == [7]
+
+
+def test_who_waits_too_long_comes_again(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str
+) -> None:
+    """Somebody holds the record and does not end: no slot hangs behind him, and nothing is counted as a failure."""
+    billing = make(outbox=Outbox(wait=timedelta(milliseconds=50)))
+    charging(billing)
+    billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    holder = connect(database)
+    insert = 'insert into "Billing_OutboxData" ("MessageId", "Operations") values (\'one\', \'[]\')'
+    with suppress(ZeroDivisionError), holder.transaction():
+        holder.run(insert)
+        billing.send("Billing", 2, type=CHARGE)
+        billing.start()
+        until(lambda: charges(connection) == [2])
+        raise ZeroDivisionError
+    until(lambda: charges(connection) == [1, 2])
+    assert rows(database, "error") == []
+
+
+def test_what_handlers_ask_waits_as_their_session_says(make: MakeEndpoint, connection: Connection) -> None:
+    """The limit of the record's insert is not left behind in their transaction."""
+    billing, said = make(outbox=Outbox(concurrency="pessimistic", wait=timedelta(seconds=3))), list[str]()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        said.append(context.connection.value("show lock_timeout"))
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(records(connection)) == 1)
+    assert said == ["0"]
+
+
+def test_a_failing_handler_leaves_no_record(
+    make: MakeEndpoint, connection: Connection, database: str, spy: Spy
+) -> None:
+    billing = make()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.connection.run("insert into public.charges (number) values (%s)", [number])
+        context.send("Sales", number, type=CHARGED)
+        raise ValueError("declined")
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert (charges(connection), sold(database), records(connection)) == ([], [], [])
+    assert spy.counts["failed"] == 3
+
+
+def test_a_key_of_the_handlers_own_that_is_checked_at_the_commit_is_a_failure(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """And no duplicate, which would come again for ever."""
+    connection.run("alter table charges add unique (number) deferrable initially deferred")
+    connection.run("insert into charges (number) values (1)")
+    billing = make()
+    charging(billing)
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert (charges(connection), records(connection)) == ([1], [])
+
+
+def test_a_duplicate_sends_what_was_left_unsent_without_its_handler(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """A record that an endpoint of the original left between its commit and its dispatch."""
+    billing = make()
+    billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    connection.run(
+        """insert into "Billing_OutboxData" ("MessageId", "PersistenceVersion", "Operations") values ('one', '9.0.3.0',
+        '[{"MessageId": "two", "Headers": {"NServiceBus.EnclosedMessageTypes": "Shop.CardCharged"}, "Body": "MQ==",
+           "Options": {"Destination": "Sales"}}]')"""
+    )
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert sold(database) == [1]
+    (row,) = rows(database, "Sales")
+    assert h.parse(row.headers)[h.MESSAGE_ID] == "two"
+    assert records(connection) == [(True, [])]
+
+
+def test_how_long_a_record_is_kept_does_not_slide(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    billing = make()
+    connection.run(
+        """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+        values ('one', true, '2026-01-01', '[]')"""
+    )
+    billing.send("Billing", 1, type=CHARGE, headers={h.MESSAGE_ID: "one"})
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert str(connection.value('select "DispatchedAt" from "Billing_OutboxData"')) == "2026-01-01 00:00:00"
+
+
+def test_a_destination_that_is_gone_loses_nothing(make: MakeEndpoint, connection: Connection, database: str) -> None:
+    """The effect is committed; what it sends waits in its record, and goes once the queue is there."""
+    billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=100)), immediate_retries=0)
+    charging(billing)
+    connection.run('alter table "Sales" rename to "Gone"')
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: len(rows(database, "error")) == 1)
+    assert charges(connection) == [1]
+    connection.run('alter table "Gone" rename to "Sales"')
+    until(lambda: sold(database) == [1])
+    until(lambda: records(connection) == [(True, [])])
+
+
+def test_delayed_sends_and_times_to_be_received_come_through(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    billing = make()
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        context.send("Sales", number, type=CHARGED, ttbr=timedelta(minutes=1))
+        context.send("Sales", number, type=CHARGED, delay=timedelta(hours=1))
+
+    billing.send("Billing", 1, type=CHARGE)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    assert connection.value('select expires is not null from "Sales"')
+    assert connection.value('select count(*) from "Billing.Delayed"') == 1
+
+
+def test_an_outbox_in_another_database(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str, engine_database: str
+) -> None:
+    """O7: records and business rows there, queues here."""
+    connect(engine_database).run("create table charges (number integer)")
+    billing = make(outbox=Outbox(dsn=engine_database))
+    charging(billing)
+    billing.send_many("Billing", range(20), type=CHARGE)
+    connection.run(ANOTHER_ID)
+    billing.start()
+    until(lambda: not rows(database, "Billing"))
+    there = connect(engine_database)
+    assert charges(there) == list(range(20))
+    assert sold(database) == list(range(20))
+    assert records(there) == [(True, [])] * 20
+    assert connection.value("select to_regclass('\"Billing_OutboxData\"')") is None

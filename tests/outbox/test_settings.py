@@ -1,0 +1,97 @@
+"""How an endpoint may have an outbox, and how not (O5, O8, O10)."""
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.transport import Endpoint
+from pgqueue_admin.transport.settings import SettingsRefused
+from tests.outbox.conftest import SETTINGS, MakeEndpoint
+
+
+@pytest.mark.parametrize(
+    ("settings", "outbox", "said"),
+    [
+        ({"transaction_mode": "sends_atomic_with_receive"}, {}, "Choose receive_only, or leave the outbox out"),
+        ({"batch_size": 5}, {}, "each message has a record of its own"),
+        ({}, {"isolation": "chaos"}, "isolation of the outbox is 'chaos': on postgresql it is one of read_committed"),
+        ({}, {"isolation": "read_uncommitted"}, "isolation of the outbox"),
+        ({}, {"concurrency": "both"}, "it must be optimistic or pessimistic"),
+        ({}, {"keep": timedelta()}, "keep of the outbox is 0:00:00: it must be more than 0"),
+        ({}, {"clean_every": timedelta(-1)}, "clean_every of the outbox"),
+        ({}, {"prefix": "a" * 21}, "21 characters, and 20 are allowed"),
+        ({}, {"dsn": "oracle://host/db"}, "No dialect for oracle://"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(settings: Any, outbox: Any, said: str) -> None:
+    with pytest.raises(SettingsRefused, match=said.replace("(", r"\(")):
+        Endpoint("Billing", "", settings=replace(SETTINGS, **settings), outbox=Outbox(**outbox))
+
+
+def test_a_change_while_it_runs_is_refused_as_well(make: MakeEndpoint) -> None:
+    billing = make()
+    with pytest.raises(SettingsRefused, match="receive_only"):
+        billing.apply(replace(SETTINGS, transaction_mode="sends_atomic_with_receive"))
+
+
+def test_without_a_receive_transaction_it_is_off_and_that_is_said(
+    make: MakeEndpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    billing = make(transaction_mode="none", immediate_retries=0)
+    with caplog.at_level(logging.WARNING):
+        billing.start()
+    assert "Billing uses no outbox" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "prefix", "table"),
+    [("Shop.Web", None, "Shop_Web_OutboxData"), ("Billing", "", "OutboxData"), ("A" * 30, "Ours_", "Ours_OutboxData")],
+)
+def test_its_table_has_the_originals_name(
+    make: MakeEndpoint, connection: Connection, endpoint: str, prefix: Any, table: str
+) -> None:
+    make(endpoint, outbox=Outbox(prefix=prefix))
+    assert connection.value("select to_regclass(%s)", [f'public."{table}"']) is not None
+
+
+def test_two_tables_in_one_schema_have_the_same_indexes(make: MakeEndpoint, connection: Connection) -> None:
+    """The original's script gives its indexes to the first table alone (outbox sheet 3)."""
+    make("Billing").create_queues()
+    make("Sales")
+    indexed = """select count(*) from pg_indexes where tablename = %s"""
+    assert [connection.value(indexed, [f"{name}_OutboxData"]) for name in ("Billing", "Sales")] == [3, 3]
+
+
+def test_a_table_of_the_originals_gets_what_its_script_left_out_and_nothing_twice(
+    make: MakeEndpoint, connection: Connection
+) -> None:
+    for name in ("Billing", "Sales"):
+        connection.run(
+            f"""create table "{name}_OutboxData" ("MessageId" varchar(200) not null primary key,
+            "Dispatched" boolean not null default false, "DispatchedAt" timestamp, "PersistenceVersion" varchar(23),
+            "Operations" jsonb not null)"""
+        )
+        connection.run(f'create index if not exists "Index_DispatchedAt" on "{name}_OutboxData" ("DispatchedAt")')
+        connection.run(f'create index if not exists "Index_Dispatched" on "{name}_OutboxData" ("Dispatched")')
+        make(name)
+    indexed = """select count(*) from pg_indexes where tablename = %s"""
+    assert [connection.value(indexed, [f"{name}_OutboxData"]) for name in ("Billing", "Sales")] == [3, 3]
+
+
+def test_a_table_that_is_missing_is_said_with_what_makes_it(make: MakeEndpoint, connection: Connection) -> None:
+    from pgqueue_admin.transport.errors import QueueUnfit
+
+    billing = make()
+    connection.run('drop table "Billing_OutboxData"')
+    with pytest.raises(QueueUnfit, match="Billing_OutboxData"):
+        billing.start()
+    connection.run('create table "Billing_OutboxData" ("MessageId" text)')
+    from pgqueue_admin.dialects.postgresql import postgresql
+
+    faults = list(postgresql().outbox_store(Address("public", "Billing_OutboxData")).faults(connection))
+    assert [fault.stops for fault in faults][:2] == [True, True]

@@ -1,0 +1,158 @@
+"""Cleaning up and relaying: one leader, nothing sent twice, nothing left (O8, O9)."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.outbox import Outbox
+from pgqueue_admin.outbox.endpoint_outbox import EndpointOutbox
+from pgqueue_admin.outbox.upkeep import OutboxUpkeep
+from pgqueue_admin.transport import Endpoint
+from tests.outbox.conftest import MakeEndpoint
+from tests.outbox.test_receive import records, sold
+from tests.waiting import until
+
+OLD = """insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+    select 'old ' || i, true, now() at time zone 'utc' - interval '8 days', '[]' from generate_series(1, %s) i"""
+PENDING = """insert into "Billing_OutboxData" ("MessageId", "Operations", "CreatedAt") select 'pending ' || i,
+    jsonb_build_array(jsonb_build_object('MessageId', 'sent ' || i, 'Headers', '{}'::jsonb,
+        'Body', encode(i::text::bytea, 'base64'), 'Options', jsonb_build_object('Destination', %s::text))),
+    now() - interval '1 hour' from generate_series(1, %s) i"""
+HOUR = timedelta(hours=1)
+
+
+def upkeep_of(endpoint: Endpoint) -> OutboxUpkeep:
+    assert isinstance(endpoint.outbox, EndpointOutbox)
+    return OutboxUpkeep(endpoint.outbox, endpoint.breakers.new("test"))
+
+
+def test_two_cleaners_of_five_thousand_records_leave_none(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str
+) -> None:
+    """The original's second one deletes nothing and stops while a thousand are left (outbox sheet 8)."""
+    make()
+    connection.run(OLD, [5000])
+    store = postgresql().outbox_store(Address("public", "Billing_OutboxData"))
+
+    def clean() -> None:
+        session = connect(database)
+        while store.purge(session, timedelta(days=7), 4000):
+            pass
+
+    cleaners = [threading.Thread(target=clean) for _ in range(2)]
+    for each in cleaners:
+        each.start()
+    for each in cleaners:
+        each.join(60)
+    assert records(connection) == []
+
+
+def test_what_is_younger_or_undispatched_stays(make: MakeEndpoint, connection: Connection) -> None:
+    billing = make(outbox=Outbox(relay_after=None))
+    connection.run(OLD, [3])
+    connection.run(PENDING, ["Sales", 1])
+    connection.run("""update "Billing_OutboxData" set "DispatchedAt" = now() at time zone 'utc' - interval '6 days'
+        where "MessageId" = 'old 1'""")
+    upkeep_of(billing).run_once()
+    left = connection.all('select "MessageId" from "Billing_OutboxData" order by 1')
+    assert [name for (name,) in left] == ["old 1", "pending 1"]
+
+
+def test_in_whichever_zone_a_session_is(make: MakeEndpoint, connection: Connection) -> None:
+    """A record of just now is none of a week ago, thirteen hours to the east."""
+    make()
+    connection.run("set timezone = 'Pacific/Apia'")
+    connection.run(OLD, [2])
+    connection.run("""update "Billing_OutboxData" set "DispatchedAt" = now() at time zone 'utc' - interval '1 hour'
+        where "MessageId" = 'old 1'""")
+    store = postgresql().outbox_store(Address("public", "Billing_OutboxData"))
+    assert store.purge(connection, 2 * HOUR, 100) == 1
+
+
+def test_a_follower_does_nothing_until_the_leader_is_gone(make: MakeEndpoint, connection: Connection) -> None:
+    billing = make()
+    first, second = upkeep_of(billing), upkeep_of(billing)
+    first.run_once()
+    connection.run(OLD, [3])
+    second.run_once()
+    assert len(records(connection)) == 3
+    connection.run("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
+    second.run_once()
+    assert records(connection) == []
+
+
+def test_what_a_crash_left_is_sent_once_by_however_many_relays(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    billing = make()
+    connection.run(PENDING, ["Sales", 250])
+    upkeep_of(billing).run_once()
+    upkeep_of(billing).run_once()
+    assert sold(database) == list(range(1, 251))
+    assert records(connection) == [(True, [])] * 250
+
+
+def test_what_is_younger_than_the_grace_is_left_to_its_worker(make: MakeEndpoint, connection: Connection) -> None:
+    billing = make(outbox=Outbox(relay_after=2 * HOUR))
+    connection.run(PENDING, ["Sales", 1])
+    upkeep_of(billing).run_once()
+    assert [dispatched for dispatched, _ in records(connection)] == [False]
+
+
+def test_a_record_that_cannot_be_sent_keeps_nobody_else_back(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    billing = make()
+    connection.run(PENDING, ["Nowhere", 150])
+    connection.run("""insert into "Billing_OutboxData" ("MessageId", "Operations", "CreatedAt")
+        values ('unreadable', '[{"Options": 1}]', now() - interval '1 hour')""")
+    connection.run(PENDING.replace("'pending '", "'good '"), ["Sales", 20])
+    upkeep_of(billing).run_once()
+    assert sold(database) == list(range(1, 21))
+    assert sum(not dispatched for dispatched, _ in records(connection)) == 151
+
+
+def test_a_table_of_the_originals_is_relayed_by_when_it_was_seen_first(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """It does not say when a record was written."""
+    billing = make(outbox=Outbox(relay_after=timedelta(milliseconds=300)))
+    connection.run(PENDING, ["Sales", 1])
+    connection.run('alter table "Billing_OutboxData" drop column "CreatedAt"')
+    upkeep = upkeep_of(billing)
+    upkeep.run_once()
+    assert sold(database) == []
+
+    def relayed() -> bool:
+        upkeep.run_once()
+        return sold(database) == [1]
+
+    until(relayed)
+
+
+def test_an_idle_outbox_asks_one_statement_a_look(
+    make: MakeEndpoint, connection: Connection, connect: Any, database: str
+) -> None:
+    """By both indexes, however many records there are."""
+    make()
+    connection.run("""insert into "Billing_OutboxData" ("MessageId", "Dispatched", "DispatchedAt", "Operations")
+        select i, true, now() at time zone 'utc', '[]' from generate_series(1, 20000) i""")
+    connection.run('analyze "Billing_OutboxData"')
+    store = postgresql().outbox_store(Address("public", "Billing_OutboxData"))
+    session, asked = connect(database), list[str]()
+    ask = session.all
+
+    def counted(query: Any, params: Any = None) -> Any:
+        asked.append(str(query))
+        return ask(query, params)
+
+    session.all = counted
+    store.work(session, HOUR, HOUR)
+    before = len(asked)
+    assert store.work(session, HOUR, HOUR) == (True, False, False)
+    assert len(asked) == before + 1
+    query = postgresql().outbox.work(table=store.address, is_over=postgresql().outbox.is_over).as_string(None)
+    plan = connection.all(f"explain {query}", {"keep": 3600, "grace": 3600, "table": "x"})
+    assert "Seq Scan" not in str(plan)
