@@ -27,6 +27,9 @@ _ARCHIVE = {
     "handled_by character varying",
     "details text",
 }
+_HEAD = f"""-- The engine's tables (archive, lease queue, operation items), version {VERSION}, where none of them is.
+-- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
+"""
 _MESSAGE = {
     "id integer",
     "created_at timestamp without time zone",
@@ -129,19 +132,27 @@ def _already(connection: Connection, found: int) -> str:
     return "updated"
 
 
+def script() -> str:
+    """What ``install`` runs in a database that has none of these tables, for psql: one transaction."""
+    statements = [_sql().lock(), *_statements(skipped={"take_over"}), _sql().mark_version()]
+    texts = [each.as_string(None).replace("%(version)s", str(VERSION)).replace("%%", "%") for each in statements]
+    return "\n".join([_HEAD, "begin;\n", *(f"{text.rstrip(';')};\n" for text in texts), "commit;\n"])
+
+
 def _create(connection: Connection, facts: Any) -> None:
+    skipped = {"create_status"} if facts.has_status else set()
+    for statement in _statements(skipped | (set() if facts.has_archive else {"take_over"})):
+        connection.run(statement)
+    connection.run(_sql().mark_version(), {"version": VERSION})
+
+
+def _statements(skipped: set[str]) -> list[Any]:
     steps = [
         "create_schema", "create_status", "create_original", "add_columns", "take_over", "number", "create_ours",
-        "create_readers", "add_tokens", "create_triggers", *_SINCE_3,
+        "create_readers", "add_tokens", "tell_dead", "create_triggers", *_SINCE_3,
     ]  # fmt: skip
-    skipped = {"create_status"} if facts.has_status else set()
-    skipped |= set() if facts.has_archive else {"take_over"}
-    for step in steps:
-        if step == "create_triggers":
-            _tell_dead(connection, "archive")
-        if step not in skipped:
-            connection.run(getattr(_sql(), step)())
-    connection.run(_sql().mark_version(), {"version": VERSION})
+    given = {"tell_dead": {"payload": _sql().archive_payload}}
+    return [getattr(_sql(), step)(**given.get(step, {})) for step in steps if step not in skipped]
 
 
 def _sql() -> Any:

@@ -24,7 +24,7 @@ WHERE = {"--host", "--port", "127.0.0.1", "0.0.0.0", "8000"}  # where it listens
 NAMES = ["supervisor", "web", "celery-worker", "celery-beat"]
 SERVICE: dict[str, type] = {  # of the Compose Specification: what is used here, and as what
     **dict.fromkeys(("image", "hostname", "restart", "stop_grace_period"), str),
-    **dict.fromkeys(("command", "ports", "volumes", "tmpfs", "cap_drop", "security_opt"), list),
+    **dict.fromkeys(("command", "ports", "volumes", "tmpfs", "cap_drop", "security_opt", "profiles"), list),
     **dict.fromkeys(("build", "environment", "depends_on", "healthcheck"), dict),
     **dict.fromkeys(("init", "read_only"), bool),
 }
@@ -56,7 +56,12 @@ def program(name: str) -> list[str]:
 def test_there_is_a_unit_and_a_service_for_every_program() -> None:
     assert {each.name for each in programs()} == set(NAMES)
     assert {path.stem for path in UNITS} == {f"pgqueue-{name}" for name in NAMES}
-    assert set(COMPOSE["services"]) == {*NAMES, "setup", "postgres", "valkey"}
+    assert {name for name, each in COMPOSE["services"].items() if "profiles" not in each} == {
+        *NAMES,
+        "setup",
+        "postgres",
+        "valkey",
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)

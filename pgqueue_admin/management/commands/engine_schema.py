@@ -36,7 +36,17 @@ class Command(BaseCommand):
             help="Whose id a NOTIFY dead_message carries from now on. Without it as it stands: archive, at first.",
         )
 
-    def handle(self, *, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
+        parser.add_argument(
+            "--print",
+            action="store_true",
+            dest="prints",
+            help="Only print the SQL that makes them where none is: for psql, or for the init scripts of an image.",
+        )
+
+    def handle(self, *, prints: bool, adopt: bool, dead_payload: schema.DeadPayload | None, **options: Any) -> None:
+        if prints:
+            self.stdout.write(schema.script(), ending="")
+            return
         try:
             with queue_database().writing() as connection:
                 installed = schema.install(connection, adopt=adopt, warn=self._warn, dead_payload=dead_payload)

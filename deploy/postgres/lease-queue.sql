@@ -1,0 +1,443 @@
+-- The engine's tables (archive, lease queue, operation items), version 5, where none of them is.
+-- Made by `manage.py engine_schema --print`. Whoever runs it owns them: psql -v ON_ERROR_STOP=1 -f lease-queue.sql
+
+begin;
+
+select pg_advisory_xact_lock(7217463802135);
+
+create schema if not exists messages;
+
+create type public.message_status as enum ('success', 'failed', 'rejected', 'lock_expired');
+
+create table if not exists messages.message (
+    id serial primary key,
+    created_at timestamp not null default (now() at time zone 'utc'),
+    message jsonb not null,
+    lock_expires_at timestamp default null
+);
+create index if not exists idx_lock_expires_at on messages.message (lock_expires_at);
+create table if not exists messages.message_archive (
+    id serial primary key,
+    created_at timestamp not null,
+    archived_at timestamp not null default (now() at time zone 'utc'),
+    message jsonb not null,
+    result public.message_status not null,
+    handled_by varchar(50) not null,
+    details text default null
+);
+
+alter table messages.message_archive
+    add column seq bigint,
+    add column xid xid8 not null default pg_current_xact_id(),
+    add column kind text not null default 'lease' check (kind in ('lease', 'transport', 'control')),
+    add column queue text,
+    add column message_id text,
+    add column message_type text,
+    add column headers text,
+    add column body bytea,
+    add column row_id uuid,
+    add column expires timestamp,
+    add column exception_type text,
+    add column exception_message text,
+    add column stack_trace text,
+    add column failed_queue text,
+    add column target_schema text,
+    add column target_table text,
+    add column no_retry text,
+    add column found_in text,
+    add column endpoint text,
+    add column machine text,
+    add column attempts integer,
+    add column sent_at timestamptz,
+    add column died_at timestamptz not null default now(),
+    add column became text check (became in ('retried', 'succeeded', 'dead_again', 'discarded')),
+    add column became_by text,
+    add column became_at timestamptz,
+    add column ended_at timestamptz,
+    add column operation bigint,
+    add column state text not null generated always as
+        (coalesce(became, case when result = 'success' then 'succeeded' else 'dead' end)) stored;
+create unique index message_archive_seq on messages.message_archive (seq);
+create index message_archive_xid on messages.message_archive (xid);
+create index message_archive_died on messages.message_archive (died_at desc, seq desc);
+create index message_archive_state on messages.message_archive (state, died_at desc, seq desc);
+create index message_archive_queue on messages.message_archive (queue, died_at desc, seq desc);
+create index message_archive_exception on messages.message_archive (exception_type, died_at desc, seq desc)
+    where exception_type is not null;
+create index message_archive_dead on messages.message_archive (queue, exception_type, died_at) where state = 'dead';
+create index message_archive_message_id on messages.message_archive (message_id) where message_id is not null;
+create index message_archive_row_id on messages.message_archive (row_id) where row_id is not null;
+create index message_archive_operation on messages.message_archive (operation) where operation is not null;
+
+alter table messages.message_archive
+    alter column seq set not null,
+    alter column seq add generated always as identity;
+select setval(pg_get_serial_sequence('messages.message_archive', 'seq'), 1 + greatest(
+    0, (select max(id) from messages.message_archive),
+    pg_sequence_last_value(pg_get_serial_sequence('messages.message_archive', 'id')::regclass)), false);
+
+create table messages.archive_event (
+    id bigint primary key generated always as identity,
+    archive_id integer not null,
+    at timestamptz not null default clock_timestamp(),
+    who text not null,
+    verb text not null,
+    operation bigint,
+    target text,
+    xid xid8 not null default pg_current_xact_id()
+);
+create index archive_event_archive_id on messages.archive_event (archive_id);
+create index archive_event_operation on messages.archive_event (operation) where operation is not null;
+create index archive_event_xid on messages.archive_event (xid);
+create table messages.operation_item (
+    operation bigint not null,
+    place integer not null,
+    archive_id integer not null,
+    queue text,
+    outcome text check (outcome in ('done', 'skipped', 'failed')),
+    why text,
+    who_before text,
+    when_before timestamptz,
+    target text,
+    at timestamptz,
+    primary key (operation, place),
+    unique (operation, archive_id)
+);
+create index operation_item_open on messages.operation_item (operation, place) where outcome is null;
+create index operation_item_archive_id on messages.operation_item (archive_id);
+create view messages.message_dead as select * from messages.message_archive where state = 'dead';
+create table messages.engine_schema (
+    version integer not null,
+    installed_at timestamptz not null default now(),
+    installed_by text not null default current_user,
+    only_row boolean primary key default true check (only_row)
+);
+
+-- said so. Nobody prunes what another one has not read. Transaction ids mean something in one cluster.
+create table messages.history_reader (
+    reader uuid primary key,
+    name text not null,
+    cluster text not null,
+    snapshot pg_snapshot not null,
+    events_snapshot pg_snapshot not null,
+    events_before timestamptz,
+    said_at timestamptz not null
+);
+
+alter table messages.message_archive add column if not exists retry_token uuid;
+
+create or replace function public.dead_message_nofify() returns trigger language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+    perform pg_catalog.pg_notify('dead_message', new.id::text);
+    raise warning using message = pg_catalog.concat(
+        'dead message: archive id ', new.id,
+        ', result ', new.result,
+        ', message id ', messages.one_word(new.message_id),
+        ', queue ', messages.one_line(coalesce(new.queue, '"messages"."message"')));
+    return new;
+end $$;
+
+create or replace function public.new_message_nofify() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.pg_notify('new_message', new.id::text);
+    return new;
+end $$;
+create or replace function messages.one_line(said text) returns text language sql immutable as
+    $$ select pg_catalog.left(pg_catalog.regexp_replace(said, '[[:cntrl:]]', '?', 'g'), 300) $$;
+create or replace function messages.one_word(said text) returns text language sql immutable as
+    $$ select coalesce(nullif(pg_catalog.regexp_replace(messages.one_line(said), '[\s,]', '_', 'g'), ''), '-') $$;
+create or replace function messages.refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception 'messages.archive_event is append-only';
+end $$;
+create or replace trigger new_message_trigger after insert on messages.message
+    for each row execute function public.new_message_nofify();
+create or replace trigger dead_message_trigger after insert on messages.message_archive
+    for each row when (new.result <> 'success') execute function public.dead_message_nofify();
+create or replace trigger archive_event_append_only before update or delete on messages.archive_event
+    for each row execute function messages.refuse_change();
+
+-- whoever locks without a token takes it over. Defaults that do not hang on a session's zone, also where they were adopted.
+alter table messages.message
+    alter column created_at set default (now() at time zone 'utc'),
+    add column attempts integer not null default 0,
+    add column available_at timestamptz not null default now(),
+    add column lock_token uuid,
+    add column token_expires_at timestamp,
+    add column release_expired boolean not null default false;
+create index message_available on messages.message (available_at, id) where lock_expires_at is null;
+create table messages.notify_round (
+    after integer not null,
+    only_row boolean primary key default true check (only_row)
+);
+insert into messages.notify_round (after) values (0);
+alter table messages.message_archive
+    alter column archived_at set default (now() at time zone 'utc'),
+    add column second_ending_of integer;
+create index message_archive_endings on messages.message_archive (created_at) where kind = 'lease' and message_id is not null;
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
+
+-- deleted none, somebody else has ended the message before, and the row says whose ending came first. Never refuses anything.
+create or replace function messages.note_deleted() returns trigger language plpgsql as $$
+begin
+    perform pg_catalog.set_config('messages.deleted', pg_catalog.concat(old.id, ' ', old.created_at), true);
+    return old;
+end $$;
+create or replace function messages.mark_ending() returns trigger language plpgsql as $$
+declare
+    deleted text := pg_catalog.current_setting('messages.deleted', true);
+begin
+    if pg_catalog.concat(pg_catalog.split_part(deleted, ' ', 1), ' ', new.created_at) = deleted then
+        new.message_id := pg_catalog.split_part(deleted, ' ', 1);
+        perform pg_catalog.set_config('messages.deleted', '', true);
+        return new;
+    end if;
+    select min(a.id) into new.second_ending_of from messages.message_archive a
+    where a.kind = 'lease' and a.message_id is not null and a.created_at = new.created_at and a.message = new.message;
+    if new.second_ending_of is not null and exists (
+            select from messages.message m where m.created_at = new.created_at and m.message = new.message) then
+        new.second_ending_of := null;
+    end if;
+    return new;
+exception when others then
+    return new;
+end $$;
+create or replace trigger lease_note_deleted after delete on messages.message
+    for each row when (old.lock_token is null or old.token_expires_at is distinct from old.lock_expires_at)
+    execute function messages.note_deleted();
+create or replace trigger lease_mark_ending before insert on messages.message_archive
+    for each row when (new.kind = 'lease' and new.message_id is null) execute function messages.mark_ending();
+
+-- at the commit its former row says how it ended: then the row that it got is there, whichever of the two was written first.
+-- Costs nothing of a message that was never retried, and refuses nothing.
+alter table messages.message add column retried_from integer;
+alter table messages.message_archive add column retried_as integer;
+create or replace function messages.note_retried() returns trigger language plpgsql as $$
+declare
+    ended integer;
+    how text := 'success';
+    by_whom text := 'lease queue';
+begin
+    -- no max(), for which the planner might walk the archive from its end
+    ended := (
+        select (array_agg(a.id order by a.id desc))[1] from messages.message_archive a
+        where a.kind = 'lease' and a.message_id = old.id::text and a.created_at = old.created_at);
+    if ended is null then
+        if old.lock_token is null or old.token_expires_at is distinct from old.lock_expires_at then
+            return null;
+        end if;
+    else
+        how := (select a.result::text from messages.message_archive a where a.id = ended);
+        by_whom := (select a.handled_by from messages.message_archive a where a.id = ended);
+    end if;
+    with former as (
+        update messages.message_archive a
+        set became = case how when 'success' then 'succeeded' else 'dead_again' end, ended_at = pg_catalog.clock_timestamp()
+        where a.id = old.retried_from and a.retried_as = old.id and a.state = 'retried'
+        returning a.id, a.operation, a.queue
+    )
+    insert into messages.archive_event (archive_id, who, verb, operation, target)
+    select id, case how when 'success' then by_whom else 'archive' end,
+        case how when 'success' then 'succeeded' else 'died again' end, operation, queue
+    from former;
+    return null;
+exception when others then
+    raise warning using message = pg_catalog.concat(
+        'retried message: archive id ', old.retried_from, ' ended as message id ', old.id, ', not noted: ', sqlerrm);
+    return null;
+end $$;
+create constraint trigger lease_note_retried after delete on messages.message deferrable initially deferred
+    for each row when (old.retried_from is not null) execute function messages.note_retried();
+create or replace view messages.message_dead as select * from messages.message_archive where state = 'dead';
+
+-- its archive row, at the same commit: nobody has to find out which rows are new. Without a foreign key: the original's script
+-- truncates the archive. The function may write where he who archives may not, and does nothing but that.
+create table messages.dead_consumer (
+    since timestamptz not null default now(),
+    only_row boolean primary key default true check (only_row)
+);
+create table messages.dead_delivery (
+    archive_id integer primary key,
+    given integer not null default 0,
+    available_at timestamptz not null default now()
+);
+create index dead_delivery_available on messages.dead_delivery (available_at);
+create or replace function messages.deliver_dead() returns trigger language plpgsql security definer as $$
+begin
+    if not exists (select from messages.dead_consumer) then
+        return null;
+    end if;
+    begin
+        insert into messages.dead_delivery (archive_id) values (new.id)
+        on conflict (archive_id) do update set given = 0, available_at = pg_catalog.now();
+    exception when others then
+        raise warning using message = pg_catalog.concat('dead message: archive id ', new.id, ', not delivered: ', sqlerrm);
+    end;
+    return null;
+end $$;
+revoke all on function messages.deliver_dead() from public;
+create or replace trigger lease_deliver_dead after insert on messages.message_archive
+    for each row when (new.result <> 'success' and new.kind = 'lease' and new.second_ending_of is null)
+    execute function messages.deliver_dead();
+
+-- have what he made there run by these. What somebody has dropped is left out.
+do $$
+declare
+    each regprocedure;
+begin
+    for each in
+        select p.oid from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+        where n.nspname = 'public' and p.proname in ('new_message_nofify', 'dead_message_nofify') and p.pronargs = 0
+            or n.nspname = 'messages' and p.proname in ('one_line', 'one_word', 'refuse_change', 'note_deleted', 'mark_ending', 'note_retried',
+                'deliver_dead')
+    loop
+        execute pg_catalog.concat('alter function ', each, ' set search_path = pg_catalog, pg_temp');
+    end loop;
+end $$;
+
+-- schedule_run is a due time of the next 31 days, and then what became of it; one without an outcome is still to come.
+create table messages.schedule (
+    id bigint primary key generated always as identity,
+    name text not null unique check (name <> ''),
+    kind text not null check (kind in ('lease', 'transport')),
+    queue_schema text,
+    queue_table text,
+    channel text,
+    message_type text not null default '',
+    headers text,
+    message text not null,
+    expression text not null,
+    zone text not null,
+    missed text not null check (missed in ('skip', 'catch_up')),
+    planned_until timestamptz not null default now(),
+    version integer not null default 1,
+    created_at timestamptz not null default now(),
+    created_by text not null,
+    paused_at timestamptz,
+    paused_by text,
+    error text,
+    error_at timestamptz,
+    check (kind = 'lease' or queue_schema is not null and queue_table is not null and headers is not null)
+);
+create table messages.schedule_run (
+    schedule bigint not null references messages.schedule on delete cascade,
+    due_at timestamptz not null,
+    local_due timestamp not null,
+    outcome text check (outcome in ('sent', 'caught_up', 'by_hand', 'skipped', 'paused')),
+    at timestamptz,
+    who text,
+    message_id text,
+    row_id uuid,
+    primary key (schedule, due_at)
+);
+create index schedule_run_open on messages.schedule_run (due_at) where outcome is null;
+create index schedule_run_missed on messages.schedule_run (schedule, due_at) where outcome in ('skipped', 'paused');
+create table messages.schedule_look (
+    at timestamptz,
+    who text,
+    only_row boolean primary key default true check (only_row)
+);
+insert into messages.schedule_look (at) values (null);
+
+-- rights of whoever calls it. One schedule is in one caller's hands at a time, and each due time has one row: so it is sent once.
+-- Braces and percent signs are doubled in these files.
+create or replace function messages.send_scheduled(
+    sent messages.schedule, due timestamptz, local_due timestamp, out message_id text, out row_id uuid
+) language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    filled text := replace(replace(sent.message,
+        '{{ due }}', to_char(due at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+        '{{ due | date }}', to_char(local_due, 'YYYY-MM-DD'));
+    written integer;
+    inserted messages.message;
+begin
+    if sent.kind = 'lease' then
+        insert into messages.message as m (created_at, message) values (now() at time zone 'utc', filled::jsonb)
+        returning m.id into inserted.id;
+    else
+        message_id := gen_random_uuid()::text;
+        row_id := gen_random_uuid();
+        execute format(
+            'insert into %I.%I (id, expires, headers, body) values ($1, null, $2, $3)', sent.queue_schema, sent.queue_table)
+            using row_id, replace(replace(replace(sent.headers,
+                '{{ message id }}', message_id),
+                '{{ conversation id }}', gen_random_uuid()::text),
+                '{{ time sent }}', to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS:US "Z"')),
+                convert_to(filled, 'UTF8');
+    end if;
+    get diagnostics written = row_count;
+    if written <> 1 then
+        raise exception 'A trigger, a rule or a policy of the queue left the message out.';
+    end if;
+    message_id := coalesce(message_id, inserted.id::text);
+    if sent.channel is not null then
+        perform pg_notify(sent.channel, '');
+    end if;
+end $$;
+create or replace function messages.run_schedules(
+    most integer, grace interval, looker text, out ran integer, out passed_over integer, out failures integer
+) language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '3s' as $$
+declare
+    began timestamptz := clock_timestamp();
+    chosen messages.schedule;
+    due record;
+    made record;
+    latest timestamptz;
+    done integer;
+begin
+    ran := 0;
+    passed_over := 0;
+    failures := 0;
+    perform from messages.schedule_look for update skip locked;
+    if found then
+        update messages.schedule_look set at = began, who = looker;
+    end if;
+    for chosen in
+        select s.* from messages.schedule s
+        where exists (
+            select from messages.schedule_run r where r.schedule = s.id and r.outcome is null and r.due_at <= began)
+        order by s.id limit most for no key update skip locked
+    loop
+        if chosen.paused_at is not null then
+            update messages.schedule_run r set outcome = 'paused', at = began
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began;
+            get diagnostics done = row_count;
+            passed_over := passed_over + done;
+            continue;
+        end if;
+        latest := (
+            select max(r.due_at) from messages.schedule_run r
+            where r.schedule = chosen.id and r.outcome is null and r.due_at <= began);
+        begin
+            done := 0;
+            for due in
+                select r.due_at, r.local_due from messages.schedule_run r
+                where r.schedule = chosen.id and r.outcome is null and r.due_at <= began
+                    and (r.due_at >= began - grace or chosen.missed = 'catch_up' and r.due_at = latest)
+                order by r.due_at
+            loop
+                made := messages.send_scheduled(chosen, due.due_at, due.local_due);
+                update messages.schedule_run r
+                set outcome = case when due.due_at >= began - grace then 'sent' else 'caught_up' end,
+                    at = clock_timestamp(), who = looker, message_id = made.message_id, row_id = made.row_id
+                where r.schedule = chosen.id and r.due_at = due.due_at;
+                done := done + 1;
+            end loop;
+            ran := ran + done;
+            update messages.schedule s set error = null, error_at = null where s.id = chosen.id and s.error is not null;
+        exception when others then
+            failures := failures + 1;
+            update messages.schedule s set error = left(sqlerrm, 1000), error_at = began where s.id = chosen.id;
+        end;
+        update messages.schedule_run r set outcome = 'skipped', at = began
+        where r.schedule = chosen.id and r.outcome is null and r.due_at < began - grace
+            and not (chosen.missed = 'catch_up' and r.due_at = latest);
+        get diagnostics done = row_count;
+        passed_over := passed_over + done;
+    end loop;
+end $$;
+
+insert into messages.engine_schema (version) values (5);
+
+commit;

@@ -1,0 +1,123 @@
+"""The image with the lease queue: its configuration and scripts, run on this PostgreSQL as its entrypoint does."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from pgqueue_admin.archive import schema
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.embedded import binaries, cluster_location
+from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.lease import LeaseQueue
+from tests.architecture.test_deploy import COMPOSE
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "deploy/postgres"
+IMAGE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+TABLES = (FOLDER / "lease-queue.sql").read_text(encoding="utf-8")
+PASSWORD = "of'compose"
+
+
+def test_its_tables_are_those_of_engine_schema() -> None:
+    """Made by: manage.py engine_schema --print > deploy/postgres/lease-queue.sql"""
+    assert schema.script() == TABLES
+
+
+def test_the_script_makes_what_an_installation_makes(database: str, connection: Connection) -> None:
+    psql(database, FOLDER / "lease-queue.sql")
+    assert schema.install(connection) == (schema.VERSION, "nothing")
+    made = "select version, installed_by = current_user from messages.engine_schema"
+    assert connection.one(made) == (schema.VERSION, True)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """What the Dockerfile copies, where it copies it to."""
+    for source, target in re.findall(r"^COPY (\S+) (\S+)$", IMAGE, re.MULTILINE):
+        to = tmp_path / target.lstrip("/")
+        if source.endswith("/"):
+            shutil.copytree(FOLDER / source, to, dirs_exist_ok=True)
+        else:
+            to = to / source if target.endswith("/") else to
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(FOLDER / source, to)
+    return tmp_path
+
+
+def configuration() -> dict[str, str]:
+    """As the image appends it; without pg_cron where this server has none."""
+    text = (FOLDER / "lease-queue.conf").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^([a-z_.]+) = (.*)$", text, re.MULTILINE))
+    library = subprocess.run(
+        [binaries.postgresql() / "pg_config", "--pkglibdir"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    if not (Path(library) / "pg_cron.so").exists():
+        found = {name: value for name, value in found.items() if "cron" not in f"{name} {value}"}
+    return {name: value.strip("'") for name, value in found.items()}
+
+
+@pytest.fixture
+def image() -> Iterator[PostgreSQL]:
+    folder = Path(tempfile.mkdtemp(prefix="pgqueue-lease-image-"))
+    folder.chmod(0o755)
+    server = PostgreSQL(folder / "postgresql", conf={"fsync": "off", **configuration()})
+    server.start()
+    with postgresql().connect(server.dsn()) as session:  # as its own socket is trusted in the image
+        rules = Path(session.value("show hba_file"))
+        rules.write_text(f"host all postgres 127.0.0.1/32 trust\n{rules.read_text()}")
+        session.value("select pg_reload_conf()")
+    yield server
+    server.stop()
+    cluster_location.remove(folder / "postgresql")
+    shutil.rmtree(folder)
+
+
+def psql(dsn: str, script: Path) -> None:
+    """As the entrypoint runs a script."""
+    command = [str(binaries.postgresql() / "psql"), "-v", "ON_ERROR_STOP=1", "--no-password", "--no-psqlrc"]
+    given = {"POSTGRES_PASSWORD": PASSWORD, "PATH": os.environ["PATH"]}
+    done = subprocess.run([*command, "-d", dsn, "-f", str(script)], env=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_role_of_the_programs_works_on_what_the_scripts_made(image: PostgreSQL, files: Path) -> None:
+    superuser = image.dsn()
+    for script in sorted((files / "docker-entrypoint-initdb.d").glob("*.sql")):
+        psql(superuser, script)
+    dsn = f"postgresql://pgqueue:{quote(PASSWORD)}@127.0.0.1:{image.port}/pgqueue"
+    queue = LeaseQueue(dsn, name="thumbs")
+    queue.publish({"kind": "render"})
+    assert queue.finish(queue.claim()[0], "failed")
+    queue.close()
+    with postgresql().connect(dsn, for_handlers=True) as session:
+        assert session.value("show timezone") == "UTC"
+        assert session.value("select tableowner from pg_tables where tablename = 'message_archive'") == "pgqueue"
+        assert schema.install(session) == (schema.VERSION, "nothing")
+        has_cron = session.value("select exists (select from pg_extension where extname = 'pg_cron')")
+        assert has_cron == ("shared_preload_libraries" in configuration())
+        if has_cron:
+            assert session.value("select has_schema_privilege('cron', 'usage')")
+
+
+def test_the_profile_starts_it_and_the_examples_worker_beside_it() -> None:
+    services = {name: each for name, each in COMPOSE["services"].items() if each.get("profiles") == ["lease"]}
+    assert set(services) == {"lease-postgres", "lease-worker"}
+    assert services["lease-postgres"]["build"] == {"context": "deploy/postgres"}
+    python, program, dsn = services["lease-worker"]["command"]
+    assert (python, (ROOT / program).exists()) == ("python", True)
+    assert dsn == "postgresql:///pgqueue?host=lease-postgres&user=pgqueue"
+    assert services["lease-worker"]["depends_on"] == {"lease-postgres": {"condition": "service_healthy"}}
+
+
+def test_the_image_is_of_the_version_that_compose_has() -> None:
+    (base,) = re.findall(r"^FROM (postgres:(\d+))$", IMAGE, re.MULTILINE)
+    assert base[0] == COMPOSE["services"]["postgres"]["image"]
+    assert f"postgresql-{base[1]}-cron" in IMAGE
