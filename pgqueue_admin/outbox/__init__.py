@@ -1,6 +1,6 @@
 """The outbox: what a handler writes and sends happens once, however often its message is delivered.
 
-``Endpoint(…, settings=EndpointSettings(transaction_mode="receive_only"), outbox=Outbox())``. Needs no Django.
+``EndpointSettings(transaction_mode="receive_only", outbox=Outbox())``. Needs no Django.
 """
 
 from pgqueue_admin.outbox.outbox import Outbox

@@ -7,7 +7,7 @@ from pgqueue_admin.transport.sending.dispatcher import Dispatcher
 
 
 class Outbox(OutboxSettings):
-    """``Endpoint(…, outbox=Outbox(concurrency="pessimistic"))``."""
+    """``EndpointSettings(transaction_mode="receive_only", outbox=Outbox(concurrency="pessimistic"))``."""
 
     __slots__ = ()
 

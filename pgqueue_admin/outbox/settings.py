@@ -9,7 +9,6 @@ from pgqueue_admin.dialects import dialect_for
 from pgqueue_admin.dialects.errors import AddressUnreadable
 from pgqueue_admin.dialects.outbox_store import Isolation
 from pgqueue_admin.transport.client import Client
-from pgqueue_admin.transport.settings import EndpointSettings
 
 Concurrency = Literal["optimistic", "pessimistic"]
 LONGEST = timedelta(days=3650)
@@ -38,21 +37,16 @@ class OutboxSettings:
     # How long a second copy waits for the first that inserts the same record; then it is received again.
     wait: timedelta = timedelta(seconds=10)
 
-    def faults(self, client: Client, settings: EndpointSettings) -> Iterator[str]:
+    def faults(self) -> Iterator[str]:
         """Sentences."""
-        if settings.transaction_mode == "sends_atomic_with_receive":
-            yield (
-                "transaction_mode is sends_atomic_with_receive and there is an outbox: what it was to send could be "
-                "rolled back with the receive. Choose receive_only, or leave the outbox out: handlers that write by "
-                "context.connection need none."
-            )
-        if settings.batch_size > 1:
-            yield f"batch_size is {settings.batch_size} and there is an outbox: each message has a record of its own."
-        if client.send_only:
-            yield "An endpoint that only sends has no outbox: nothing is received."
         if self.concurrency not in ("optimistic", "pessimistic"):
             yield f"concurrency of the outbox is {self.concurrency!r}: it must be optimistic or pessimistic."
         yield from self._spans()
+
+    def faults_of(self, client: Client) -> Iterator[str]:
+        """Sentences."""
+        if client.send_only:
+            yield "An endpoint that only sends has no outbox: nothing is received."
         yield from self._names(client)
 
     def _spans(self) -> Iterator[str]:

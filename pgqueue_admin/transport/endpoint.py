@@ -16,7 +16,7 @@ from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
 from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.callbacks import Callbacks, PendingRequest
 from pgqueue_admin.transport.handling.handlers import Handlers
-from pgqueue_admin.transport.ports import EndpointOutbox, Exhausted, MakeOutbox, Observer, Unobserved
+from pgqueue_admin.transport.ports import EndpointOutbox, Exhausted, Observer, Unobserved
 from pgqueue_admin.transport.receiving.endpoint_receivers import EndpointReceivers
 from pgqueue_admin.transport.receiving.message_pump import MessagePump
 from pgqueue_admin.transport.sessions.session_opening import ANSWER_SECONDS
@@ -52,11 +52,9 @@ class Endpoint(Client):
         serializers: Serializers | None = None,
         pipeline: BehaviourChain | None = None,
         answer_seconds: float = ANSWER_SECONDS,
-        outbox: MakeOutbox | None = None,
     ):
-        """As of ``Client``. ``outbox``: ``Outbox(…)`` of ``pgqueue_admin.outbox``."""
+        """As of ``Client``."""
         self.exhausted = exhausted
-        self._outbox_faults = outbox.faults if outbox else _no_faults
         super().__init__(
             name,
             dsn,
@@ -69,7 +67,7 @@ class Endpoint(Client):
             pipeline=pipeline,
             answer_seconds=answer_seconds,
         )
-        self.outbox = outbox.for_endpoint(self, self._sender) if outbox else None
+        self.outbox = self._made_outbox()
         self.handlers = handlers or Handlers()
         self.observer = observer or Unobserved()
         self.paused = False
@@ -88,26 +86,40 @@ class Endpoint(Client):
             raise RuntimeError(f"{self.name} receives already: stop it first")
         self._check_tables()
         peek_range.warn(self.name, self.settings)
-        outbox = self._outbox_in_use()
+        if self.outbox:
+            self.outbox.start()
         parts = Wiring(
-            self, self._outbound, self._sender, self.handlers, self.exhausted, self.observer, self.replies, outbox
+            self,
+            self._outbound,
+            self._sender,
+            self.handlers,
+            self.exhausted,
+            self.observer,
+            self.replies,
+            lambda: self.outbox,
         )
         self._receivers = parts.receivers(self.paused)
         self._receivers.start()
         self._mover = self._made_mover()
         self._mover.start()
-        if outbox:
-            outbox.start()
         self._listen()
         log.info("Endpoint %s receives from %s", self.name, self.queue)
 
-    def _outbox_in_use(self) -> EndpointOutbox | None:
-        if self.outbox and self.settings.transaction_mode == "none":
-            log.warning(
-                "%s uses no outbox: in transaction mode none a message is gone before it is handled.", self.name
-            )
+    def _made_outbox(self) -> EndpointOutbox | None:
+        wanted = self.settings.outbox
+        if wanted and self.settings.transaction_mode == "none":
+            log.warning("%s uses no outbox: in mode none a message is gone before it is handled.", self.name)
             return None
-        return self.outbox
+        return wanted.for_endpoint(self, self._sender) if wanted else None
+
+    def _change_outbox(self) -> None:
+        """What is in flight is finished with the one before, whose sessions are its own."""
+        before, self.outbox = self.outbox, self._made_outbox()
+        if self._receivers:
+            if self.outbox:
+                self.outbox.start()
+            if before:
+                before.stop()
 
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
@@ -163,6 +175,8 @@ class Endpoint(Client):
             peek_range.warn(self.name, settings)
         if settings.subscription_table != before.subscription_table:
             self._name_subscriptions()
+        if (settings.outbox, settings.transaction_mode) != (before.outbox, before.transaction_mode):
+            self._change_outbox()
         if self._receivers:
             self._receivers.apply(settings)
             self._listen()
@@ -194,7 +208,8 @@ class Endpoint(Client):
         return asked
 
     def _faults(self, settings: EndpointSettings) -> list[str]:
-        return [*super()._faults(settings), *self._loops(settings), *self._outbox_faults(self, settings)]
+        of_outbox = settings.outbox.faults_of(self) if settings.outbox else ()
+        return [*super()._faults(settings), *self._loops(settings), *of_outbox]
 
     def _create(self, session: Connection) -> None:
         super()._create(session)
@@ -233,7 +248,3 @@ class Endpoint(Client):
             log.warning("Endpoint %s waits for its database: %s", self.name, error)
             return
         checks.insist(faults)
-
-
-def _no_faults(client: Client, settings: EndpointSettings) -> Iterator[str]:
-    yield from ()

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from pgqueue_admin.dialects import Address
 from pgqueue_admin.dialects.connection import Command, Connection
 from pgqueue_admin.transport.failure import Failure
-from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.transport.wire.message import IncomingMessage, OutgoingMessage
 
 
@@ -77,10 +76,13 @@ class EndpointOutbox(Outbox, Protocol):
 
 
 class MakeOutbox(Protocol):
-    """How an endpoint is to have one."""
+    """How an endpoint is to have one; two are equal where they mean the same."""
 
-    def faults(self, client: Any, settings: EndpointSettings) -> Iterable[str]:
-        """Why it cannot have one with these settings."""
+    def faults(self) -> Iterable[str]:
+        """What cannot be, whatever the endpoint."""
+
+    def faults_of(self, client: Any) -> Iterable[str]:
+        """Why this endpoint cannot have it."""
 
     def for_endpoint(self, client: Any, dispatcher: Any) -> EndpointOutbox:
         """Raises SettingsRefused."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from pgqueue_admin.transport.ports import MakeOutbox
 from pgqueue_admin.transport.wire.wire_times import LONGEST_SPAN, SHORTEST_SPAN
 
 LEAST_PEEK_DELAY = 0.1
@@ -75,6 +76,8 @@ class EndpointSettings:
     repeek_after: Repeek = "receives"
     # Send and hear NOTIFY of new messages; nothing is lost without it.
     notify: bool = True
+    # `Outbox(…)` of `pgqueue_admin.outbox`, with `receive_only`: effects happen once. None: no outbox.
+    outbox: MakeOutbox | None = None
     # Refuse a peek delay that is otherwise only warned about (T15).
     strict_peek_range: bool = False
     # `create_queues()` adds the column `bodystring`: ASCII as text, else octal (T6). Rewrites tables that have rows.
@@ -150,7 +153,20 @@ class EndpointSettings:
                 f"transaction_mode is none and batch_size is {self.batch_size}: a crash would lose messages whose "
                 "handlers have not begun. Set batch_size to 1, or another mode."
             )
+        if self.outbox:
+            yield from self._outbox_faults(self.outbox)
         if self.audit_ttbr is not None and not self.audit_queue:
             yield "audit_ttbr is set and audit_queue is empty: name the queue whose copies are to expire."
         if not self.error_queue:
             yield "error_queue is empty: it must name a queue."
+
+    def _outbox_faults(self, outbox: MakeOutbox) -> Iterator[str]:
+        if self.transaction_mode == "sends_atomic_with_receive":
+            yield (
+                "transaction_mode is sends_atomic_with_receive and there is an outbox: what it was to send could be "
+                "rolled back with the receive. Choose receive_only, or leave the outbox out: handlers that write by "
+                "context.connection need none."
+            )
+        if self.batch_size > 1:
+            yield f"batch_size is {self.batch_size} and there is an outbox: each message has a record of its own."
+        yield from outbox.faults()

@@ -1,5 +1,6 @@
 """Puts the parts together that receive for an endpoint."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,7 +43,7 @@ class Wiring:
     exhausted: Exhausted | None
     observer: Observer
     replies: Callbacks
-    outbox: Outbox | None = None
+    outbox: Callable[[], Outbox | None]
 
     def receivers(self, paused: bool) -> EndpointReceivers:
         queues, several = self.client.queues, len(self.client.queues)
@@ -54,8 +55,7 @@ class Wiring:
         client, signals, low_water = self.client, Signals(), LowWaterMarks()
         breaker = client.breakers.new(f"Peeking at {queue}")
         peeker = QueuePeeker(queue, client.opening.ours, low_water, breaker)
-        storage = self.outbox.connect if self.outbox else None
-        slots = WorkerSlots(client.settings.concurrency, client.name, client.opening.short, signals.changed, storage)
+        slots = WorkerSlots(client.settings.concurrency, client.name, client.opening.short, signals.changed)
         work = self._work(queue, observer, signals, low_water)
         return MessagePump(client.name, peeker, slots, work, client.settings, signals, paused)
 
@@ -76,8 +76,8 @@ class Wiring:
         )
 
     def _transaction(self, slot: WorkerSlot, settings: EndpointSettings) -> ReceiveTransaction:
-        if self.outbox and settings.transaction_mode == "receive_only":
-            return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, self.outbox)
+        if settings.transaction_mode == "receive_only" and (outbox := self.outbox()):
+            return ReceiveWithOutbox(slot, self.sender, self.client.subscriptions, outbox)
         return MODES[settings.transaction_mode](slot, self.sender, self.client.subscriptions)
 
     def _processing(self, queue: TableQueue, failures: FailureCache) -> MessageProcessor:

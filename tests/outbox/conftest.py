@@ -41,10 +41,9 @@ def make(database: str, connection: Connection, spy: Spy) -> Iterator[MakeEndpoi
             Endpoint(
                 name,
                 database,
-                settings=replace(SETTINGS, **settings),
+                settings=replace(SETTINGS, **{"outbox": outbox or Outbox(), **settings}),
                 handlers=Handlers(),
                 observer=cast(Any, spy),
-                outbox=outbox or Outbox(),
             )
         )
         made[-1].create_queues()

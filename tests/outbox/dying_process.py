@@ -57,7 +57,8 @@ def main(dsn: str, outbox_dsn: str, concurrency: Any, isolation: Any, where: str
     outbox = Outbox(
         dsn="" if outbox_dsn == dsn else outbox_dsn, concurrency=concurrency, isolation=isolation, relay_after=None
     )
-    endpoint = Endpoint("Billing", dsn, settings=replace(SETTINGS, concurrency=2), handlers=Handlers(), outbox=outbox)
+    settings = replace(SETTINGS, concurrency=2, outbox=outbox)
+    endpoint = Endpoint("Billing", dsn, settings=settings, handlers=Handlers())
     charging(endpoint)
     if where in PLACES:
         dies(*PLACES[where])

@@ -30,7 +30,7 @@ def recorded(recorded_database: str, connect: Callable[[str], Connection]) -> Co
 @pytest.fixture
 def billing(recorded_database: str) -> Endpoint:
     outbox = Outbox(relay_after=timedelta(microseconds=1), keep=timedelta(days=3650))
-    return Endpoint("Billing", recorded_database, settings=SETTINGS, outbox=outbox)
+    return Endpoint("Billing", recorded_database, settings=replace(SETTINGS, outbox=outbox))
 
 
 def test_both_tables_are_fit_as_they_stand(recorded: Connection) -> None:
@@ -74,8 +74,7 @@ def test_an_endpoint_of_ours_takes_over_where_the_killed_one_stopped(
     endpoint = Endpoint(
         "Billing",
         recorded_database,
-        settings=replace(SETTINGS, concurrency=1),
-        outbox=Outbox(relay_after=None, clean_every=None),
+        settings=replace(SETTINGS, concurrency=1, outbox=Outbox(relay_after=None, clean_every=None)),
     )
 
     @endpoint.handlers.handle("Shop.Messages.Commands.ChargeCard")

@@ -11,7 +11,9 @@ from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport import Endpoint
 from pgqueue_admin.transport.settings import SettingsRefused
-from tests.outbox.conftest import SETTINGS, MakeEndpoint
+from tests.outbox.conftest import CHARGE, SETTINGS, MakeEndpoint
+from tests.transport.recording_observer import rows
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -30,13 +32,41 @@ from tests.outbox.conftest import SETTINGS, MakeEndpoint
 )
 def test_what_cannot_be_is_refused_by_name(settings: Any, outbox: Any, said: str) -> None:
     with pytest.raises(SettingsRefused, match=said.replace("(", r"\(")):
-        Endpoint("Billing", "", settings=replace(SETTINGS, **settings), outbox=Outbox(**outbox))
+        Endpoint("Billing", "", settings=replace(SETTINGS, outbox=Outbox(**outbox), **settings))
 
 
 def test_a_change_while_it_runs_is_refused_as_well(make: MakeEndpoint) -> None:
     billing = make()
     with pytest.raises(SettingsRefused, match="receive_only"):
-        billing.apply(replace(SETTINGS, transaction_mode="sends_atomic_with_receive"))
+        billing.apply(replace(billing.settings, transaction_mode="sends_atomic_with_receive"))
+
+
+def test_it_is_switched_on_changed_and_off_while_it_runs(
+    make: MakeEndpoint, connection: Connection, database: str
+) -> None:
+    """Records are written from the next message on; who has another isolation has other sessions."""
+    billing, seen = make(), list[str]()
+    start = replace(SETTINGS, outbox=None)
+    billing.apply(start)
+
+    @billing.handlers.handle(CHARGE)
+    def charge(number: int, context: Any) -> None:
+        seen.append(context.connection.value("show transaction_isolation"))
+
+    def handled(number: int) -> int:
+        billing.send("Billing", number, type=CHARGE)
+        until(lambda: len(seen) == number and not rows(database, "Billing"))
+        return int(connection.value('select count(*) from "Billing_OutboxData"'))
+
+    billing.start()
+    assert handled(1) == 0
+    billing.apply(replace(start, outbox=Outbox(isolation="serializable")))
+    assert handled(2) == 1
+    billing.apply(replace(start, outbox=Outbox(concurrency="pessimistic")))
+    assert handled(3) == 2
+    billing.apply(start)
+    assert handled(4) == 2
+    assert seen == ["read committed", "serializable", "read committed", "read committed"]
 
 
 def test_without_a_receive_transaction_it_is_off_and_that_is_said(

@@ -30,6 +30,7 @@ class ReceiveWithOutbox(ReceiveOnly):
     def __init__(self, slot: WorkerSlot, sender: Dispatcher, subscriptions: Subscriptions, outbox: Outbox):
         super().__init__(slot, sender, subscriptions)
         self._outbox = outbox
+        self._sessions = slot.storage_of(outbox)
         self._storage: StorageTransaction | None = None
         self._message_id = ""
 
@@ -38,7 +39,7 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     def was_handled(self, message: IncomingMessage) -> bool:
         self._message_id = message.message_id
-        session = self._slot.storage.fresh()
+        session = self._sessions.fresh()
         self._storage = StorageTransaction(session, self._outbox.finding(self._message_id))
         if not self._storage.found:
             if self._outbox.is_pessimistic:
@@ -86,7 +87,7 @@ class ReceiveWithOutbox(ReceiveOnly):
         return self._storage
 
     def _record(self) -> Row | None:
-        return self._slot.storage.fresh().one(*self._outbox.finding(self._message_id))
+        return self._sessions.fresh().one(*self._outbox.finding(self._message_id))
 
     def _dispatch_and_mark(self, outgoing: list[OutgoingMessage]) -> None:
         """The mark first where both are one commit: it fails where the relay has sent them meanwhile."""
@@ -95,7 +96,7 @@ class ReceiveWithOutbox(ReceiveOnly):
                 self._with_receive(outgoing)
             else:
                 self.dispatch_now(outgoing)
-                self._slot.storage.fresh().run(*self._outbox.marking(self._message_id))
+                self._sessions.fresh().run(*self._outbox.marking(self._message_id))
         except DatabaseError as error:
             if (record := self._record()) and record.dispatched:
                 raise HandledBeside(error.detail, error.sqlstate) from error
@@ -115,7 +116,7 @@ class ReceiveWithOutbox(ReceiveOnly):
 
     @property
     def lost(self) -> bool:
-        return super().lost or self._slot.storage.lost
+        return super().lost or self._sessions.lost
 
     def is_conflict(self, error: BaseException) -> bool:
         """Also one that a handler met, through whichever library."""

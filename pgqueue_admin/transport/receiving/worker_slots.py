@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from typing import Any, Protocol
 
 from pgqueue_admin.dialects.connection import Connection
+from pgqueue_admin.transport.ports import Outbox
 from pgqueue_admin.transport.receiving.receive_quota import ReceiveQuota
 from pgqueue_admin.transport.sessions.reconnecting_session import ReconnectingSession
 
@@ -20,19 +21,13 @@ class WorkerSlot:
     ``storage`` what is one commit with the outbox.
     """
 
-    def __init__(
-        self,
-        number: int,
-        name: str,
-        connect: Callable[..., Connection],
-        slots: "WorkerSlots",
-        storage: Callable[[], Connection] | None = None,
-    ):
+    def __init__(self, number: int, name: str, connect: Callable[..., Connection], slots: "WorkerSlots"):
         self.number = number
         self.next: Receive | None = None  # what it does next: the session is its already
         self.receive = ReconnectingSession(partial(connect, for_handlers=True))
         self.send = ReconnectingSession(connect)
-        self.storage = ReconnectingSession(storage or connect)
+        self.storage: ReconnectingSession | None = None
+        self._storage_of: object = None
         self._slots = slots
         self._has_rested = True
         self._calls: SimpleQueue[bool] = SimpleQueue()
@@ -59,7 +54,16 @@ class WorkerSlot:
     def cut(self) -> None:
         self.receive.cut()
         self.send.cut()
-        self.storage.cut()
+        if self.storage:
+            self.storage.cut()
+
+    def storage_of(self, outbox: Outbox) -> ReconnectingSession:
+        """Its storage session, kept from receive to receive until the endpoint has another outbox."""
+        if self.storage is None or self._storage_of is not outbox:
+            if self.storage:
+                self.storage.close()
+            self.storage, self._storage_of = ReconnectingSession(outbox.connect), outbox
+        return self.storage
 
     def _work(self) -> None:
         while self._calls.get():
@@ -67,7 +71,8 @@ class WorkerSlot:
             self._has_rested = True
         self.receive.close()
         self.send.close()
-        self.storage.close()
+        if self.storage:
+            self.storage.close()
 
 
 class Receive(Protocol):
@@ -83,17 +88,10 @@ class WorkerSlots:
     handler does.
     """
 
-    def __init__(
-        self,
-        size: int,
-        name: str,
-        connect: Callable[..., Connection],
-        changed: threading.Condition,
-        storage: Callable[[], Connection] | None = None,
-    ):
+    def __init__(self, size: int, name: str, connect: Callable[..., Connection], changed: threading.Condition):
         self._size = size
         self._name = name
-        self._connect, self._storage = connect, storage
+        self._connect = connect
         self._changed = changed
         self._work: tuple[ReceiveQuota, Callable[[], Receive]] | None = None
         self._free: dict[int, WorkerSlot] = {}
@@ -137,7 +135,7 @@ class WorkerSlots:
         left = self._work[0].left if self._work else 0
         for _ in range(min(left, self._size - len(self._busy))):
             number = next(number for number in range(len(self._busy) + 1) if number not in self._busy)
-            slot = self._free.pop(number, None) or WorkerSlot(number, self._name, self._connect, self, self._storage)
+            slot = self._free.pop(number, None) or WorkerSlot(number, self._name, self._connect, self)
             self._busy[number] = slot
             slot.wake()
 
