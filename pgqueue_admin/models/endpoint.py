@@ -34,6 +34,18 @@ class Endpoint(models.Model):
         ARCHIVE = "archive", "archived as lock_expired"
         RELEASE = "release", "released for another go"
 
+    class Outbox(models.TextChoices):
+        """How two copies of one message that come at once are kept from each other (O3, O4)."""
+
+        OFF = "off", "off"
+        OPTIMISTIC = "optimistic", "optimistic: both may run, one is undone"
+        PESSIMISTIC = "pessimistic", "pessimistic: the second waits"
+
+    class Isolation(models.TextChoices):
+        READ_COMMITTED = "read_committed", "Read Committed"
+        REPEATABLE_READ = "repeatable_read", "Repeatable Read"
+        SERIALIZABLE = "serializable", "Serializable"
+
     name = models.CharField(max_length=200, unique=True)
     # what is told with db_default may be written by a program of the version before, which does not know it
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.TRANSPORT, db_default=Kind.TRANSPORT)
@@ -74,6 +86,14 @@ class Endpoint(models.Model):
         db_default="",
         help_text="An address; empty: SubscriptionRouting in its own schema.",
     )
+    # of the outbox (O3 to O9); its table lies beside the queues
+    outbox = models.CharField(max_length=12, choices=Outbox.choices, default=Outbox.OFF, db_default=Outbox.OFF)
+    outbox_isolation = models.CharField(
+        max_length=16, choices=Isolation.choices, default=Isolation.READ_COMMITTED, db_default=Isolation.READ_COMMITTED
+    )
+    outbox_keep_seconds = models.PositiveIntegerField(default=7 * 24 * 3600, db_default=7 * 24 * 3600)
+    outbox_clean_seconds = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)
+    outbox_relay_seconds = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)
     # of the lease queue
     lock_seconds = models.PositiveIntegerField(default=60, db_default=60)
     renewed_for_seconds = models.PositiveIntegerField(null=True, blank=True)

@@ -21,6 +21,11 @@ SETTINGS = {
         "audit_queue",
         "audit_ttbr_seconds",
         "subscription_table",
+        "outbox",
+        "outbox_isolation",
+        "outbox_keep_seconds",
+        "outbox_clean_seconds",
+        "outbox_relay_seconds",
     },
     Endpoint.Kind.LEASE: _OF_EACH | {"lock_seconds", "renewed_for_seconds", "on_lock_expired", "archive_success"},
 }

@@ -15,6 +15,7 @@ LONGEST_DRAIN_SECONDS = 3600
 MOST_MEMORY_MB = 1_000_000
 LONGEST_RETRY_STEP_MS = 24 * 3600 * 1000  # a message whose last delayed retry is older than a day gets no other
 LONGEST_LOCK_SECONDS = 24 * 3600
+LONGEST_KEEP_SECONDS = 365 * 24 * 3600
 LONGEST_WAIT_MS = 365 * 24 * 3600 * 1000  # of a lease message, for its last retry
 LONGEST_AUDIT_SECONDS = 10 * 365 * 24 * 3600
 PEEK_RANGE_MS = (100, 10_000)  # T15: the recommended range; outside it only strict_peek_range refuses
@@ -47,15 +48,28 @@ _NUMBERS = {
     "audit_ttbr_seconds": _span("The life of copies", 1, LONGEST_AUDIT_SECONDS),
     "lock_seconds": _span("Lock", 1, LONGEST_LOCK_SECONDS),
     "renewed_for_seconds": _span("Renewed for", 0, LONGEST_LOCK_SECONDS),
+    "outbox_keep_seconds": _span("How long records of the outbox are kept", 3600, LONGEST_KEEP_SECONDS),
+    "outbox_clean_seconds": _span("The time between clean-ups of the outbox", 10, 24 * 3600),
+    "outbox_relay_seconds": _span("How long the relay of the outbox waits", 10, 24 * 3600),
 }
 _MAY_BE_NONE = frozenset(
-    {"max_records_to_peek", "memory_mb", "memory_kill_mb", "audit_ttbr_seconds", "renewed_for_seconds"}
+    {
+        "max_records_to_peek",
+        "memory_mb",
+        "memory_kill_mb",
+        "audit_ttbr_seconds",
+        "renewed_for_seconds",
+        "outbox_clean_seconds",
+        "outbox_relay_seconds",
+    }
 )
 _CHOICES = {
     "on_exhausted": Endpoint.Exhausted,
     "transaction_mode": Endpoint.Mode,
     "repeek_after": Endpoint.Repeek,
     "on_lock_expired": Endpoint.LockExpired,
+    "outbox": Endpoint.Outbox,
+    "outbox_isolation": Endpoint.Isolation,
 }
 
 
@@ -69,7 +83,7 @@ def faults(row: Endpoint) -> dict[str, str]:
     """A sentence for each field that cannot stay as it is."""
     found = {field: fault for field in _NUMBERS if (fault := _number(row, field))}
     found |= {field: fault for field in _CHOICES if (fault := _choice(row, field))}
-    together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row)
+    together = _strict_range(row) | _memory(row) | _deleted_first(row) | _last_retry(row) | _outbox(row)
     together |= endpoint_destinations.faults(row)
     return {field: fault for field, fault in together.items() if field not in found} | found
 
@@ -114,6 +128,21 @@ def _last_retry(row: Endpoint) -> dict[str, str]:
     if row.kind != Endpoint.Kind.LEASE or not _whole(retries) or not _whole(step) or retries * step <= LONGEST_WAIT_MS:
         return {}
     return {"delayed_retries": f"The last retry would wait for {written(retries * step / 1000)}: a year at most."}
+
+
+def _outbox(row: Endpoint) -> dict[str, str]:
+    """What it was to send could be rolled back with an atomic receive; with none there is nothing to keep (O10)."""
+    if row.outbox == Endpoint.Outbox.OFF:
+        return {}
+    found = {}
+    if row.transaction_mode != Endpoint.Mode.RECEIVE_ONLY:
+        found["outbox"] = (
+            "An outbox needs the mode receive only. With sends atomic with receive none is needed: what handlers write "
+            "by context.connection is one commit with the message."
+        )
+    if row.batch_size != 1:
+        found["batch_size"] = "With an outbox each message has a record and a commit of its own: 1, or no outbox."
+    return found
 
 
 def _deleted_first(row: Endpoint) -> dict[str, str]:

@@ -24,6 +24,11 @@ LABELS = {
     "audit_queue": "audit queue",
     "audit_ttbr_seconds": "how long audit copies live",
     "subscription_table": "subscription table",
+    "outbox": "outbox",
+    "outbox_isolation": "isolation of the outbox",
+    "outbox_keep_seconds": "how long outbox records are kept",
+    "outbox_clean_seconds": "outbox cleaned up every",
+    "outbox_relay_seconds": "outbox relay after",
     "lock_seconds": "lock",
     "renewed_for_seconds": "lock renewed for",
     "on_lock_expired": "when a lock expires",
@@ -43,7 +48,11 @@ _EMPTY = dict.fromkeys(("max_records_to_peek", "memory_mb", "memory_kill_mb"), "
 _EMPTY["audit_ttbr_seconds"] = "forever"
 _EMPTY["renewed_for_seconds"] = "as long as the handler works"
 _EMPTY["subscription_table"] = "SubscriptionRouting in its schema"
+_EMPTY["outbox_clean_seconds"] = "never: by a job of the database"
+_EMPTY["outbox_relay_seconds"] = "never"
 _CHOICES: dict[str, dict[str, str]] = {
+    "outbox": dict(Endpoint.Outbox.choices),
+    "outbox_isolation": dict(Endpoint.Isolation.choices),
     "on_exhausted": dict(Endpoint.Exhausted.choices),
     "transaction_mode": dict(Endpoint.Mode.choices),
     "repeek_after": dict(Endpoint.Repeek.choices),

@@ -13,6 +13,7 @@ from pgqueue_admin.dialects.errors import DatabaseDown
 from pgqueue_admin.transport import checks, peek_range
 from pgqueue_admin.transport.client import Client
 from pgqueue_admin.transport.delayed.due_message_mover import DueMessageMover
+from pgqueue_admin.transport.errors import QueueUnfit
 from pgqueue_admin.transport.handling.behaviours import BehaviourChain
 from pgqueue_admin.transport.handling.callbacks import Callbacks, PendingRequest
 from pgqueue_admin.transport.handling.handlers import Handlers
@@ -67,7 +68,7 @@ class Endpoint(Client):
             pipeline=pipeline,
             answer_seconds=answer_seconds,
         )
-        self.outbox = self._made_outbox()
+        self.outbox = self._made_outbox(self.settings)
         self.handlers = handlers or Handlers()
         self.observer = observer or Unobserved()
         self.paused = False
@@ -105,21 +106,24 @@ class Endpoint(Client):
         self._listen()
         log.info("Endpoint %s receives from %s", self.name, self.queue)
 
-    def _made_outbox(self) -> EndpointOutbox | None:
-        wanted = self.settings.outbox
-        if wanted and self.settings.transaction_mode == "none":
+    def _made_outbox(self, settings: EndpointSettings) -> EndpointOutbox | None:
+        wanted = settings.outbox
+        if wanted and settings.transaction_mode == "none":
             log.warning("%s uses no outbox: in mode none a message is gone before it is handled.", self.name)
             return None
         return wanted.for_endpoint(self, self._sender) if wanted else None
 
-    def _change_outbox(self) -> None:
-        """What is in flight is finished with the one before, whose sessions are its own."""
-        before, self.outbox = self.outbox, self._made_outbox()
-        if self._receivers:
-            if self.outbox:
-                self.outbox.start()
-            if before:
-                before.stop()
+    def _change_outbox(self, settings: EndpointSettings) -> None:
+        """What is in flight is finished with the one before, whose sessions are its own. Raises SettingsRefused."""
+        before, made = self.outbox, self._made_outbox(settings)
+        if made and self._receivers:
+            try:
+                made.start()
+            except QueueUnfit as error:
+                raise SettingsRefused([error.said]) from error
+        self.outbox = made
+        if before:
+            before.stop()
 
     def run(self) -> None:
         """``start`` and block until ``stop`` is called elsewhere, or Ctrl-C."""
@@ -170,13 +174,13 @@ class Endpoint(Client):
         """Take new settings while running; messages in flight finish under the old ones. Raises SettingsRefused."""
         if faults := self._faults(settings):
             raise SettingsRefused(faults)
+        if (settings.outbox, settings.transaction_mode) != (self.settings.outbox, self.settings.transaction_mode):
+            self._change_outbox(settings)
         before, self.settings = self.settings, settings
         if settings.peek_delay != before.peek_delay:
             peek_range.warn(self.name, settings)
         if settings.subscription_table != before.subscription_table:
             self._name_subscriptions()
-        if (settings.outbox, settings.transaction_mode) != (before.outbox, before.transaction_mode):
-            self._change_outbox()
         if self._receivers:
             self._receivers.apply(settings)
             self._listen()

@@ -7,6 +7,8 @@ import pytest
 from django.test import Client
 
 from pgqueue_admin.console.endpoints.fieldsets import GROUPS
+from pgqueue_admin.dialects import Address
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.models import AuditEntry, Endpoint, Queue, endpoint_validation
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint as Engine
@@ -204,6 +206,30 @@ def test_the_column_allowed_has_the_numbers_that_refuse(name: str, allowed: str)
     refused = endpoint_validation.faults(Endpoint(name="Sales", table="Sales", **{name: 10**12})).get(name, "")
     (span,) = re.findall(r" from (.* to .*);", refused)
     assert allowed.startswith(span)
+
+
+def test_an_outbox_needs_its_table_and_the_mode_that_goes_with_it(
+    as_operator: Client, orders: Endpoint, connect: Connect, console_database: str
+) -> None:
+    """O10; what is missing is said with the statement that makes it."""
+    Endpoint.objects.update(name="Orders")
+    page = "/endpoints/Orders/"
+
+    def refused(**typed: str) -> dict[str, str]:
+        response = as_operator.post(
+            f"{page}settings/", {**SETTINGS, "version": str(Endpoint.objects.get().version), **typed}
+        )
+        return faults(response) if response.status_code == 422 else {}
+
+    assert "none is needed" in refused(outbox="optimistic")["outbox"]
+    assert "Mended with: create table" in refused(outbox="optimistic", transaction_mode="receive_only")["outbox"]
+    postgresql().outbox_store(Address("public", "Orders_OutboxData")).create(connect(console_database))
+    with_batches = {"outbox": "optimistic", "transaction_mode": "receive_only", "batch_size": "5"}
+    assert "a commit of its own" in refused(**with_batches)["batch_size"]
+    assert refused(outbox="optimistic", transaction_mode="receive_only", outbox_keep_seconds="2 d") == {}
+    row = Endpoint.objects.get()
+    assert (row.outbox, row.outbox_keep_seconds) == ("optimistic", 2 * 86_400)
+    assert "outbox off → optimistic" in text(as_operator, page).replace("\u00a0", " ")
 
 
 LEASE = "/endpoints/Thumbs/"

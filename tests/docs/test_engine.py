@@ -56,7 +56,9 @@ def test_a_row_has_the_engine_s_defaults_save_its_concurrency() -> None:
         (DOCS / "reference/managed-endpoints.md").read_text(encoding="utf-8"),
     )
     same = {field.name for field in fields(EndpointSettings)} & {field.name for field in Row._meta.fields}
-    assert {name for name in same if getattr(row, name) != getattr(engine, name)} - {"concurrency"} == {"error_queue"}
+    assert {name for name in same if getattr(row, name) != getattr(engine, name)} - {"concurrency", "outbox"} == {
+        "error_queue"
+    }
     assert row.peek_delay_ms == engine.peek_delay * 1000
     assert row.delayed_retry_step_ms == engine.delayed_retry_step * 1000
     assert f"concurrency of an endpoint that is run here is {row.concurrency} in each process" in " ".join(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.embedded.postgresql import PostgreSQL
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint, EndpointSettings
@@ -138,3 +139,19 @@ def busy(look: Connection, path: Path) -> datetime:
 
 def peeks(log: StatementsLog, since: datetime) -> int:
     return sum(each.kind == "peek" and each.at > since for each in log.timed())
+
+
+def test_an_outbox(house: House, pid: int, look: Connection) -> None:
+    """Switched on while it runs; a copy of a message that was handled has no effect then."""
+    change(house, transaction_mode="receive_only")
+    send(look, {})
+    handled(look, 1)
+    postgresql().outbox_store(Address("public", "Sales_OutboxData")).create(look)
+    change(house, outbox="pessimistic", outbox_isolation="serializable")
+    headers = json.dumps({"NServiceBus.EnclosedMessageTypes": TYPE, "NServiceBus.MessageId": "one"})
+    insert = 'insert into "Sales" (id, headers, body) values (gen_random_uuid(), %s, %s)'
+    for _ in range(3):
+        look.run(insert, [headers, b"{}"])
+    until(lambda: look.value('select count(*) from "Sales"') == 0)
+    handled(look, 2)
+    assert look.value('select "Dispatched" from "Sales_OutboxData" where "MessageId" = %s', ["one"]) is True

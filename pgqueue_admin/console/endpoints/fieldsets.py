@@ -41,6 +41,14 @@ GROUPS: dict[str, Groups] = {
         "Events": {
             "subscription_table": "an address, one for all endpoints; empty: SubscriptionRouting in its own schema",
         },
+        "Outbox": {
+            "outbox": "effects happen once; needs the mode receive only, and the table that `outbox_script` prints",
+            "outbox_isolation": "of the transaction that handlers write in",
+            "outbox_keep_seconds": f"{allowed('outbox_keep_seconds')}; a duplicate that comes later is not recognised",
+            "outbox_clean_seconds": f"{allowed('outbox_clean_seconds')}; empty: by a job of the database",
+            "outbox_relay_seconds": f"{allowed('outbox_relay_seconds')}; then what a crash left unsent is sent; "
+            "empty: only when its message comes again",
+        },
         "Process": _PROCESS,
     },
     Endpoint.Kind.LEASE: {

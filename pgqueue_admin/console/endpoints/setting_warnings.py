@@ -13,8 +13,8 @@ _OF_A_MODE = {
         "and what fails is tried once."
     ),
     Endpoint.Mode.RECEIVE_ONLY: (
-        "In the mode receive only, what handlers send is committed before the message ends: where that fails, the "
-        "message comes back, is handled again, and everything it sends is sent twice."
+        "In the mode receive only, and without an outbox, what handlers send is committed before the message ends: "
+        "where that fails, the message comes back, is handled again, and everything it sends is sent twice."
     ),
 }
 
@@ -40,6 +40,8 @@ def _of_the_delay(known: EndpointHealth, wanted: Endpoint) -> Iterator[SettingWa
 
 def _of_the_mode(today: Endpoint, wanted: Endpoint) -> Iterator[SettingWarning]:
     mode = wanted.transaction_mode
+    if wanted.outbox != Endpoint.Outbox.OFF:
+        return
     if mode != today.transaction_mode and (sentence := _OF_A_MODE.get(Endpoint.Mode(mode))):
         yield SettingWarning(mode, sentence)
 

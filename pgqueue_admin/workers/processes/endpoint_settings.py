@@ -3,11 +3,12 @@
 import json
 import os
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pgqueue_admin.lease import LeaseSettings
 from pgqueue_admin.models import Endpoint
+from pgqueue_admin.outbox import Outbox
 from pgqueue_admin.transport.settings import EndpointSettings
 from pgqueue_admin.workers.supervisor.managed_process import KNOWN_SETTINGS
 
@@ -29,8 +30,25 @@ def of_row(row: Endpoint) -> EndpointSettings:
         audit_queue=row.audit_queue,
         audit_ttbr=row.audit_ttbr_seconds,
         subscription_table=row.subscription_table,
+        outbox=_outbox(row),
     )
     return replace(settings, error_queue=row.error_queue) if row.error_queue else settings
+
+
+def _outbox(row: Endpoint) -> Outbox | None:
+    if row.outbox == Endpoint.Outbox.OFF:
+        return None
+    return Outbox(
+        concurrency=row.outbox,  # type: ignore[arg-type]
+        isolation=row.outbox_isolation,  # type: ignore[arg-type]
+        keep=timedelta(seconds=row.outbox_keep_seconds),
+        clean_every=_span(row.outbox_clean_seconds),
+        relay_after=_span(row.outbox_relay_seconds),
+    )
+
+
+def _span(seconds: int | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def lease_settings_of(row: Endpoint) -> LeaseSettings:
