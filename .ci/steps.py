@@ -4,8 +4,9 @@
     .ci/run                 all of it
     .ci/run lint journeys   only these steps
 
-As root on Debian it installs chromium, nginx-light and postgresql-15 when they are missing; otherwise CHROMIUM= names a
-browser, NGINX= an nginx and PGQUEUE_PG_BIN= a folder of PostgreSQL binaries.
+As root on Debian it installs chromium, nginx-light, postgresql-15 and postgresql-15-cron when they are missing.
+Otherwise CHROMIUM= names a browser, NGINX= an nginx, PGQUEUE_PG_BIN= a folder of PostgreSQL binaries, PG_BIN= one with
+pg_cron.
 """
 
 import os
@@ -28,7 +29,7 @@ DEPLOYED = (
     "PGQUEUE_ALERT_TO=oncall@example.com"
 )
 
-QUICK = "not journey and not chaos and not spark and not fresh"
+QUICK = "not journey and not chaos and not spark and not fresh and not pg_cron"
 # Rooms whose own statements the server answers; what is built on them asks through them, or through Django.
 ASKING = (
     "tests/alerts tests/archive tests/dialects tests/monitor tests/services tests/history tests/models tests/transport"
@@ -56,7 +57,12 @@ STEPS = [
     Step("advisories", f"{BIN}/python .ci/advisories.py"),
     Step("tests", "make test", is_pytest=True),
     pytest("journeys", "-m journey -n 2 tests", "chromium nginx"),
-    pytest("postgresql-15", f'-m "{QUICK}" -n 2 {ASKING}', "postgresql", 'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" '),
+    pytest(
+        "postgresql-15",
+        f'-m "({QUICK}) or pg_cron" -n 2 {ASKING} tests/management/test_pg_cron.py',
+        "postgresql pg_cron",
+        'PGQUEUE_PG_BIN="$PGQUEUE_PG_BIN" ',
+    ),
     pytest("spark", "-m spark tests"),
     pytest("chaos", "-m chaos -n 2 tests"),
     pytest("fresh", "-m fresh tests"),
@@ -167,6 +173,19 @@ def postgresql() -> dict[str, str]:
     return {"PGQUEUE_PG_BIN": str(folder)}
 
 
+def pg_cron() -> dict[str, str]:
+    """Debian's, for its own server."""
+    folder = Path(os.environ.get("PG_BIN") or "/usr/lib/postgresql/15/bin")
+    library = folder.parent / "lib" / "pg_cron.so"
+    if not library.exists() and "PG_BIN" not in os.environ:
+        installed("postgresql-15-cron")
+    if not library.exists():
+        raise Missing(
+            "No pg_cron: install Debian's package postgresql-15-cron, or set PG_BIN= to a folder of such a server."
+        )
+    return {"PG_BIN": str(folder)}
+
+
 def installed(package: str) -> bool:
     """Whether apt could install it, which only root may ask of it."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -177,7 +196,7 @@ def installed(package: str) -> bool:
     return done.returncode == 0
 
 
-NEEDS = {"chromium": chromium, "nginx": nginx, "postgresql": postgresql}
+NEEDS = {"chromium": chromium, "nginx": nginx, "postgresql": postgresql, "pg_cron": pg_cron}
 
 
 def report(outcomes: list[Outcome]) -> int:

@@ -16,8 +16,8 @@ from pgqueue_admin.services.endpoint_change import ActRefused
 from pgqueue_admin.services.schedules import Act
 
 
-def _act(do: Callable[[int, Act], Said]) -> Callable[..., HttpResponse]:
-    """A view of what does it and says so."""
+def _act(do: Callable[[int, Act], Said], stays: bool = True) -> Callable[..., HttpResponse]:
+    """A view of what does it and says so. ``stays``: there is a page of it to go back to."""
 
     @require_POST
     @wraps(do)
@@ -34,41 +34,37 @@ def _act(do: Callable[[int, Act], Said]) -> Callable[..., HttpResponse]:
             except DatabaseError as error:
                 problem = query_errors.plain(error)
                 responses.failed(request, f"Nothing was changed. {problem.sentence} {problem.detail}".strip())
-        return responses.back(request, "schedules")
+        return responses.back(request, "schedules") if stays else responses.SeeOther(reverse("schedules"))
 
     return view
 
 
-@_act
 def pause(schedule_id: int, act: Act) -> Said:
     schedules.pause(schedule_id, act)
     again = Way("Resume", reverse("schedule_resume", args=[schedule_id]), {})
     return Said("It is paused: its due times pass without a message.", (again,))
 
 
-@_act
 def resume(schedule_id: int, act: Act) -> Said:
     schedules.resume(schedule_id, act)
     again = Way("Pause again", reverse("schedule_pause", args=[schedule_id]), {})
     return Said("It is resumed. What has passed meanwhile is not sent.", (again,))
 
 
-@_act
 def run(schedule_id: int, act: Act) -> Said:
     schedules.run_now(schedule_id, act)
     see = Way("See it", reverse("schedule", args=[schedule_id]))
     return Said("It is sent once. The plan stays as it is.", (see,))
 
 
-@_act
 def remove(schedule_id: int, act: Act) -> Said:
     schedules.remove(schedule_id, act)
     return Said("It is removed. Messages that it has sent stay where they are.")
 
 
 urlpatterns = [
-    path("schedules/<int:schedule_id>/pause/", pause, name="schedule_pause"),
-    path("schedules/<int:schedule_id>/resume/", resume, name="schedule_resume"),
-    path("schedules/<int:schedule_id>/run/", run, name="schedule_run"),
-    path("schedules/<int:schedule_id>/remove/", remove, name="schedule_remove"),
+    path("schedules/<int:schedule_id>/pause/", _act(pause), name="schedule_pause"),
+    path("schedules/<int:schedule_id>/resume/", _act(resume), name="schedule_resume"),
+    path("schedules/<int:schedule_id>/run/", _act(run), name="schedule_run"),
+    path("schedules/<int:schedule_id>/remove/", _act(remove, stays=False), name="schedule_remove"),
 ]

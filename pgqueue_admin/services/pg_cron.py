@@ -1,0 +1,66 @@
+"""The server's own clock in place of ours: jobs of pg_cron, put there and taken away with an entry in the audit."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.postgresql import cron_jobs, postgresql
+from pgqueue_admin.dialects.postgresql.cron_jobs import CronJob, JobSeen
+from pgqueue_admin.lease.schedules.runner import GRACE
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.schedules import store_of
+
+
+class JobState(NamedTuple):
+    """``seen``: None where the job is not there. ``is_ours``: otherwise it is the original's."""
+
+    name: str
+    seen: JobSeen | None
+    is_ours: bool
+    is_current: bool
+
+
+def install(person: str, origin: str) -> list[str]:
+    """Their names. Raises CronMissing, SchedulesMissing and what a database may raise; then nothing was done."""
+    with _home() as (session, home, wanted), _audited("create", person, origin, len(wanted)):
+        cron_jobs.install(session, home, postgresql(), wanted)
+    return [job.name for job in wanted]
+
+
+def remove(person: str, origin: str) -> int:
+    """How many there were."""
+    with _home() as (session, home, wanted), _audited("remove", person, origin, len(wanted)):
+        return cron_jobs.remove(session, home, postgresql(), wanted)
+
+
+def status() -> list[JobState]:
+    with _home() as (session, home, wanted):
+        found = {each.name: each for each in cron_jobs.seen(session, home, postgresql(), wanted)}
+    ours = [JobState(job.name, seen := found.pop(job.name, None), True, _is_current(job, seen)) for job in wanted]
+    return [*ours, *(JobState(name, seen, False, False) for name, seen in found.items())]
+
+
+def _is_current(job: CronJob, seen: JobSeen | None) -> bool:
+    return seen is not None and seen.command == job.command
+
+
+@contextmanager
+def _home() -> Iterator[tuple[Connection, Connection, list[CronJob]]]:
+    database = queue_database()
+    with database.writing() as session:
+        store_of(session)  # the tables are there
+        wanted = cron_jobs.jobs(session, postgresql(), GRACE)
+        with cron_jobs.home_of(session, postgresql(), database.dsn) as home:
+            yield session, home, wanted
+
+
+@contextmanager
+def _audited(verb: str, person: str, origin: str, count: int) -> Iterator[None]:
+    about: dict[str, Any] = {"noun": "pg_cron", "subject": "jobs of pg_cron", "count": count, "origin": origin}
+    with transaction.atomic():
+        AuditEntry.objects.create(who=person, verb=verb, **about)
+        yield
