@@ -31,8 +31,9 @@ class LeaseProcessor:
         self._handlers, self._settings, self._observer = handling.handlers, handling.settings, handling.observer
 
     def handle(self, slot: int, lease: LeasedMessage) -> None:
-        self._observer.received(held(lease))
-        self._observer.in_hand(slot, held(lease))
+        message = held(lease)
+        self._observer.received(message)
+        self._observer.in_hand(slot, message)
         try:
             self._handle(slot, lease)
         finally:

@@ -265,6 +265,13 @@ def test_an_endpoint_of_the_lease_queue_has_its_own(as_operator: Client, thumbs:
     assert (thumbs.lock_seconds, thumbs.on_lock_expired) == (60, "archive")
 
 
+def test_it_stands_in_the_list_of_endpoints(as_operator: Client, thumbs: Endpoint) -> None:
+    page = text(as_operator, "/endpoints/")
+    assert "waits for NOTIFY" in page
+    assert "works on the lease queue" in text(as_operator, LEASE)
+    assert "Thumbs" not in matched(r'id="peek"(.*?)</section>', text(as_operator, "/settings/"), re.DOTALL)
+
+
 def test_faults_of_the_lease_queue_stand_beside_their_fields(as_operator: Client, thumbs: Endpoint) -> None:
     wrong = {"lock_seconds": "0 s", "renewed_for_seconds": "2 d", "on_lock_expired": "burn", "delayed_retries": "-1"}
     typed = {"concurrency": "2", "delayed_retry_step_ms": "1 s", "drain_seconds": "30 s", "version": "1", **wrong}

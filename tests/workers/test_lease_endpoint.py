@@ -169,6 +169,27 @@ def test_a_message_that_ends_its_process_comes_to_an_end_itself(
     assert crashing_messages.suspects() == []
 
 
+@pytest.mark.chaos
+def test_stopped_while_it_works_it_is_killed_and_its_message_ends_once(
+    house: House, queue: LeaseQueue, look: Connection, tmp_path: Path
+) -> None:
+    """By a real SIGSTOP: it has not ended and never will."""
+    house.environment["PGQUEUE_LIVENESS_TIMEOUT_SECONDS"] = "6"
+    wanted(lock_seconds=2)
+    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    (victim,) = running(house)
+    gate = tmp_path / "gate"
+    message = held(queue, gate)
+    os.kill(victim.pid, signal.SIGSTOP)
+    until(lambda: results(look) == {message: "lock_expired"}, what="its lock is over, long before it is missed")
+    gate.touch()
+    crashed = house.first("told", endpoint="Thumbs", ended_at__isnull=False)
+    assert "no sign of life for 6" in crashed.last_error
+    other = queue.publish({"kind": "render"})
+    until(lambda: results(look).get(other) == "success", what="the next process goes on")
+    assert len(archived(look)) == 2
+
+
 def test_it_drains_at_its_memory_limit(house: House, queue: LeaseQueue, look: Connection) -> None:
     wanted(memory_mb=200, concurrency=1)
     house.supervise()

@@ -3,13 +3,17 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
 from django.db import connections
 
 from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.embedded.postgresql import PostgreSQL
+from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.models import Process
 from pgqueue_admin.services import endpoints
 from pgqueue_admin.transport import Endpoint
 from tests.waiting import until
@@ -117,3 +121,34 @@ def test_a_child_that_starts_while_the_queue_database_is_away_waits_for_it(
     look = connect(queues)
     until(lambda: handled(look) == 1, what="handled")
     assert look.value("select pid from handled") == child.pid
+
+
+def test_locks_are_ended_without_the_consoles_database_and_again_after_an_outage_of_the_queues(
+    house: House, queues: str, console_database: str, outage: Callable[[str], Outage]
+) -> None:
+    queue = LeaseQueue(queues)
+    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    first = until(lambda: Process.objects.filter(role="expirer", ended_at=None).first(), what="it runs")
+
+    def expires() -> None:
+        until(lambda: _published(queue), what="a session again")
+        until(lambda: queue.outlook().is_empty, what="its lock is ended")
+
+    expires()
+    away = outage(console_database)
+    away.begin()
+    expires()
+    away.end()
+    other = outage(queues)
+    other.begin()
+    other.end()
+    expires()
+    assert Process.objects.filter(role="expirer", ended_at=None, pid=first.pid).exists(), "the same process"
+    queue.close()
+
+
+def _published(queue: LeaseQueue) -> bool:
+    with suppress(DatabaseError):
+        queue.publish(1)
+        return len(queue.claim(lock_for=0.5)) == 1
+    return False

@@ -13,6 +13,7 @@ from pgqueue_admin.dialects.errors import NoAnswer
 from pgqueue_admin.models import Process, database_clock, notify
 from pgqueue_admin.models.db_backend.base import only_short_ones_here
 from pgqueue_admin.workers.processes.console_session import ConsoleSession
+from pgqueue_admin.workers.processes.expirer_process import ExpirerProcess
 from pgqueue_admin.workers.processes.ingester_process import IngesterProcess
 from pgqueue_admin.workers.reporting import process_identity
 from pgqueue_admin.workers.sampler.sampler_process import SamplerProcess
@@ -153,6 +154,19 @@ def test_the_alerters_ears_and_its_turns(relay: Relay, caplog: pytest.LogCapture
         assert alerter._ears is not None
         alerter.turn()
         alerter._close_ears()
+
+
+def test_the_expirer(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:
+    with elsewhere("queues", HOST="127.0.0.1", PORT=relay.port):
+        expiring = ExpirerProcess()
+        expiring.turn()
+        relay.stop()
+        expiring._look_at = 0.0
+        again_until(expiring.turn, lambda: "does not answer" in caplog.text or "no answer" in caplog.text)
+        relay.go_on()
+        caplog.clear()
+        again_until(expiring.turn, lambda: "again" in caplog.text)
+        expiring.close()
 
 
 def test_the_ingester(relay: Relay, caplog: pytest.LogCaptureFixture) -> None:

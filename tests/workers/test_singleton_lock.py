@@ -9,7 +9,7 @@ from pgqueue_admin.workers.processes.singleton_lock import SingletonLock
 from pgqueue_admin.workers.supervisor.advisory_lock import HostLock
 
 
-@pytest.mark.parametrize("name", ["sampler", "history"])
+@pytest.mark.parametrize("name", ["sampler", "expirer", "history"])
 def test_a_host_of_that_name_has_one(console_database: str, connect: Callable[[str], Connection], name: str) -> None:
     host, one, another = HostLock(name), SingletonLock(name), SingletonLock(name)
     host.use(connect(console_database))

@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models.functions import Now
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.lease import upkeep
 from pgqueue_admin.lease.claim_loop import CHANNEL
 from pgqueue_admin.lease.queue import LeaseQueue, Leases
@@ -87,7 +87,7 @@ class ExpirerProcess:
         """As it was last known while the console's database is away: locks run out all the same."""
         try:
             self._is_sole = self._sole.mine()
-        except DatabaseDown:
+        except DatabaseError:
             self._sole.let_go()
         return self._is_sole
 
