@@ -268,7 +268,9 @@ def test_an_endpoint_of_the_lease_queue_has_its_own(as_operator: Client, thumbs:
 def test_it_stands_in_the_list_of_endpoints(as_operator: Client, thumbs: Endpoint) -> None:
     page = text(as_operator, "/endpoints/")
     assert "waits for NOTIFY" in page
-    assert "works on the lease queue" in text(as_operator, LEASE)
+    page = text(as_operator, LEASE)
+    assert "works on the lease queue" in page
+    assert "Expired unread" not in page
     assert "Thumbs" not in matched(r'id="peek"(.*?)</section>', text(as_operator, "/settings/"), re.DOTALL)
 
 

@@ -3,19 +3,25 @@
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pgqueue_admin.dialects import Connection
-from pgqueue_admin.lease import LeaseQueue
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.lease import LeaseQueue, upkeep
 from pgqueue_admin.models import Endpoint, InFlightAtCrash, Process, crashing_messages
 from pgqueue_admin.services import endpoints
 from tests.lease.tables import archived, waiting
 from tests.waiting import until, within
 from tests.workers.host import House, alive
+
+MESSAGES, KILLS = 300, 4
 
 
 @pytest.fixture
@@ -167,6 +173,40 @@ def test_a_message_that_ends_its_process_comes_to_an_end_itself(
     assert archived(look, "attempts") == [(4,)]
     until(lambda: InFlightAtCrash.objects.count() == 4, what="remembered")
     assert crashing_messages.suspects() == []
+
+
+@pytest.mark.chaos
+def test_chaos_one_outcome_each(house: House, queue: LeaseQueue, look: Connection, queues: str) -> None:
+    """Processes are killed again and again; the supervisor's expirer, beat and each worker end locks all at once."""
+    wanted(2, lock_seconds=1, on_lock_expired="release", delayed_retries=50, delayed_retry_step_ms=0, concurrency=4)
+    over, ids = threading.Event(), queue.publish_many({"kind": "render", "work": 0.02} for _ in range(MESSAGES))
+
+    def beats() -> None:
+        with postgresql().connect(queues) as session:
+            while not over.wait(0.1):
+                upkeep.keep(session, postgresql())
+
+    beat = threading.Thread(target=beats)
+    house.supervise("--without", "sampler", "--without", "alerter", "--without", "ingester")
+    beat.start()
+    try:
+        for kill in range(KILLS):
+            until(partial(_at_most, look, MESSAGES - kill * MESSAGES // KILLS - 1))
+            for victim in house.rows("Thumbs", ended_at=None)[:1]:
+                with suppress(ProcessLookupError):
+                    os.kill(victim.pid, signal.SIGKILL)
+        until(lambda: not waiting(look), 120, what="all have ended")
+    finally:
+        over.set()
+        beat.join()
+    assert sorted(archived(look, "message_id::int, result::text, second_ending_of")) == [
+        (message, "success", None) for message in ids
+    ]
+    assert InFlightAtCrash.objects.exists()
+
+
+def _at_most(look: Connection, left: int) -> bool:
+    return len(waiting(look)) <= left
 
 
 @pytest.mark.chaos

@@ -19,6 +19,8 @@ _kept: list[bytes] = []
 def render(message: dict[str, Any], lease: LeasedMessage) -> dict[str, int]:
     if message.get("hold"):
         _wait_for(Path(message["hold"]))
+    if message.get("work"):
+        threading.Event().wait(message["work"])
     if message.get("fail"):
         raise ValueError("told to fail")
     if message.get("die"):
