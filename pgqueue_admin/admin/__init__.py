@@ -8,7 +8,18 @@ from pgqueue_admin.admin import (
     failed_sign_ins,
     login_redirect,
     operation,
+    schedule,
     users,
 )
 
-__all__ = ["archive", "audit", "celery_tables", "endpoint", "failed_sign_ins", "login_redirect", "operation", "users"]
+__all__ = [
+    "archive",
+    "audit",
+    "celery_tables",
+    "endpoint",
+    "failed_sign_ins",
+    "login_redirect",
+    "operation",
+    "schedule",
+    "users",
+]

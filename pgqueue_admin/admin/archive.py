@@ -1,7 +1,6 @@
 """Archived messages in Django admin: find them, then retry, discard or restore through an operation (C4)."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -9,18 +8,16 @@ from django.contrib.admin.utils import display_for_value
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from pgqueue_admin.admin import list_cells
-from pgqueue_admin.admin.base import ReadOnlyAdmin
+from pgqueue_admin.admin import engine_table, list_cells
+from pgqueue_admin.admin.engine_table import EngineTableAdmin
 from pgqueue_admin.admin.filters import ExceptionFilter, QueueFilter
 from pgqueue_admin.archive import schema, store
-from pgqueue_admin.dialects.errors import DatabaseError, Locked, TimedOut
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.errors import DatabaseError
 from pgqueue_admin.dialects.out_of_range_times import Beyond
-from pgqueue_admin.dialects.postgresql.connect_options import LOOK_SECONDS
-from pgqueue_admin.formatting.durations import duration
 from pgqueue_admin.models import ArchivedMessage
 from pgqueue_admin.models.queue_database import queue_database, through_django
 from pgqueue_admin.services import operations
@@ -30,7 +27,6 @@ from pgqueue_admin.services.permissions import database_lets, refusal_for
 Chosen = QuerySet[ArchivedMessage]
 _TIMES = {"sent_at": "sent", "died_at": "died", "became_at": "decided", "ended_at": "ended"}  # shown by these
 _LONG = ("headers", "stack_trace")
-_NO_TABLES = "The engine's tables are not in this database. They are made by: manage.py engine_schema"
 
 
 def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
@@ -45,7 +41,8 @@ def _time(field: Any) -> Callable[[Any, ArchivedMessage], str]:
 
 
 @admin.register(ArchivedMessage)
-class ArchiveAdmin(ReadOnlyAdmin):
+class ArchiveAdmin(EngineTableAdmin):
+    title = "Archived messages"
     console_page = "archived_message"
     list_display = ("id", "state", "died", "in_queue", "type", "exception", "handled", "decided_by")
     list_filter = ("state", QueueFilter, ExceptionFilter)  # each served by an index
@@ -129,34 +126,14 @@ class ArchiveAdmin(ReadOnlyAdmin):
             self.message_user(request, f"The newest {store.SIGHTINGS} are looked through.", messages.WARNING)
         return queryset.filter(pk__in=[each.id for each in found.rows]), False
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        def page() -> HttpResponse:
-            if refusal := database_lets("retry"):
-                said = f"Nothing can be retried, discarded or restored: {refusal}."
-                self.message_user(request, said, messages.WARNING)
-            return super(ArchiveAdmin, self).changelist_view(request, extra_context)
+    def is_there(self, connection: Connection) -> bool:
+        return schema.version(connection) is not None
 
-        return self._asked(request, page)
-
-    def change_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
-        return self._asked(request, partial(super().change_view, request, object_id, *more, **options))
-
-    def history_view(self, request: HttpRequest, object_id: str, *more: Any, **options: Any) -> HttpResponse:
-        return self._asked(request, partial(super().history_view, request, object_id, *more, **options))
-
-    def delete_view(self, request: HttpRequest, *more: Any, **options: Any) -> HttpResponse:
-        return self._asked(request, partial(super().delete_view, request, *more, **options))
-
-    def _asked(self, request: HttpRequest, page: Callable[[], HttpResponse]) -> HttpResponse:
-        """The page, or why the queue database does not give it: nothing has been done then."""
-        try:
-            if not _is_there():
-                return self._away(request, _NO_TABLES)
-            with through_django():
-                answer = page()
-                return answer.render() if isinstance(answer, TemplateResponse) else answer  # asks, too
-        except DatabaseError as error:
-            return self._away(request, _said(error))
+    def _list(self, request: HttpRequest, extra_context: dict[str, Any] | None) -> HttpResponse:
+        if refusal := database_lets("retry"):
+            said = f"Nothing can be retried, discarded or restored: {refusal}."
+            self.message_user(request, said, messages.WARNING)
+        return super()._list(request, extra_context)
 
     def _freeze(self, kind: str, request: HttpRequest, chosen: Chosen) -> HttpResponse | None:
         """Nothing is done yet: the confirmation names what was frozen, and asks."""
@@ -168,13 +145,9 @@ class ArchiveAdmin(ReadOnlyAdmin):
         except operations.OperationRefused as error:
             why = str(error)
         except DatabaseError as error:
-            why = f"Nothing was {kind_of(kind).past}: {_said(error)}"
+            why = f"Nothing was {kind_of(kind).past}: {engine_table.said(error)}"
         self.message_user(request, why, messages.ERROR)
         return None
-
-    def _away(self, request: HttpRequest, trouble: str) -> HttpResponse:
-        shown = {**self.admin_site.each_context(request), "title": "Archived messages", "trouble": trouble}
-        return TemplateResponse(request, "pgqueue_admin/admin/away.html", shown)
 
 
 def _sightings(text: str) -> store.Sightings:
@@ -187,15 +160,3 @@ def _sightings(text: str) -> store.Sightings:
 def _of_type(name: str) -> Q:
     """A whole name, or its last part, as the console's search understands it."""
     return Q(message_type=name) | Q(message_type__endswith=f".{name}") | Q(message_type__endswith=f"+{name}")
-
-
-def _is_there() -> bool:
-    with queue_database().reading() as connection:
-        return schema.version(connection) is not None
-
-
-def _said(error: DatabaseError) -> str:
-    if not isinstance(error, TimedOut) or isinstance(error, Locked):
-        return str(error)
-    limit = duration(LOOK_SECONDS)
-    return f"The queue database was too slow: what is asked here is stopped after {limit}. {error.detail}"

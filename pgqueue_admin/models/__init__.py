@@ -28,6 +28,7 @@ from pgqueue_admin.models.rollups import (
     Rollup,
 )
 from pgqueue_admin.models.sample import ArchiveSample, LatestSample, Sample
+from pgqueue_admin.models.schedule import Schedule
 from pgqueue_admin.models.sign_in import FailedSignIn
 
 __all__ = [
@@ -63,4 +64,5 @@ __all__ = [
     "RetryOutcome",
     "Rollup",
     "Sample",
+    "Schedule",
 ]

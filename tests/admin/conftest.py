@@ -8,7 +8,7 @@ from django.test import Client
 from tests.archived_messages import OPERATOR, person
 
 SignIn = Callable[..., Client]
-VIEWER = ("view_archivedmessage", "view_auditentry", "view_endpoint", "view_operation")
+VIEWER = ("view_archivedmessage", "view_schedule", "view_auditentry", "view_endpoint", "view_operation")
 
 
 @pytest.fixture

@@ -272,7 +272,7 @@ def test_without_the_engines_tables_it_names_the_command(sign_in: SignIn) -> Non
         assert "manage.py engine_schema" in text(page)
 
 
-@pytest.mark.parametrize("noun", ["operation", "auditentry", "endpoint", "archivedmessage"])
+@pytest.mark.parametrize("noun", ["operation", "auditentry", "endpoint", "archivedmessage", "schedule"])
 def test_every_noun_is_there_for_staff_that_may_view_it(sign_in: SignIn, noun: str) -> None:
     client = sign_in("viewer", VIEWER)
     assert client.get(f"/admin/pgqueue/{noun}/").status_code == 200
