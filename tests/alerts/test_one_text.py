@@ -25,6 +25,8 @@ SETTINGS = {
     "max_records_to_peek": "", "concurrency": 2, "immediate_retries": 5, "delayed_retries": 3, "error_queue": "",
     "delayed_retry_step_ms": "10 s", "on_exhausted": "archive", "drain_seconds": "30 s", "batch_size": 1,
     "transaction_mode": "sends_atomic_with_receive", "repeek_after": "receives", "notify": "on",
+    "outbox": "off", "outbox_isolation": "read_committed", "outbox_keep_seconds": "7 d",
+    "outbox_clean_seconds": "1 min", "outbox_relay_seconds": "1 min",
 }  # fmt: skip
 CASES = {
     "too long": (12_000, None),
