@@ -18,7 +18,12 @@ GROUPS = (
     ("", (("overview", "Overview", ""), ("alerts", "Warnings", "warnings"))),
     (
         "Look",
-        (("queues", "Queues", "queues"), ("delayed", "Delayed", "delayed"), ("subscriptions", "Subscriptions", "")),
+        (
+            ("queues", "Queues", "queues"),
+            ("delayed", "Delayed", "delayed"),
+            ("outboxes", "Outbox", ""),
+            ("subscriptions", "Subscriptions", ""),
+        ),
     ),
     ("Repair", (("archive", "Archive", "dead"), ("operations", "Operations", "operations"))),
     (
@@ -29,8 +34,9 @@ GROUPS = (
 )
 # behind "g", each in its entry's word
 KEYS = {
-    "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "subscriptions": "s", "archive": "a",
-    "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h", "trends": "t", "settings": "n",
+    "overview": "o", "alerts": "w", "queues": "q", "delayed": "d", "outboxes": "b", "subscriptions": "s",
+    "archive": "a", "operations": "p", "endpoints": "e", "workers": "k", "schedules": "h", "trends": "t",
+    "settings": "n",
 }  # fmt: skip
 QUICK = ("overview", "queues", "archive", "alerts")
 

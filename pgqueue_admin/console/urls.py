@@ -25,6 +25,7 @@ PAGES = (
     "messages.download",
     "leases.views",
     "delayed.views",
+    "outbox.views",
     "subscriptions.views",
     "endpoints.views",
     "endpoints.detail_views",

@@ -22,6 +22,7 @@ class Dialect(Protocol):
     max_table_bytes: int
     default_schema: str
 
+    outbox: Statements  # what was handled, and what of it is not sent
     subscription: Statements  # who wants which events, as pages show them
     monitor: Statements  # discovery, depth, in flight
     rights: Statements  # what the role may do

@@ -16,6 +16,7 @@ ACTS = {
     "publish": AuditVerb("published"),
     "release": AuditVerb("released the lock on"),
     "end": AuditVerb("ended"),
+    "dispatch": AuditVerb("dispatched what was left in"),
     "cancel": AuditVerb("cancelled", "job"),
     "recompute": AuditVerb("recomputed", "day"),
     "run": AuditVerb("asked to read"),

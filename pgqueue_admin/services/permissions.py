@@ -12,6 +12,7 @@ PERMISSIONS = {
     "publish": "pgqueue.retry_message",
     "release": "pgqueue.retry_message",
     "end": "pgqueue.discard_message",
+    "dispatch": "pgqueue.retry_message",
     "run": "pgqueue.run_endpoint",
     "set": "pgqueue.change_settings",
     "acknowledge": "pgqueue.change_settings",
@@ -19,7 +20,7 @@ PERMISSIONS = {
     "schedule": "pgqueue.change_schedule",
 }
 _NAMES: dict[str, str] = dict(Operation._meta.permissions)  # as Django admin lists them
-ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "publish", "release", "end", "schedule"})
+ON_QUEUES = frozenset({"retry", "discard", "restore", "move_out", "publish", "release", "end", "dispatch", "schedule"})
 
 
 class Refusal(NamedTuple):

@@ -71,6 +71,12 @@ class EndpointOutbox(Outbox, Protocol):
     def create(self) -> None:
         """Its table, where it is missing."""
 
+    def dispatch(self, outgoing: list[OutgoingMessage], session: Connection) -> None:
+        """Send what a record holds, in this storage session's transaction where it is one of the queues' database."""
+
+    def dispatched(self, outgoing: list[OutgoingMessage]) -> None:
+        """And committed: who waits for it is told."""
+
     def start(self) -> None: ...
     def stop(self) -> None: ...
 

@@ -92,3 +92,57 @@ where "MessageId" = any(array(
 select "MessageId"::text as id, "Dispatched" as dispatched, "Operations"::text as operations
 from {table} where "Dispatched" = false and {is_over} and "MessageId" <> all(%(without)s::text[])
 limit {most} for update skip locked
+
+-- name: tables
+-- By what they have, whatever they are called; only tables, whose reading runs nobody's code, and no policy of theirs.
+select n.nspname as schema, c.relname as "table", greatest(c.reltuples, 0)::bigint as rows,
+    exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'CreatedAt' and not a.attisdropped) as says_when,
+    array(
+        select distinct a.attname::text from pg_index i
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+        where i.indrelid = c.oid and i.indisvalid) as indexed,
+    has_table_privilege(c.oid, 'SELECT') and has_schema_privilege(n.oid, 'USAGE') as may_read
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p') and not c.relrowsecurity
+  and (cardinality(%(schemas)s::text[]) = 0 or n.nspname = any(%(schemas)s::text[]))
+  and 5 = (
+    select count(*) from pg_attribute a
+    where a.attrelid = c.oid and not a.attisdropped
+      and a.attname in ('MessageId', 'Dispatched', 'DispatchedAt', 'PersistenceVersion', 'Operations'))
+order by n.nspname, c.relname limit {most}
+
+-- name: count_pending
+-- Counted to a limit, by the index on Dispatched.
+select count(*) from (select from {table} where "Dispatched" = false limit {most}) as pending
+
+-- name: oldest_pending
+-- Of so many that wait, as a table of ours says it.
+select min("CreatedAt") as since
+from (select "CreatedAt" from {table} where "Dispatched" = false limit {most}) as pending
+
+-- name: oldest_kept
+-- How far clean-up has come, by the index on DispatchedAt; asked only where there is one.
+select "DispatchedAt" at time zone 'utc' as at from {table} where "DispatchedAt" is not null
+order by "DispatchedAt" limit 1
+
+-- name: list_pending
+-- Some of what waits, without its bodies; a payload that is no array is none.
+select "MessageId"::text as id, {created_at} as created_at, octet_length("Operations"::text) as size,
+    case jsonb_typeof("Operations") when 'array' then jsonb_array_length("Operations") end as operations
+from {table} where "Dispatched" = false and "MessageId" > %(after)s::text
+order by "MessageId" limit {most}
+
+-- name: created_at
+-- A table of ours says since when a record waits.
+"CreatedAt"
+
+-- name: unknown_at
+-- The original's does not.
+null::timestamptz
+
+-- name: record
+-- One of them, as far as a page shows it.
+select "MessageId"::text as id, "Dispatched" as dispatched, "DispatchedAt" at time zone 'utc' as dispatched_at,
+    "PersistenceVersion"::text as version, {created_at} as created_at, octet_length("Operations"::text) as size,
+    left("Operations"::text, {most}) as operations
+from {table} where "MessageId" = %(id)s::text

@@ -1,0 +1,1 @@
+"""Outboxes: is anything stuck between commit and send?"""

@@ -1,0 +1,119 @@
+"""Outbox tables from outside: which there are, what waits, how far clean-up has come. Every look is bounded."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.dialects.postgresql import postgresql
+
+MOST_TABLES = 200
+COUNTED_TO = 1_000
+SHOWN_OPERATIONS = 2_000_000  # characters of one record
+INDEXED = ("Dispatched", "DispatchedAt")
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxTable:
+    """``rows``: as the planner knows it. ``says_when``: a record tells since when it waits."""
+
+    address: Address
+    rows: int
+    says_when: bool
+    missing_indexes: tuple[str, ...]
+    may_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxFigures:
+    """``pending`` is counted to COUNTED_TO + 1. ``oldest_pending``, ``oldest_kept``: None where nothing is, or says.
+
+    ``unread``: why nothing of this is known.
+    """
+
+    table: OutboxTable
+    pending: int = 0
+    oldest_pending: datetime | None = None
+    oldest_kept: datetime | None = None
+    unread: str = ""
+
+
+class PendingRecord(NamedTuple):
+    """``operations``: how many messages it is to send; None: what it holds is no list."""
+
+    id: str
+    created_at: datetime | None
+    size: int
+    operations: int | None
+
+
+class ShownRecord(NamedTuple):
+    """``size``: of its operations in bytes; they are cut at SHOWN_OPERATIONS characters."""
+
+    id: str
+    dispatched: bool
+    dispatched_at: datetime | None
+    version: str | None
+    created_at: datetime | None
+    size: int
+    operations: str
+
+
+def now(connection: Connection) -> datetime:
+    """By the server's clock, which wrote what is compared with it. Raises DatabaseError."""
+    at: datetime = connection.value(postgresql().monitor.server_time())
+    return at
+
+
+def find(connection: Connection, schemas: list[str]) -> list[OutboxTable]:
+    """``schemas``: those that may be looked at; none: all. Raises DatabaseError."""
+    rows = connection.all(postgresql().outbox.tables(most=MOST_TABLES), {"schemas": schemas})
+    return [_table(row) for row in rows]
+
+
+def _table(row: Any) -> OutboxTable:
+    missing = tuple(column for column in INDEXED if column not in row.indexed)
+    return OutboxTable(Address(row.schema, row.table), row.rows, row.says_when, missing, row.may_read)
+
+
+def measure(connection: Connection, table: OutboxTable) -> OutboxFigures:
+    """Of one table; what cannot be read is said. Raises DatabaseDown."""
+    if not table.may_read:
+        return OutboxFigures(table, unread="SELECT on it is not granted")
+    if "Dispatched" in table.missing_indexes:
+        return OutboxFigures(table, unread="without an index on Dispatched each look would read all of it")
+    try:
+        return _measured(connection, table)
+    except DatabaseDown:
+        raise
+    except DatabaseError as error:
+        return OutboxFigures(table, unread=str(error))
+
+
+def _measured(connection: Connection, table: OutboxTable) -> OutboxFigures:
+    sql, at = postgresql().outbox, table.address
+    pending = connection.value(sql.count_pending(table=at, most=COUNTED_TO + 1))
+    oldest = (
+        connection.value(sql.oldest_pending(table=at, most=COUNTED_TO + 1)) if pending and table.says_when else None
+    )
+    has_index = "DispatchedAt" not in table.missing_indexes
+    kept = connection.value(sql.oldest_kept(table=at)) if has_index else None
+    return OutboxFigures(table, pending, oldest, kept)
+
+
+def pending(connection: Connection, table: OutboxTable, most: int, after: str = "") -> list[PendingRecord]:
+    """By message id. Raises DatabaseError."""
+    query = postgresql().outbox.list_pending(table=table.address, created_at=_created_at(table), most=most)
+    return [PendingRecord(*row) for row in connection.all(query, {"after": after})]
+
+
+def record(connection: Connection, table: OutboxTable, message_id: str) -> ShownRecord | None:
+    """Raises DatabaseError."""
+    query = postgresql().outbox.record(table=table.address, created_at=_created_at(table), most=SHOWN_OPERATIONS)
+    row = connection.one(query, {"id": message_id})
+    return ShownRecord(*row) if row else None
+
+
+def _created_at(table: OutboxTable) -> Any:
+    return postgresql().outbox.created_at if table.says_when else postgresql().outbox.unknown_at

@@ -1,0 +1,92 @@
+"""What a person does with an outbox by hand: send what a crash left in it. Each record is one transaction.
+
+The mark is the guard: it fails where an endpoint or its relay has sent the record meanwhile, and nothing is sent twice.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import django.db
+
+from pgqueue_admin.dialects import Connection
+from pgqueue_admin.dialects.connection import Command
+from pgqueue_admin.dialects.errors import DatabaseDown, DatabaseError
+from pgqueue_admin.models import AuditEntry
+from pgqueue_admin.models.queue_database import queue_database
+from pgqueue_admin.services.operations.errors import OperationNotAllowed, OperationRefused, OutcomeUnknown
+from pgqueue_admin.services.permissions import name_of, refusal_for
+
+log = logging.getLogger(__name__)
+
+MOST = 1_000  # records an act
+
+
+class DispatchableOutbox(Protocol):
+    """As ``outbox.endpoint_outbox.EndpointOutbox``: of an endpoint of ours, whose settings know its queues."""
+
+    def finding(self, message_id: str) -> Command: ...
+    def marking(self, message_id: str) -> Command: ...
+    def undispatched(self, row: Any) -> list[Any]: ...
+    def dispatch(self, outgoing: list[Any], session: Connection) -> None: ...
+    def dispatched(self, outgoing: list[Any]) -> None: ...
+
+
+class Dispatched(NamedTuple):
+    """``passed``: sent by somebody else meanwhile, or gone. ``refused``: why each of the others is not sent."""
+
+    records: int
+    messages: int
+    passed: int
+    refused: list[str]
+
+
+def dispatch(outbox: DispatchableOutbox, ids: Iterable[str], person: Any, origin: str, reason: str = "") -> Dispatched:
+    """Send what these records hold, with the ids that they have. Raises Refused, or Unknown."""
+    if refusal := refusal_for(person, "dispatch"):
+        raise OperationNotAllowed(f"Nothing was sent: {refusal}.")
+    records, messages, passed, refused = 0, 0, 0, list[str]()
+    try:
+        with queue_database().writing() as connection:
+            for message_id in ids:
+                try:
+                    sent = _dispatch(outbox, connection, message_id)
+                except DatabaseDown:
+                    raise
+                except (DatabaseError, ValueError) as error:
+                    refused.append(f"{message_id}: {error}")
+                    continue
+                records, messages, passed = (
+                    (records, messages, passed + 1) if sent is None else (records + 1, messages + sent, passed)
+                )
+    except DatabaseDown as error:
+        raise OutcomeUnknown(
+            f"{records} record(s) were sent; of the one after them it is not known: look at it again. {error}"
+        ) from error
+    finally:
+        if records:
+            _note(outbox, records, messages, person, origin, reason)
+    if refused and not records:
+        raise OperationRefused(f"Nothing was sent. {refused[0]}")
+    return Dispatched(records, messages, passed, refused)
+
+
+def _dispatch(outbox: DispatchableOutbox, connection: Connection, message_id: str) -> int | None:
+    """How many messages; None where there is nothing to send any more."""
+    with connection.transaction():
+        row = connection.one(*outbox.finding(message_id))
+        if row is None or row.dispatched:
+            return None
+        outgoing = outbox.undispatched(row)
+        connection.run(*outbox.marking(message_id))
+        outbox.dispatch(outgoing, connection)
+    outbox.dispatched(outgoing)
+    return len(outgoing)
+
+
+def _note(outbox: DispatchableOutbox, records: int, messages: int, person: Any, origin: str, reason: str) -> None:
+    about = {"who": name_of(person), "verb": "dispatch", "noun": "outbox", "origin": origin, "reason": reason}
+    try:
+        AuditEntry.objects.create(**about, subject=str(outbox), after={"records": records, "messages": messages})
+    except django.db.Error as error:
+        log.error("%d record(s) of %s were sent by %s; no audit entry: %s", records, outbox, about["who"], error)

@@ -1,0 +1,131 @@
+"""Outboxes: what waits between commit and send, whose it is, and how it is sent (O9)."""
+
+import html
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from pgqueue_admin.dialects import Address, Connection
+from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.models import AuditEntry, Endpoint
+from pgqueue_admin.transport import Endpoint as Engine
+from tests.console.pages import Connect, shown
+
+OURS = Address("public", "Billing_OutboxData")
+PENDING = """insert into {} ("MessageId", "Operations") select 'pending ' || i,
+    jsonb_build_array(jsonb_build_object('MessageId', 'sent ' || i, 'Headers',
+        jsonb_build_object('NServiceBus.EnclosedMessageTypes', 'Shop.<b>Charged</b>'),
+        'Body', encode(i::text::bytea, 'base64'), 'Options', jsonb_build_object('Destination', 'Sales')))
+    from generate_series(1, %s) i"""
+
+
+@pytest.fixture
+def look(console_database: str, connect: Connect) -> Connection:
+    connection = connect(console_database)
+    shop = Engine("Sales", console_database)
+    shop.create_queues()
+    shop.stop()
+    return connection
+
+
+@pytest.fixture
+def billing(look: Connection) -> Endpoint:
+    postgresql().outbox_store(OURS).create(look)
+    return Endpoint.objects.create(
+        name="Billing", table="Billing", outbox="optimistic", transaction_mode="receive_only"
+    )
+
+
+def text(client: Client, address: str = "/outbox/") -> str:
+    return " ".join(html.unescape(shown(client, address)).replace("\u00a0", " ").split())
+
+
+def test_without_one_the_page_says_who_needs_none(as_viewer: Client, look: Connection) -> None:
+    assert "No outbox table found" in text(as_viewer)
+
+
+def test_what_waits_is_counted_and_named(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [3])
+    look.run('update "Billing_OutboxData" set "CreatedAt" = now() - interval \'20 minutes\'')
+    page = text(as_viewer)
+    assert "3 records of Billing are committed and not sent" in page
+    assert "20 min" in page
+    one = text(as_viewer, "/outbox/public/Billing_OutboxData/")
+    assert "pending 2" in one
+    assert "Nothing is sent from here: needs the right" in one
+
+
+def test_what_is_just_being_sent_is_not_stuck(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [3])
+    assert "Nothing is stuck between commit and send" in text(as_viewer)
+
+
+def test_a_record_shows_what_it_sends_and_runs_none_of_it(
+    as_viewer: Client, billing: Endpoint, look: Connection
+) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [1])
+    page = shown(as_viewer, "/outbox/public/Billing_OutboxData/records/pending%201/")
+    assert "<b>Charged" not in page
+    assert "Charged" in page
+    assert "sent 1" in page
+    assert as_viewer.get("/outbox/public/Billing_OutboxData/records/never/").status_code == 404
+    assert as_viewer.get("/outbox/public/Nowhere/").status_code == 404
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_sending_by_hand_is_once_and_audited(
+    as_operator: Client, billing: Endpoint, look: Connection, one: bool
+) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [3])
+    typed = {"reason": "it stays down", **({"id": "pending 2"} if one else {})}
+    for _ in range(2):
+        assert as_operator.post("/outbox/public/Billing_OutboxData/dispatch/", typed).status_code == 303
+    bodies = [bytes(row.body) for row in look.all('select body from "Sales" order by seq')]
+    assert bodies == ([b"2"] if one else [b"1", b"2", b"3"])
+    (entry,) = AuditEntry.objects.filter(verb="dispatch")
+    many = 1 if one else 3
+    assert (entry.subject, entry.reason) == ('"public"."Billing_OutboxData"', "it stays down")
+    assert entry.after == {"records": many, "messages": many}
+
+
+def test_who_may_only_look_sends_nothing(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [1])
+    as_viewer.post("/outbox/public/Billing_OutboxData/dispatch/", {})
+    assert look.value('select count(*) from "Sales"') == 0
+    assert not AuditEntry.objects.exists()
+
+
+def test_a_table_of_others_is_only_looked_at(as_operator: Client, look: Connection) -> None:
+    postgresql().outbox_store(Address("public", "Partner_OutboxData")).create(look)
+    look.run('alter table "Partner_OutboxData" drop column "CreatedAt"')
+    look.run(PENDING.format('"Partner_OutboxData"'), [2])
+    page = text(as_operator)
+    assert "2 records of Partner are committed and not sent, by programs of others" in page
+    assert "set in its code" in page
+    assert "it is only looked at" in text(as_operator, "/outbox/public/Partner_OutboxData/")
+    as_operator.post("/outbox/public/Partner_OutboxData/dispatch/", {})
+    assert look.value('select count(*) from "Sales"') == 0
+
+
+def test_a_destination_that_is_gone_is_said_and_nothing_is_marked(
+    as_operator: Client, billing: Endpoint, look: Connection
+) -> None:
+    look.run(PENDING.format('"Billing_OutboxData"'), [1])
+    look.run('drop table "Sales"')
+    answer = as_operator.post("/outbox/public/Billing_OutboxData/dispatch/", {}, follow=True)
+    assert "Nothing was sent. pending 1" in html.unescape(answer.content.decode())
+    assert look.value('select count(*) from "Billing_OutboxData" where "Dispatched"') == 0
+
+
+def test_a_missing_index_is_said_and_not_paid_for(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    look.run('drop index "Billing_OutboxData_Dispatched"')
+    assert "without an index on Dispatched each look would read all of it" in text(as_viewer)
+
+
+def test_what_a_record_holds_may_be_anything(as_viewer: Client, billing: Endpoint, look: Connection) -> None:
+    for number, held in enumerate(['{"a": 1}', "[1]", '[{"MessageId": null, "Options": 3}]', '"x"', "null"]):
+        row: list[Any] = [f"odd {number}", held]
+        look.run('insert into "Billing_OutboxData" ("MessageId", "Operations") values (%s, %s::jsonb)', row)
+        assert "cannot be read" in text(as_viewer, f"/outbox/public/Billing_OutboxData/records/odd%20{number}/")
+    assert "unreadable" in text(as_viewer, "/outbox/public/Billing_OutboxData/")
