@@ -10,6 +10,7 @@ from pgqueue_admin.console.parsing import parse_int
 from pgqueue_admin.console.queue_row import rows as board
 from pgqueue_admin.console.queues import table
 from pgqueue_admin.console.queues.detail import page_data as queue
+from pgqueue_admin.console.schedules import live as schedules
 from pgqueue_admin.console.workers import cells
 from pgqueue_admin.formatting import times
 from pgqueue_admin.live.topics import Render, register
@@ -42,6 +43,7 @@ def register_all() -> None:
     register("messages", untitled(queue.live), notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=number)
     register("rows", overview.rows, notify.SAMPLE, notify.PROCESS, notify.ENDPOINT, argument=overview.shown)
     register("delayed", delayed.live, notify.SAMPLE)
+    register("schedules", schedules.live, notify.SAMPLE)
     register("alerts", rows.live, notify.ALERT, argument=lambda zone: str(times.zone(zone)))
     register("warnings", rows.live_rows, notify.ALERT, argument=rows.shown)
     register("alert", untitled(rows.live), notify.ALERT, argument=lambda zone: str(times.zone(zone)))

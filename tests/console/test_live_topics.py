@@ -38,6 +38,7 @@ from tests.console.pages import matched
         ("alerts:", "UTC"),
         ("frame:1", ""),
         ("delayed:3", ""),
+        ("schedules:3", ""),
         ("workers:4", ""),
         ("endpoint:03", "3"),
         ("messages:04", "4"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from pgqueue_admin.console.schedules import live
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.lease import LeaseQueue
@@ -198,3 +199,26 @@ def test_names_and_messages_of_others_are_escaped(engine: Connection, as_operato
         page = shown(as_operator, address)
         assert "<script>alert" not in page
         assert "</textarea><script>" not in page
+
+
+def test_an_open_page_is_told_what_the_page_would_say(engine: Connection, as_operator: Client) -> None:
+    schedule = made()
+    page = shown(as_operator, "/schedules/")
+    assert 'data-topics="schedules"' in page
+    said = live.live("")
+    assert text(said[f"schedule.{schedule}.last"]) == "not yet"
+    due(engine, schedule, timedelta(seconds=10))
+    runner.run(engine, postgresql(), "beat on app-1")
+    said = live.live("")
+    assert "waits" in text(said[f"schedule.{schedule}.last"])
+    assert said["@title"] == "1 schedule: nothing is overdue, dead or missed"
+    assert {key for key in said if not key.startswith("@")} <= set(re.findall(r'data-live(?:-class)?="([^"]+)"', page))
+    set_back(engine, 4)
+    assert live.live("") == {}
+
+
+def test_where_only_pg_cron_runs_it_says_until_when(engine: Connection, as_operator: Client) -> None:
+    made()
+    assert "Due times are written down until" not in shown(as_operator, "/schedules/")
+    engine.run("update messages.schedule set planned_until = now() + interval '5 days'")
+    assert "Due times are written down until" in shown(as_operator, "/schedules/")

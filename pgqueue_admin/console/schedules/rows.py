@@ -22,6 +22,7 @@ from pgqueue_admin.services import schedules
 
 FIELDS = ("queue", "state", "result")
 LATE = timedelta(minutes=3)  # everybody who looks does so each minute
+SOON = timedelta(days=14)  # they are planned 31 days ahead, and added to each day
 RECENT = timedelta(days=7)  # for so long a missed run is trouble
 
 
@@ -67,6 +68,10 @@ class ScheduleRow:
     @property
     def queue(self) -> Address | None:
         return Address(self.of.queue_schema, self.of.queue_table) if self.of.kind == "transport" else None
+
+    @property
+    def key(self) -> str:
+        return f"schedule.{self.of.id}"
 
     @property
     def result(self) -> RunResult:
@@ -182,6 +187,12 @@ def verdict(rows: Sequence[ScheduleRow]) -> tuple[str, str]:
     if wrong:
         return ("crit" if parts[0][0] else "warn"), f"{count}: {', '.join(wrong)}"
     return "good", f"{count}: nothing is overdue, dead or missed"
+
+
+def planned_until(rows: Iterable[ScheduleRow]) -> datetime | None:
+    """Where nobody has added due times for weeks: until when there are any."""
+    ends = [row.of.planned_until for row in rows if row.of.planned_until < row.now + SOON]
+    return min(ends, default=None)
 
 
 def _gravity(row: ScheduleRow) -> tuple[int, float, str]:

@@ -37,6 +37,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "all": all_of_them,
         "rows": [] if wanted.faults else rows.matching(all_of_them, wanted),
         "looked": looked,
+        "planned_until": rows.planned_until(all_of_them),
         "filter": wanted,
         "missing": missing,
         "trouble": problem,
