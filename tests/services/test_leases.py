@@ -157,14 +157,15 @@ def test_a_row_in_somebodys_hands_is_left_to_him_at_once(queue: LeaseQueue, sess
 def test_a_message_is_ended_with_who_and_why(
     queue: LeaseQueue, session: Connection, ana: User, result: Any, locked: bool
 ) -> None:
-    number = queue.publish({"asset": "kettle"})
+    number = queue.publish({"kind": "render", "asset": "kettle"})
     if locked:
         queue.claim()
     archived = leases.end(number, seen(session, number), result, ana, "console", "poisoned")
     row = session.one("select * from messages.message_archive")
     assert row is not None
     assert (row.id, row.message_id, row.result, row.handled_by) == (archived, str(number), result, "ana")
-    assert (row.message, row.details, row.second_ending_of) == ({"asset": "kettle"}, "Ended by ana: poisoned", None)
+    assert (row.message["asset"], row.message_type) == ("kettle", "render")
+    assert (row.details, row.second_ending_of) == ("Ended by ana: poisoned", None)
     assert session.one("select verb, who from messages.archive_event") == ("ended", "ana")
     assert session.value("select count(*) from messages.message") == 0
     assert audited() == [("end", "ana", {"id": number, "result": result, "archive_id": archived})]

@@ -11,6 +11,8 @@ from pgqueue_admin.formatting.numbers import UNKNOWN, format_int
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor.lease_messages import Endings
 
+WIDTH, THINNEST = 960, 4  # of the bar: one of a million is seen, too
+
 _WORDS = {
     "success": ("Success", "ok", "sw-ok", "archived as done"),
     "rejected": ("Rejected", "rejected-f", "k-delayed", "do not fit, or nobody handles them"),
@@ -25,7 +27,8 @@ class EndingShare(NamedTuple):
     swatch: str
     detail: str
     number: int
-    start: int  # of its part of the bar
+    start: int  # of its part of the bar, which is WIDTH wide
+    width: int
     path: str
 
 
@@ -39,11 +42,13 @@ class HourOfEndings:
 
     @property
     def shares(self) -> list[EndingShare]:
-        found, start = [], 0
+        found, before = [], 0
         for result, (word, css, swatch, detail) in _WORDS.items():
             number = self.endings.by_result.get(result, 0)
-            found.append(EndingShare(word, css, swatch, detail, number, start, path(result)))
-            start += number
+            start, end = (WIDTH * at // max(1, self.all) for at in (before, before + number))
+            width = max(end - start, THINNEST if number else 0)
+            found.append(EndingShare(word, css, swatch, detail, number, min(start, WIDTH - width), width, path(result)))
+            before += number
         return found
 
     @property

@@ -15,6 +15,7 @@ from pgqueue_admin.console.messages.detail.summary import MessageSummary
 from pgqueue_admin.console.responses import Way
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
+from pgqueue_admin.dialects.lease_store import QUEUE
 from pgqueue_admin.models import Queue
 from pgqueue_admin.models.queue_database import queue_database
 from pgqueue_admin.monitor import discovery, lease_messages
@@ -120,7 +121,7 @@ def message(request: HttpRequest, schema: str, table: str, number: int) -> HttpR
 def _missing(
     request: HttpRequest, address: Address, number: int, problem: query_errors.QueryError | None
 ) -> HttpResponse:
-    archived, _ = query_errors.read(lambda connection: store.sightings(connection, str(number)).rows)
+    archived, _ = query_errors.read(lambda connection: _archived(connection, number))
     about = {"trouble": problem, "address": address, "number": number, "archived": archived or []}
     return render(request, "pgqueue_admin/leases/missing.html", about, status=problem.status if problem else 404)
 
@@ -136,7 +137,17 @@ def _message(connection: Connection, address: Address, number: int, request: Htt
         return part.part if part else None
 
     shown = body.of_copy(read, found.document_size, "application/json", request.GET.dict())
-    return ShownLease(known, found, _facts(found, address), shown, store.sightings(connection, str(number)).rows)
+    return ShownLease(known, found, _facts(found, address), shown, _archived(connection, number))
+
+
+def _archived(connection: Connection, number: int) -> list[Any]:
+    """Rows of the archive that had this number as lease messages, which may have been another one's before."""
+    rows = store.sightings(connection, str(number)).rows
+    return [row for row in rows if row.message_id == str(number) and row.queue in (None, _canonical())]
+
+
+def _canonical() -> str:
+    return queue_database().dialect.canonical(QUEUE)
 
 
 def _facts(found: LeaseMessage, address: Address) -> MessageSummary:

@@ -36,6 +36,7 @@ from pgqueue_admin.services import queues
 from pgqueue_admin.services.queues import subject
 
 HISTORY = 10
+BY_HAND = ("publish", "release", "end")  # of messages of the lease queue
 WARNINGS = 3  # that are shown unfolded
 
 
@@ -131,6 +132,8 @@ class QueueData:
     @property
     def history(self) -> list[AuditEntry]:
         about = AuditEntry.objects.filter(noun="queue", subject=self.canonical)
+        if self.is_lease:
+            about = about | AuditEntry.objects.filter(noun="message", subject=self.canonical, verb__in=BY_HAND)
         if self.endpoint:
             about = about | AuditEntry.objects.filter(noun="endpoint", subject=self.endpoint.name)
         return list(about.order_by("-id")[:HISTORY])
