@@ -31,6 +31,7 @@ select now(), '{}', case when i %% 10 = 0 then 'failed' else 'success' end::publ
 from generate_series(1, %(rows)s) i
 """
 
+LEASES = Address("messages", "message")
 _FILL_LEASES = """
 insert into messages.message (message, available_at, lock_expires_at, token_expires_at, lock_token)
 select jsonb_build_object('n', i), now() + case when i <= %(aside)s then interval '1 day' else interval '0' end,

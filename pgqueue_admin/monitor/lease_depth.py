@@ -1,7 +1,7 @@
 """How much waits in the lease queue, is locked, has a lock that is over, or was released for later."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.monitor.queue_depth import FEW, PROBES, QueueDepth
@@ -62,12 +62,10 @@ def asked(table: QueueTable, common: dict[str, Any]) -> Any:
 
 
 def read(table: QueueTable, row: Any, cap: int) -> LeaseDepth:
-    locked, over, later = min(row.locked, cap), min(row.over, cap), min(row.later, cap)
-    ready, how = row.waiting, "counted"
-    if row.waiting > cap:
-        ready, how = _estimate(row, cap)
-    if max(row.locked, row.over) > cap:
-        how = "capped"
+    parts = {name: _part(row, name, cap) for name in ("waiting", "locked", "over")}
+    later, how_later = _part(row, "later", cap)
+    how = max((each.how for each in parts.values()), key=_HOWS.index)
+    ready, locked, over = (cap if how == "capped" and each.number > cap else each.number for each in parts.values())
     return LeaseDepth(
         row.at,
         ready + locked + over,
@@ -82,7 +80,7 @@ def read(table: QueueTable, row: Any, cap: int) -> LeaseDepth:
         sent_total=row.sent_total,
         step=table.sequence_step,
         delayed=later,
-        delayed_how="capped" if row.later > cap else "counted",
+        delayed_how=how_later,
         next_due_at=row.next_due,
         oldest_at=row.oldest_at,
         oldest_how="exact" if table.has_attempts else "estimate",
@@ -91,10 +89,18 @@ def read(table: QueueTable, row: Any, cap: int) -> LeaseDepth:
     )
 
 
-def _estimate(row: Any, cap: int) -> tuple[int, str]:
-    """Of all rows from the probes, less those that are counted; at least the cap where that says nothing."""
-    others = row.locked + row.over + row.later
-    all_rows = round((row.tail - row.head + 1) * row.hits / PROBES) if row.hits >= FEW else 0
-    if max(row.locked, row.over, row.later) > cap or all_rows - others <= cap:
-        return cap, "capped"
-    return all_rows - others, "estimate"
+_HOWS = ("counted", "estimate", "capped")
+
+
+class _Part(NamedTuple):
+    number: int
+    how: str
+
+
+def _part(row: Any, name: str, cap: int) -> _Part:
+    """Rows of one state: counted up to the cap, else from the probes that hit one, or at least the cap."""
+    counted, hits = getattr(row, name), getattr(row, f"hits_{name}")
+    if counted <= cap:
+        return _Part(counted, "counted")
+    estimate = round((row.tail - row.head + 1) * hits / PROBES) if hits >= FEW else 0
+    return _Part(estimate, "estimate") if estimate > cap else _Part(cap, "capped")

@@ -13,7 +13,7 @@ from pgqueue_admin.archive import store
 from pgqueue_admin.archive.messages import DeadMessage, RetriedFrom
 from pgqueue_admin.dialects import Address, Connection
 from pgqueue_admin.dialects.errors import DatabaseError
-from pgqueue_admin.dialects.lease_store import Ending
+from pgqueue_admin.dialects.lease_store import Ending, HandEnding
 from pgqueue_admin.dialects.postgresql import postgresql
 from pgqueue_admin.dialects.queue_store import LOWEST
 from pgqueue_admin.transport.delayed.table import DelayedTable
@@ -151,6 +151,11 @@ def test_the_lease_queue_runs_nothing_of_it(shadowed: Connection, times: int) ->
         assert leases.renotify(shadowed, 10) == 1
         assert leases.outlook(shadowed).claim_in is not None
         leases.ask_for_dead(shadowed)
+        (number,) = leases.publish(shadowed, ['{"kind": "render"}'])
+        assert leases.seen_now(shadowed, number) == ""
+        assert leases.end_seen(shadowed, number, "", HandEnding("failed", "ana", "by hand"))
+        (again,) = leases.claim(shadowed, 1, 60)
+        assert leases.release_seen(shadowed, again.id, again.token)
         (again,) = leases.claim(shadowed, 1, 60)
         assert leases.finish(shadowed, [Ending(again.id, again.token, "failed")], "thumbs", "host", False)
         *_, dead = leases.claim_dead(shadowed, 10, 60)

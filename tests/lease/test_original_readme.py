@@ -42,7 +42,7 @@ def told(session: Connection, most: int, channel: str) -> list[str]:
 
 
 def publish(session: psycopg.Connection[Any], instruction: str, engine: Connection) -> int:
-    session.execute(PUBLISH.format(instruction))  # type: ignore[arg-type]
+    session.execute(PUBLISH.format(instruction))
     return int(engine.value("select max(id) from messages.message"))
 
 

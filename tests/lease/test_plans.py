@@ -8,6 +8,8 @@ import pytest
 from pgqueue_admin.dialects import Connection
 from pgqueue_admin.dialects.lease_store import Ending, Result
 from pgqueue_admin.dialects.postgresql import postgresql
+from pgqueue_admin.monitor import depth, discovery, lease_messages
+from pgqueue_admin.monitor.queue_table import QueueTable
 from tests import large_queue as large
 from tests.databases import Databases
 from tests.explain import BY_INDEX, Plan, executed
@@ -114,3 +116,37 @@ def test_a_plan_that_was_made_when_the_queue_was_empty_still_goes_by_an_index(
         STORE.finish(session, [Ending(second.id, second.token, "success")], "thumbs", "host")
     session.run("select pg_stat_force_next_flush()")
     assert other.value(read) - before < 200_000
+
+
+@pytest.mark.parametrize(
+    ("look", "most_blocks"),
+    [
+        (lambda it, table: it.all(*depth.asked(table)), 45_000),
+        (lambda it, table: lease_messages.page(it, table, "number", 51), 300),
+        (lambda it, table: lease_messages.page(it, table, "newest", 51), 300),
+        (lambda it, table: lease_messages.page(it, table, "locked", 51), 3_000),  # whose ends are all one instant
+        (lambda it, table: lease_messages.page(it, table, "waiting", 51), 300),
+        (lambda it, table: lease_messages.message(it, table, LOCKED), 20),
+        (lambda it, table: it.one(postgresql().lease.seen_now(seen=postgresql().lease.seen), {"id": LOCKED}), 20),
+    ],
+    ids=["depth", "number", "newest", "locked", "waiting", "message", "seen"],
+)
+def test_the_console_looks_by_index_whatever_lies_there(
+    connection: Connection, look: Callable[[Any, QueueTable], Any], most_blocks: int
+) -> None:
+    table = discovery.find_one(connection, large.LEASES)
+    assert table is not None
+    explained = Explained(connection)
+    look(explained, table)
+    (plan,) = explained.plans
+    assert plan.reads("message") <= BY_INDEX
+    assert plan.blocks < most_blocks
+
+
+def test_past_the_cap_each_state_is_an_estimate_near_the_truth(connection: Connection) -> None:
+    table = discovery.find_one(connection, large.LEASES)
+    assert table is not None
+    seen = depth.measure(connection, table)
+    assert (seen.how, seen.delayed_how) == ("estimate", "estimate")
+    assert seen.ready == pytest.approx(large.ROWS, rel=0.05)
+    assert (seen.in_flight, seen.delayed) == (pytest.approx(large.ROWS // 10, rel=0.3),) * 2

@@ -221,14 +221,15 @@ with held as materialized (
     for update skip locked
 ), gone as (
     delete from messages.message m using held where m.id operator(pg_catalog.=) held.id
-    returning m.id, m.created_at, m.message, m.attempts, case pg_catalog.jsonb_typeof(m.message)
-        when 'object' then m.message operator(pg_catalog.->) 'kind' when 'array' then m.message operator(pg_catalog.->) 0 end as kind
+    returning m.id, m.created_at, m.message, m.attempts,
+        coalesce(m.message operator(pg_catalog.->) 'kind', m.message operator(pg_catalog.->) 0) as kind
 ), archived as (
     insert into messages.message_archive (
         created_at, archived_at, message, result, handled_by, details, kind, queue, message_id, message_type, attempts, sent_at)
     select created_at, pg_catalog.now() at time zone 'utc', message, %(result)s::public.message_status,
         %(handled_by)s::pg_catalog.text, %(details)s::pg_catalog.text, 'lease', %(queue)s::pg_catalog.text, id::pg_catalog.text,
-        case pg_catalog.jsonb_typeof(kind) when 'string' then pg_catalog.left(kind operator(pg_catalog.#>>) '{{}}', 500) end,
+        case when pg_catalog.jsonb_typeof(kind) operator(pg_catalog.=) 'string'
+             then pg_catalog.left(kind operator(pg_catalog.#>>) '{{}}', 500) end,
         attempts, created_at at time zone 'utc'
     from gone
     returning id

@@ -201,17 +201,21 @@ from clock, ends, probed, reach, counted
 
 -- name: lease
 -- As depth, of the lease queue: what is locked, over, waiting and due later each by its index up to the cap; past it the share
--- of probes by id that hit a row. A lock is a fact of the row, so nothing here is a hint.
+-- of probes by id that hit such a row. A lock is a fact of the row, so nothing here is a hint.
 with clock as materialized (
     select coalesce(%(now)s::timestamptz, clock_timestamp()) as now
 ), ends as materialized (
     select (select id from {table} order by id limit 1)::bigint as head,
            (select id from {table} order by id desc limit 1)::bigint as tail
 ), probed as materialized (
-    select count(hit.id) as hits
-    from ends cross join generate_series(0, {probes} - 1) as step(i)
+    select count(*) filter (where hit.is_free and hit.is_due) as waiting,
+           count(*) filter (where hit.is_free and not hit.is_due) as later,
+           count(*) filter (where hit.is_over) as over, count(*) filter (where not hit.is_over) as locked
+    from ends cross join clock cross join generate_series(0, {probes} - 1) as step(i)
     left join lateral (
-        select id from {table} held
+        select lock_expires_at is null as is_free, {is_due} as is_due,
+               lock_expires_at <= clock.now at time zone 'UTC' as is_over
+        from {table} held
         where id = ends.head
             + floor((step.i + mod((step.i + 1) * 0.6180339887, 1)) * (ends.tail - ends.head + 1) / {probes})::bigint
     ) hit on true
@@ -241,7 +245,8 @@ with clock as materialized (
 ), oldest as materialized (
     select {since} as since from {table}, clock where lock_expires_at is null and {is_due} order by {order} limit 1
 ), later as materialized ({later})
-select clock.now as at, ends.head, ends.tail, probed.hits,
+select clock.now as at, ends.head, ends.tail,
+       probed.waiting as hits_waiting, probed.later as hits_later, probed.over as hits_over, probed.locked as hits_locked,
        locked.rows as locked, over.rows as over,
        waiting.rows as waiting, waiting.first, waiting.last, waiting.marks, oldest.since as oldest_at,
        later.rows as later, later.next_due,
